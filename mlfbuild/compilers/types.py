@@ -1,0 +1,50 @@
+"""The one interface of all compilers: (model, cpu) -> Library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from mlfbuild.library import Library
+from mlfbuild.targets.types import Cpu
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Linker sections for a model's constants and its static workspace; ``None`` is the compiler's default."""
+
+    params: str | None = None
+    workspace: str | None = None
+
+
+@dataclass(frozen=True)
+class CompileRequest:
+    """Everything that decides what a compiler makes of a model; equal requests give equal libraries."""
+
+    name: str
+    """The model's name, a C identifier ``[a-z][a-z0-9_]*``: module name and part of every C symbol."""
+    source: Path
+    cpu: Cpu
+    executor: str = "aot"
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    placement: Placement = Placement()
+
+
+class Compiler(Protocol):
+    """A compiler is a module-level object of this shape, listed in ``compilers.COMPILERS``."""
+
+    name: str
+
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
+        """Return (key, reason) for each option this compiler does not take; empty where all are fine."""
+
+    def compile(self, request: CompileRequest) -> Library:
+        """Compile the model.
+
+        Raises ``InputFileError`` for a model file that is not what it claims to be, ``UnsupportedModelError`` for a
+        sound one that this compiler cannot do, ``UsageError`` for an option or executor that it does not have.
+        """

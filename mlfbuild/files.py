@@ -1,0 +1,78 @@
+"""Files are read whole and written whole: a reader never meets half a file, and a failed write leaves the old one.
+
+``OSError`` is turned into the error with the right exit code here, once, so that no other module needs to catch it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from mlfbuild.errors import InputFileError, StorageError
+
+
+def sha256(data: bytes | memoryview) -> str:
+    """Return the SHA-256 of ``data`` as 64 lower-case hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_bytes(path: Path, what: str) -> bytes:
+    """Return the content of the file ``path``; ``what`` names its role ("model", "archive") in messages.
+
+    Raises ``InputFileError`` where it is missing, a folder, or not readable.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputFileError(f"{path}: no such {what}; check the path") from None
+    except IsADirectoryError:
+        raise InputFileError(f"{path}: is a folder, not a {what}; name the file itself") from None
+    except OSError as error:
+        raise InputFileError(f"{path}: cannot read the {what}: {error.strerror}") from None
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """Return the ``StorageError`` that tells why ``path`` could not be written."""
+    return StorageError(f"{path}: cannot write: {error.strerror or error}; check free space and permissions")
+
+
+def make_folder(path: Path) -> None:
+    """Create the folder ``path`` and its parents; raises ``StorageError``."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(path, error) from None
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path`` so that only the old or the new content is ever seen there, with mode 644.
+
+    The parent folder is created. Raises ``StorageError``; nothing is left behind then.
+    """
+    make_folder(path.parent)
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), 0o644)
+        os.replace(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            raise storage_error(path, error) from None
+        raise
+
+
+def write_if_changed(path: Path, data: bytes) -> bool:
+    """Write ``data`` unless ``path`` holds it already, so that an unchanged file keeps its time; True if written."""
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == data:
+            return False
+    write_atomic(path, data)
+    return True

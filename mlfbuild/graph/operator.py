@@ -1,0 +1,40 @@
+"""What every operator of a graph offers: its TFLite name, its rules, and a numpy reference of its arithmetic."""
+
+from __future__ import annotations
+
+import abc
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from mlfbuild.graph.types import Array, Tensor
+
+
+class Activation(enum.Enum):
+    """Fused activations, by TFLite's names; the value is (lower bound, upper bound) of the real result."""
+
+    NONE = (None, None)
+    RELU = (0.0, None)
+    RELU_N1_TO_1 = (-1.0, 1.0)
+    RELU6 = (0.0, 6.0)
+
+
+class Operator(abc.ABC):
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file each in ``graph/ops``."""
+
+    name: ClassVar[str]
+    """TFLite's name, as in ``BuiltinOperator`` of its schema: ``CONV_2D``."""
+
+    @abc.abstractmethod
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        """Return why these tensors break the operator's shape and type rules, or ``None`` where they keep them."""
+
+    @abc.abstractmethod
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        """Compute the outputs in numpy, bit for bit as TensorFlow Lite Micro's reference kernels on integers.
+
+        ``values`` holds the value of each of ``inputs`` (constants included); shapes and dtypes are the tensors'.
+        """

@@ -1,0 +1,245 @@
+"""Tensor, Node and Graph: frozen values that cannot be built wrong.
+
+A ``Graph`` is a list of nodes in the order of execution. Nodes name the tensors they read and write; every tensor is
+written at most once (single assignment). Whoever holds a ``Graph`` may rely on all of that: the constructor checks it,
+and the operators' own shape and type rules too.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from mlfbuild.graph.operator import Operator
+
+Array = npt.NDArray[Any]
+
+
+class GraphError(ValueError):
+    """A graph breaks a rule; ``where`` names the node or tensor."""
+
+    def __init__(self, where: str, reason: str) -> None:
+        super().__init__(f"{where}: {reason}")
+        self.where = where
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[GraphError], tuple[str, str]]:
+        return type(self), (self.where, self.reason)
+
+
+class DType(enum.Enum):
+    """Element types, by numpy's name."""
+
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float32"
+    BOOL = "bool"
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The numpy dtype."""
+        return np.dtype(self.value)
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element."""
+        return self.numpy.itemsize
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Affine quantisation: real = scale * (stored - zero point), as in TFLite's specification.
+
+    One scale and zero point for the tensor, or one for each index of dimension ``axis`` (per channel).
+    """
+
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.scales or len(self.scales) != len(self.zero_points):
+            raise GraphError("quantisation", f"{len(self.scales)} scales and {len(self.zero_points)} zero points")
+        if not all(math.isfinite(scale) and scale > 0 for scale in self.scales):
+            raise GraphError("quantisation", "every scale must be a positive number")
+
+    @property
+    def per_channel(self) -> bool:
+        """Whether there is more than one scale."""
+        return len(self.scales) > 1
+
+    @property
+    def scale(self) -> float:
+        """The scale of a per-tensor quantisation (a float32 value); raises ``ValueError`` for per-channel ones."""
+        (scale,) = self.scales
+        return scale
+
+    @property
+    def zero_point(self) -> int:
+        """The zero point of a per-tensor quantisation; raises ``ValueError`` for per-channel ones."""
+        (zero_point,) = self.zero_points
+        return zero_point
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    quantization: Quantization | None = None
+    data: Array | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise GraphError("tensor", "has no name")
+        if any(size < 1 for size in self.shape):
+            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 1")
+        self._check_quantization()
+        if self.data is not None:
+            self._check_data(self.data)
+
+    def _check_quantization(self) -> None:
+        quantization = self.quantization
+        if quantization is None or not quantization.per_channel:
+            return
+        if not 0 <= quantization.axis < len(self.shape) or self.shape[quantization.axis] != len(quantization.scales):
+            raise GraphError(
+                f"tensor {self.name!r}",
+                f"{len(quantization.scales)} scales do not fit dimension {quantization.axis} of {list(self.shape)}",
+            )
+
+    def _check_data(self, data: Array) -> None:
+        if data.shape != self.shape or data.dtype != self.dtype.numpy:
+            raise GraphError(
+                f"tensor {self.name!r}",
+                f"holds {data.dtype}{list(data.shape)}, declared {self.dtype.value}{list(self.shape)}",
+            )
+        data.setflags(write=False)
+
+    @property
+    def elements(self) -> int:
+        """Number of elements (1 for a scalar)."""
+        return math.prod(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Bytes, rows packed without gaps."""
+        return self.elements * self.dtype.size
+
+    @property
+    def constant(self) -> bool:
+        """Whether the value is known at compile time."""
+        return self.data is not None
+
+    def __str__(self) -> str:
+        return f"{self.name!r} {self.dtype.value}{list(self.shape)}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operator applied to tensors, named by tensor names; an absent optional input is ``None``."""
+
+    name: str
+    operator: Operator
+    inputs: tuple[str | None, ...]
+    outputs: tuple[str, ...]
+
+
+class Graph:
+    """A network, checked on construction.
+
+    ``tensors`` maps names to tensors, ``nodes`` stand in order of execution, ``inputs`` and ``outputs`` are tensor
+    names in call order. Raises ``GraphError`` where a name dangles, a tensor is written twice, read before it is
+    written (which a cycle always is), or an operator's own rules are broken.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        tensors: Sequence[Tensor],
+        nodes: Sequence[Node],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+    ) -> None:
+        self.name = name
+        self.nodes = tuple(nodes)
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        named: dict[str, Tensor] = {}
+        for tensor in tensors:
+            if tensor.name in named:
+                raise GraphError(f"tensor {tensor.name!r}", "is declared twice")
+            named[tensor.name] = tensor
+        self.tensors: Mapping[str, Tensor] = MappingProxyType(named)
+        self._check()
+
+    def tensor(self, name: str) -> Tensor:
+        """Return the tensor called ``name``; raises ``KeyError``."""
+        return self.tensors[name]
+
+    def inputs_of(self, node: Node) -> tuple[Tensor | None, ...]:
+        """Return the tensors that ``node`` reads, ``None`` for absent optional ones."""
+        return tuple(None if name is None else self.tensors[name] for name in node.inputs)
+
+    def outputs_of(self, node: Node) -> tuple[Tensor, ...]:
+        """Return the tensors that ``node`` writes."""
+        return tuple(self.tensors[name] for name in node.outputs)
+
+    @cached_property
+    def constants(self) -> tuple[Tensor, ...]:
+        """The constant tensors that some node reads or the graph returns, in order of first use."""
+        return tuple(tensor for tensor in self._used() if tensor.constant)
+
+    def _used(self) -> Iterator[Tensor]:
+        seen = set()
+        for name in (*(name for node in self.nodes for name in node.inputs if name is not None), *self.outputs):
+            if name not in seen:
+                seen.add(name)
+                yield self.tensors[name]
+
+    def _check(self) -> None:
+        for kind, names in (("input", self.inputs), ("output", self.outputs)):
+            for name in names:
+                if name not in self.tensors:
+                    raise GraphError(f"graph {self.name!r}", f"{kind} {name!r} is not a tensor")
+        written = set(self.inputs)
+        if len(written) != len(self.inputs):
+            raise GraphError(f"graph {self.name!r}", "names an input twice")
+        for name in self.inputs:
+            if self.tensors[name].constant:
+                raise GraphError(f"tensor {name!r}", "is an input and constant")
+        for node in self.nodes:
+            self._check_node(node, written)
+        for name in self.outputs:
+            if name not in written and not self.tensors[name].constant:
+                raise GraphError(f"graph {self.name!r}", f"nothing writes the output {name!r}")
+
+    def _check_node(self, node: Node, written: set[str]) -> None:
+        where = f"{node.operator.name} {node.name!r}"
+        for name in (*node.inputs, *node.outputs):
+            if name is not None and name not in self.tensors:
+                raise GraphError(where, f"{name!r} is not a tensor")
+        for name in node.inputs:
+            if name is not None and name not in written and not self.tensors[name].constant:
+                raise GraphError(where, f"reads {name!r} before anything wrote it (a cycle, or nodes out of order)")
+        for name in node.outputs:
+            if name in written or self.tensors[name].constant:
+                raise GraphError(where, f"writes {name!r}, which already has a value")
+            written.add(name)
+        reason = node.operator.check(self.inputs_of(node), self.outputs_of(node))
+        if reason is not None:
+            raise GraphError(where, reason)

@@ -1,0 +1,25 @@
+"""Libraries: what compilers make and archives hold."""
+
+from mlfbuild.library.types import (
+    CPU_DEVICE,
+    CodegenFile,
+    ExternalDependency,
+    Library,
+    MainMemory,
+    Module,
+    OperatorFunction,
+    StorageEntry,
+    TensorInfo,
+)
+
+__all__ = [
+    "CPU_DEVICE",
+    "CodegenFile",
+    "ExternalDependency",
+    "Library",
+    "MainMemory",
+    "Module",
+    "OperatorFunction",
+    "StorageEntry",
+    "TensorInfo",
+]

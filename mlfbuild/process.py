@@ -1,0 +1,64 @@
+"""External programs: found by name with a helpful answer when missing, run with their output kept."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlfbuild.errors import ProcessFailedError, ToolNotFoundError
+
+_PACKAGES = {
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "cmake": "cmake",
+    "gcc": "gcc libc6-dev",
+    "ninja": "ninja-build",
+    "qemu-system-arm": "qemu-system-arm",
+}
+
+
+def find_tool(name: str) -> Path:
+    """Return the path of the program ``name``.
+
+    ``MLFBUILD_<NAME>`` in the environment comes before ``PATH`` (``MLFBUILD_QEMU_SYSTEM_ARM=/opt/qemu/...``).
+    Raises ``ToolNotFoundError`` with the Debian package to install and the variable to set.
+    """
+    variable = f"MLFBUILD_{name.upper().replace('-', '_')}"
+    wanted = os.environ.get(variable, name)
+    found = shutil.which(wanted)
+    if found is None:
+        package = _PACKAGES.get(name, name)
+        raise ToolNotFoundError(
+            f"{wanted}: program not found; install it (Debian: apt-get install {package}) or set {variable} to its path"
+        )
+    return Path(found)
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+) -> str:
+    """Run ``command`` to its end and return stdout and stderr together.
+
+    Raises ``ProcessFailedError`` with the output where it exits with another status than 0, cannot be started, or
+    takes longer than ``timeout`` seconds.
+    """
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            words, cwd=cwd, env=env, timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        output = error.output.decode(errors="replace") if isinstance(error.output, bytes) else error.output or ""
+        raise ProcessFailedError(f"{words[0]}: still running after {timeout:g} s, stopped", output) from None
+    except OSError as error:
+        raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
+    if done.returncode != 0:
+        raise ProcessFailedError(f"{Path(words[0]).name}: failed with exit status {done.returncode}", done.stdout)
+    return done.stdout

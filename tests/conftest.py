@@ -1,0 +1,67 @@
+"""Fixtures that every test may use; what a machine lacks skips with a clear word, or fails under ``MLFBUILD_CI=1``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files with what the tests got")
+
+
+def unavailable(reason: str) -> None:
+    """Skip the test, or fail it where CI promises that nothing is missing."""
+    if os.environ.get("MLFBUILD_CI") == "1":
+        pytest.fail(f"CI must have this: {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of models, vectors and archives beside the repository (``MLFBUILD_SHARED`` overrides)."""
+    folder = Path(os.environ.get("MLFBUILD_SHARED", TESTS.parent.parent / "shared"))
+    if not (folder / "models").is_dir():
+        unavailable(f"{folder}: the folder of test data beside the repository is missing")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tool() -> Callable[[str], str]:
+    """A function that returns the path of a program."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path is None:
+            unavailable(f"{name} is not installed")
+        assert path is not None
+        return path
+
+    return find
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """A function that compares text with ``golden/<module>/<test>/<name>``."""
+    test = re.sub(r"[^A-Za-z0-9_.=-]+", "_", request.node.name).strip("_")
+    folder = TESTS / "golden" / request.node.path.relative_to(TESTS).with_suffix("") / test
+
+    def compare(text: str, name: str) -> None:
+        path = folder / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        if not path.exists():
+            pytest.fail(f"{path} is missing; run pytest with --update-golden and review the new file")
+        assert text == path.read_text(), f"differs from {path}; --update-golden accepts it"
+
+    return compare

@@ -1,0 +1,1 @@
+"""Helpers of the tests: builders of models and archives, oracles."""
