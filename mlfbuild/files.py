@@ -53,17 +53,18 @@ def write_atomic(path: Path, data: bytes) -> None:
     The parent folder is created. Raises ``StorageError``; nothing is left behind then.
     """
     make_folder(path.parent)
-    temporary = ""
+    temporary: Path | None = None
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            file.flush()
             os.fchmod(file.fileno(), 0o644)
-        os.replace(temporary, path)
+        temporary.replace(path)
     except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
         if isinstance(error, OSError):
             raise storage_error(path, error) from None
         raise
