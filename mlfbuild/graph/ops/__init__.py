@@ -1,1 +1,27 @@
-"""TO BE WRITTEN."""
+"""The operators, one file each: attributes, rules of shape and type, and a numpy reference."""
+
+from mlfbuild.graph.ops.add import Add
+from mlfbuild.graph.ops.conv2d import Conv2D
+from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
+from mlfbuild.graph.ops.fully_connected import FullyConnected
+from mlfbuild.graph.ops.mean import Mean
+from mlfbuild.graph.ops.pad import Pad
+from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
+from mlfbuild.graph.ops.quantize import Dequantize, Quantize
+from mlfbuild.graph.ops.reshape import Reshape
+from mlfbuild.graph.ops.softmax import Softmax
+
+__all__ = [
+    "Add",
+    "AveragePool2D",
+    "Conv2D",
+    "DepthwiseConv2D",
+    "Dequantize",
+    "FullyConnected",
+    "MaxPool2D",
+    "Mean",
+    "Pad",
+    "Quantize",
+    "Reshape",
+    "Softmax",
+]

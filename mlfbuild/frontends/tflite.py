@@ -1,0 +1,176 @@
+"""TensorFlow Lite files as graphs.
+
+Constants stay views of the file's bytes. What makes a file no TFLite model is an ``InputFileError``, what is sound but
+beyond the supported operators and types an ``UnsupportedModelError``; both name the place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from tflite.TensorType import TensorType
+
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.files import read_bytes
+from mlfbuild.frontends.tflite_operators import OPERATORS, WITH_PARAMETERS, Site, operator_name, type_name
+from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Quantization, Tensor
+
+TYPES = {
+    TensorType.FLOAT32: DType.FLOAT32,
+    TensorType.INT8: DType.INT8,
+    TensorType.INT32: DType.INT32,
+    TensorType.INT64: DType.INT64,
+}
+ACTIVATION_TYPES = (DType.INT8, DType.FLOAT32)
+
+MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
+"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
+
+
+def read_tflite(path: Path, name: str) -> Graph:
+    """Read the TFLite model ``path`` as a graph called ``name``.
+
+    Raises ``InputFileError`` where the file is missing or not a valid model, ``UnsupportedModelError`` where it uses an
+    operator, a type or a variant that is not supported.
+    """
+    return parse_tflite(read_bytes(path, "model"), name, str(path))
+
+
+def parse_tflite(data: bytes, name: str, where: str) -> Graph:
+    """Read the TFLite model in ``data``; ``where`` names it in messages. Raises as ``read_tflite``."""
+    try:
+        return _Importer(Reader(data).read()).graph(name)
+    except GraphError as error:
+        raise InputFileError(f"{where}: not a valid TFLite model: {error}") from None
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{where}: {error}") from None
+
+
+class _Importer:
+    """Turns the plain values of one file into a graph."""
+
+    def __init__(self, raw: RawModel) -> None:
+        self._raw = raw
+        self._names = _unique_names(raw.tensors)
+        self._tensors: dict[int, Tensor] = {}
+        self._written = {index for operator in raw.operators for index in operator.outputs}
+
+    def graph(self, name: str) -> Graph:
+        if self._raw.subgraphs > 1:
+            raise UnsupportedModelError(f"has {self._raw.subgraphs} subgraphs (control flow); supported is one")
+        self._check_operators()
+        nodes = [self._node(operator) for operator in self._raw.operators]
+        inputs = [self._tensor("the model's inputs", index).name for index in self._raw.inputs]
+        outputs = [self._tensor("the model's outputs", index).name for index in self._raw.outputs]
+        if not outputs:
+            raise GraphError("the model's outputs", "there are none")
+        used = {*inputs, *outputs}.union(*((*node.inputs, *node.outputs) for node in nodes))
+        return Graph(name, [t for t in self._tensors.values() if t.name in used], nodes, inputs, outputs)
+
+    def _check_operators(self) -> None:
+        """Refuse operators that are not supported before looking at anything else, all kinds at once."""
+        missing = {op.code: op for op in reversed(self._raw.operators) if op.code not in OPERATORS}
+        if missing:
+            found = "; ".join(self._place(operator) for operator in reversed(missing.values()))
+            supported = ", ".join(operator_name(code) for code in OPERATORS)
+            raise UnsupportedModelError(f"{found}: not supported; supported are {supported}")
+
+    def _place(self, operator: RawOperator) -> str:
+        outputs = [index for index in operator.outputs if 0 <= index < len(self._names)]
+        name = f" {self._names[outputs[0]]!r}" if outputs else ""
+        return f"operator {operator.index} {operator_name(operator.code)}{name}"
+
+    def _node(self, operator: RawOperator) -> Node:
+        kind, place = OPERATORS[operator.code], self._place(operator)
+        if len(operator.inputs) > kind.values + kind.attributes:
+            raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {kind.values + kind.attributes}")
+        inputs = tuple(None if index == -1 else self._tensor(place, index) for index in operator.inputs)
+        outputs = tuple(self._tensor(place, index) for index in operator.outputs)
+        site = Site(place, inputs, outputs, operator.options_type, operator.options)
+        _check_types(site, kind.values)
+        self._check_parameters(site, operator, kind.values)
+        values = tuple(None if tensor is None else tensor.name for tensor in inputs[: kind.values])
+        return Node(outputs[0].name if outputs else "", kind.read(site), values, tuple(t.name for t in outputs))
+
+    def _check_parameters(self, site: Site, operator: RawOperator, values: int) -> None:
+        """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
+        for index, tensor in zip(operator.inputs[1:values], site.inputs[1:values], strict=True):
+            computed = index in self._written or index in self._raw.inputs
+            if values == WITH_PARAMETERS and tensor is not None and not tensor.constant and computed:
+                raise site.unsupported(f"weights and bias must be constant, {tensor} is not")
+
+    def _tensor(self, place: str, index: int) -> Tensor:
+        """Return tensor ``index``, made on first use: unused ones need not be of a supported type."""
+        if not 0 <= index < len(self._raw.tensors):
+            raise GraphError(place, f"tensor index {index} of {len(self._raw.tensors)}")
+        if index not in self._tensors:
+            self._tensors[index] = _convert(self._raw.tensors[index], self._names[index], place)
+        return self._tensors[index]
+
+
+def _check_types(site: Site, values: int) -> None:
+    """Refuse element types that a sound model may have but no operator here computes in."""
+    activations = [tensor for tensor in (*site.inputs[:1], *site.outputs) if tensor is not None]
+    for tensor in activations:
+        if tensor.dtype not in ACTIVATION_TYPES:
+            raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are int8 and float32")
+    weights = site.inputs[1] if values == WITH_PARAMETERS and len(site.inputs) > 1 else None
+    if weights is not None and activations[0].dtype is DType.FLOAT32 and weights.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"hybrid model ({weights} over float32) is not supported; quantise the activations too")
+
+
+def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
+    """Return the tensors' names, a number appended where one is empty or taken."""
+    taken = {tensor.name for tensor in tensors}
+    seen: set[str] = set()
+    names = []
+    for tensor in tensors:
+        name = tensor.name
+        if not name or name in seen:
+            name = f"{name or 'tensor'}_{tensor.index}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        seen.add(name)
+        names.append(name)
+    return names
+
+
+def _convert(raw: RawTensor, name: str, place: str) -> Tensor:
+    """Return the checked tensor of ``raw``, its data a view; ``place`` names the operator that uses it."""
+    where = f"{place}: tensor {raw.index} {name!r}"
+    dtype = TYPES.get(raw.type)
+    if dtype is None:
+        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are int8 and float32")
+    for present, what in (
+        (raw.is_variable, "is a variable"),
+        (raw.is_sparse, "is sparse"),
+        (raw.has_custom_quantization, "has a custom quantisation"),
+    ):
+        if present:
+            raise UnsupportedModelError(f"{where} {what}, which is not supported")
+    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
+        raise GraphError(where, f"the shape {list(raw.shape)} is not between 1 element and 2 GiB")
+    return Tensor(name, raw.shape, dtype, _quantization(raw, where), _data(raw, dtype, where))
+
+
+def _quantization(raw: RawTensor, where: str) -> Quantization | None:
+    if not raw.scales:
+        return None
+    zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
+    try:
+        return Quantization(raw.scales, zero_points, raw.axis)
+    except GraphError as error:
+        raise GraphError(where, error.reason) from None
+
+
+def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
+    if raw.data is None:
+        return None
+    size = math.prod(raw.shape) * dtype.size
+    if raw.data.size != size:
+        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
+    return raw.data.view(dtype.numpy).reshape(raw.shape)

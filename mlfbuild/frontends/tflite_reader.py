@@ -1,0 +1,189 @@
+"""A ``.tflite`` file as plain values: the flatbuffer is read here, and nowhere else trusted.
+
+The generated accessors of the ``tflite`` package follow offsets without looking whether they lead out of the file.
+So every access happens inside ``reading``, which turns what that can raise into a ``GraphError`` naming the place, and
+the total of what vectors and strings deliver is bounded by the file's size: overlapping vectors cannot make a small
+file expand without end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tflite.Model import Model
+from tflite.QuantizationDetails import QuantizationDetails
+
+from mlfbuild.graph import Array, GraphError
+
+SCHEMA_VERSION = 3
+IDENTIFIER = b"TFL3"
+MAXIMUM_RANK = 8
+
+
+@dataclass(frozen=True)
+class RawTensor:
+    """A tensor as the file has it; ``data`` is a view of the file's bytes, ``None`` without content."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    type: int
+    data: Array | None
+    scales: tuple[float, ...]
+    zero_points: tuple[int, ...]
+    axis: int
+    is_variable: bool
+    is_sparse: bool
+    has_custom_quantization: bool
+
+
+@dataclass(frozen=True)
+class RawOperator:
+    """An operator as the file has it: tensor indices (-1: absent) and the union of its options."""
+
+    index: int
+    code: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options_type: int
+    options: Any
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """The only subgraph of a file, and how many there are."""
+
+    subgraphs: int
+    tensors: tuple[RawTensor, ...]
+    operators: tuple[RawOperator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+@contextlib.contextmanager
+def reading(place: str) -> Iterator[None]:
+    """Turn what a generated accessor raises on a wrong offset or length into a ``GraphError`` at ``place``."""
+    try:
+        yield
+    except GraphError:
+        raise
+    except (struct.error, ValueError, TypeError, IndexError, OverflowError):
+        raise GraphError(place, "an offset or a length leads out of the file") from None
+
+
+class Reader:
+    """Reads the bytes of one file; raises ``GraphError`` where they are not a TFLite model."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._budget = 16 * len(data) + 4096
+        if len(data) < 8 or data[4:8] != IDENTIFIER:
+            raise GraphError("header", f"the file identifier {IDENTIFIER.decode()} is missing")
+        with reading("header"):
+            self._model = Model.GetRootAs(data)
+            version = self._model.Version()
+        if version != SCHEMA_VERSION:
+            raise GraphError("header", f"schema version {version}, not {SCHEMA_VERSION}")
+
+    def read(self) -> RawModel:
+        """Return the first subgraph as plain values."""
+        with reading("subgraphs"):
+            subgraphs = self._count(self._model.SubgraphsLength(), 4)
+            if subgraphs == 0:
+                raise GraphError("subgraphs", "there are none")
+            subgraph = self._model.Subgraphs(0)
+            inputs = self._indices(subgraph.InputsAsNumpy())
+            outputs = self._indices(subgraph.OutputsAsNumpy())
+        return RawModel(subgraphs, self._tensors(subgraph), self._operators(subgraph), inputs, outputs)
+
+    def _tensors(self, subgraph: Any) -> tuple[RawTensor, ...]:
+        with reading("tensors"):
+            count = self._count(subgraph.TensorsLength(), 4)
+        return tuple(self._tensor(subgraph, index) for index in range(count))
+
+    def _tensor(self, subgraph: Any, index: int) -> RawTensor:
+        place = f"tensor {index}"
+        with reading(place):
+            tensor = subgraph.Tensors(index)
+            name = tensor.Name() or b""
+            self._charge(len(name))
+            shape = self._indices(tensor.ShapeAsNumpy())
+            if len(shape) > MAXIMUM_RANK:
+                raise GraphError(place, f"{len(shape)} dimensions, more than {MAXIMUM_RANK}")
+            scales, zero_points, axis, custom = self._quantization(tensor.Quantization())
+            return RawTensor(
+                index, name.decode(errors="backslashreplace"), shape, tensor.Type(), self._content(tensor.Buffer()),
+                scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, custom,
+            )  # fmt: skip
+
+    def _quantization(self, quantization: Any) -> tuple[tuple[float, ...], tuple[int, ...], int, bool]:
+        if quantization is None:
+            return (), (), 0, False
+        scales = self._vector(quantization.ScaleAsNumpy())
+        zero_points = self._vector(quantization.ZeroPointAsNumpy())
+        custom = quantization.DetailsType() != QuantizationDetails.NONE
+        return tuple(scales.tolist()), tuple(zero_points.tolist()), quantization.QuantizedDimension(), custom
+
+    def _content(self, index: int) -> Array | None:
+        """Return the bytes of buffer ``index``; large models keep them after the flatbuffer, at ``Offset``."""
+        count = self._model.BuffersLength()
+        if not 0 <= index < count:
+            raise GraphError(f"buffer {index}", f"there are only {count}")
+        with reading(f"buffer {index}"):
+            buffer = self._model.Buffers(index)
+            offset, size = buffer.Offset(), buffer.Size()
+            if offset > 1:
+                return np.frombuffer(self._data, np.uint8, count=size, offset=offset)
+            content = buffer.DataAsNumpy()
+        return content if isinstance(content, np.ndarray) and content.size else None
+
+    def _operators(self, subgraph: Any) -> tuple[RawOperator, ...]:
+        with reading("operators"):
+            codes = self._codes()
+            count = self._count(subgraph.OperatorsLength(), 4)
+        return tuple(self._operator(subgraph, index, codes) for index in range(count))
+
+    def _codes(self) -> tuple[int, ...]:
+        count = self._count(self._model.OperatorCodesLength(), 4)
+        codes = (self._model.OperatorCodes(index) for index in range(count))
+        # Files older than the 128th operator have only the one-byte field; newer ones fill the greater of both.
+        return tuple(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()) for code in codes)
+
+    def _operator(self, subgraph: Any, index: int, codes: Sequence[int]) -> RawOperator:
+        place = f"operator {index}"
+        with reading(place):
+            operator = subgraph.Operators(index)
+            code = operator.OpcodeIndex()
+            if not 0 <= code < len(codes):
+                raise GraphError(place, f"operator code {code} of {len(codes)}")
+            return RawOperator(
+                index, codes[code], self._indices(operator.InputsAsNumpy()), self._indices(operator.OutputsAsNumpy()),
+                operator.BuiltinOptionsType(), operator.BuiltinOptions(),
+            )  # fmt: skip
+
+    def _indices(self, vector: Any) -> tuple[int, ...]:
+        return tuple(self._vector(vector).tolist())
+
+    def _vector(self, vector: Any) -> Array:
+        """Return a numeric vector; the accessors give the number 0 for an absent one."""
+        if not isinstance(vector, np.ndarray):
+            return np.empty(0, np.int32)
+        self._charge(vector.nbytes)
+        return vector
+
+    def _count(self, count: int, width: int) -> int:
+        """Return the length of a vector whose elements take ``width`` bytes, if the file has room for it."""
+        if count * width > len(self._data):
+            raise ValueError(count)
+        self._charge(count * width)
+        return count
+
+    def _charge(self, size: int) -> None:
+        self._budget -= size
+        if self._budget < 0:
+            raise GraphError("vectors", "overlap so that they hold many times the file's size")

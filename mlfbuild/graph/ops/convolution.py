@@ -1,0 +1,74 @@
+"""What CONV_2D and DEPTHWISE_CONV_2D share: attributes, rules of bias and type, and the way to the output's scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.window import Padding, Pair, Window
+from mlfbuild.graph.quantize import activation_range, convolution_rescales
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Convolution(Operator):
+    """A filter moving over an NHWC image; stride and dilation are (height, width), padding is explicit."""
+
+    stride: Pair = (1, 1)
+    dilation: Pair = (1, 1)
+    padding: Padding = ((0, 0), (0, 0))
+    activation: Activation = Activation.NONE
+
+    channel_axis: ClassVar[int]
+    """The dimension of the weights that counts output channels."""
+
+    def window(self, weights: Tensor) -> Window:
+        """Return the window that ``weights`` (rows and columns in dimensions 1 and 2) make."""
+        return Window((weights.shape[1], weights.shape[2]), self.stride, self.dilation, self.padding)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2, optional=1)
+        if reason is not None:
+            return reason
+        source, weights, bias, output = convolution_tensors(inputs, outputs)
+        channels = weights.shape[self.channel_axis] if len(weights.shape) == 4 else 0
+        return (
+            rules.arithmetic(source, output)
+            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
+            or rules.rank(source, 4)
+            or rules.rank(weights, 4)
+            or rules.rank(output, 4)
+            or rules.parameters(weights, bias, channels, self.channel_axis)
+            or self._check_channels(source, weights)
+            or self.window(weights).problem(source, output)
+            or (None if output.shape[3] == channels else f"{output} should have {channels} channels")
+            or self._check_rescales(source, weights, output, channels)
+        )
+
+    def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
+        raise NotImplementedError
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor, channels: int) -> str | None:
+        if source.dtype is not DType.INT8:
+            return None
+        return rules.computable(
+            lambda: convolution_rescales(source, weights, output, channels),
+            lambda: activation_range(self.activation, output),
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        raise NotImplementedError
+
+
+def convolution_tensors(
+    inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    """Return (input, weights, bias or ``None``, output) of a node with checked operands."""
+    source, weights = inputs[0], inputs[1]
+    assert source is not None and weights is not None
+    return source, weights, inputs[2] if len(inputs) > 2 else None, outputs[0]

@@ -1,0 +1,62 @@
+"""FULLY_CONNECTED: input [..., I] flattened to rows of I, weights [O, I], optional bias [O], output [..., O]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.convolution import convolution_tensors
+from mlfbuild.graph.quantize import activation_range, fully_connected_rescales
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class FullyConnected(Operator):
+    """Every output is a weighted sum of one row of inputs; ``keep_num_dims`` keeps the input's leading dimensions."""
+
+    activation: Activation = Activation.NONE
+    keep_num_dims: bool = False
+
+    name: ClassVar[str] = "FULLY_CONNECTED"
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2, optional=1)
+        if reason is not None:
+            return reason
+        source, weights, bias, output = convolution_tensors(inputs, outputs)
+        return (
+            rules.arithmetic(source, output)
+            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
+            or rules.rank(weights, 2)
+            or rules.parameters(weights, bias, weights.shape[0], axis=0)
+            or self._check_shapes(source, weights, output)
+            or self._check_rescales(source, weights, output)
+        )
+
+    def _check_shapes(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        channels, depth = weights.shape
+        if source.elements % depth:
+            return f"{source} cannot be cut into rows of {depth}, as the weights {weights} ask"
+        if self.keep_num_dims:
+            if source.shape[-1:] != (depth,):
+                return f"the last dimension of {source} should be {depth}"
+            return rules.shape(output, (*source.shape[:-1], channels))
+        if output.shape[-1:] != (channels,) or output.elements != source.elements // depth * channels:
+            return f"{output} should hold {source.elements // depth} rows of {channels}"
+        return None
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        if source.dtype is not DType.INT8:
+            return None
+        return rules.computable(
+            lambda: fully_connected_rescales(source, weights, output),
+            lambda: activation_range(self.activation, output),
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        raise NotImplementedError

@@ -1,0 +1,36 @@
+"""RESHAPE: the same elements under another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.graph.operator import Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Reshape(Operator):
+    """Copies the bytes as they are; the new shape is the output's."""
+
+    name: ClassVar[str] = "RESHAPE"
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        assert source is not None
+        return rules.arithmetic(source, output) or rules.same_elements(source, output)
+
+    def reference(
+        self,
+        inputs: Sequence[Tensor | None],  # noqa: ARG002
+        values: Sequence[Array | None],
+        outputs: Sequence[Tensor],
+    ) -> tuple[Array, ...]:
+        (value,) = values
+        assert value is not None
+        return (value.reshape(outputs[0].shape),)

@@ -1,0 +1,121 @@
+"""Rules that several operators share: each returns a reason, or ``None`` where the tensors keep it.
+
+Reasons chain with ``or``, so that ``check`` of an operator reads as a list in which a rule may rely on those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from mlfbuild.graph.quantize import integer_range
+from mlfbuild.graph.types import DType, Tensor
+
+Reason = str | None
+
+ARITHMETIC = (DType.INT8, DType.FLOAT32)
+"""The element types that operators compute in."""
+
+
+def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
+    """There are ``required`` inputs, at most ``optional`` more, and one output."""
+    if not required <= len(inputs) <= required + optional:
+        wanted = f"{required} to {required + optional}" if optional else str(required)
+        return f"has {len(inputs)} inputs, takes {wanted}"
+    if any(tensor is None for tensor in inputs[:required]):
+        return "a required input is absent"
+    return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
+
+
+def arithmetic(*tensors: Tensor) -> Reason:
+    """All ``tensors`` are float32, or all are int8 with one scale and a zero point that int8 holds."""
+    first = tensors[0]
+    for tensor in tensors:
+        if tensor.dtype not in ARITHMETIC:
+            return f"{tensor}: the type must be int8 or float32"
+        if tensor.dtype is not first.dtype:
+            return f"mixes {first} and {tensor}"
+        reason = affine(tensor) if tensor.dtype is DType.INT8 else None
+        if reason is not None:
+            return reason
+    return None
+
+
+def affine(tensor: Tensor) -> Reason:
+    """``tensor`` is quantised with one scale and a zero point inside its type."""
+    quantization = tensor.quantization
+    if quantization is None:
+        return f"{tensor} has no scale and zero point"
+    if quantization.per_channel:
+        return f"{tensor} must have one scale, has {len(quantization.scales)}"
+    least, greatest = integer_range(tensor.dtype)
+    if not least <= quantization.zero_point <= greatest:
+        return f"{tensor}: zero point {quantization.zero_point} is outside {tensor.dtype.value}"
+    return None
+
+
+def parameters(weights: Tensor, bias: Tensor | None, channels: int, axis: int) -> Reason:
+    """Constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and a fitting bias."""
+    return (
+        (None if weights.constant else f"the weights {weights} are not constant")
+        or (_symmetric(weights, channels, axis) if weights.dtype is DType.INT8 else None)
+        or (_bias(bias, weights, channels) if bias is not None else None)
+    )
+
+
+def _symmetric(weights: Tensor, channels: int, axis: int) -> Reason:
+    quantization = weights.quantization
+    if quantization is None:
+        return f"the weights {weights} have no scale"
+    if any(quantization.zero_points):
+        return f"the weights {weights} have a zero point that is not 0"
+    if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):
+        return f"the weights {weights} have {len(quantization.scales)} scales along dimension {quantization.axis}"
+    return None
+
+
+def _bias(bias: Tensor, weights: Tensor, channels: int) -> Reason:
+    wanted = DType.INT32 if weights.dtype is DType.INT8 else DType.FLOAT32
+    if not bias.constant:
+        return f"the bias {bias} is not constant"
+    if bias.dtype is not wanted:
+        return f"the bias {bias} must be {wanted.value}"
+    return None if bias.elements == channels else f"the bias {bias} does not fit {channels} output channels"
+
+
+def rank(tensor: Tensor, dimensions: int) -> Reason:
+    """``tensor`` has ``dimensions`` dimensions."""
+    return None if len(tensor.shape) == dimensions else f"{tensor} must have {dimensions} dimensions"
+
+
+def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
+    """``tensor`` has the shape that the operator gives it."""
+    return None if tensor.shape == tuple(wanted) else f"{tensor} should have the shape {list(wanted)}"
+
+
+def same_elements(source: Tensor, output: Tensor) -> Reason:
+    """``source`` and ``output`` hold equally many elements."""
+    if source.elements == output.elements:
+        return None
+    return f"{source} has {source.elements} elements, {output} has {output.elements}"
+
+
+def same_quantization(source: Tensor, output: Tensor) -> Reason:
+    """Integer ``source`` and ``output`` mean the same by a stored value (scales within 1e-6, as TFLite asks)."""
+    if source.dtype is DType.FLOAT32 or source.quantization is None or output.quantization is None:
+        return None
+    if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
+        source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
+    ):
+        return f"{source} and {output} must have the same scale and zero point"
+    return None
+
+
+def computable(*computations: Callable[[], object]) -> Reason:
+    """None of ``computations``, which find multipliers and clamps, overflows."""
+    try:
+        for computation in computations:
+            computation()
+    except OverflowError as error:
+        return str(error)
+    return None

@@ -1,0 +1,231 @@
+"""The integer arithmetic of quantised networks, as TensorFlow Lite Micro's reference kernels do it.
+
+A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as gemmlowp does: once by the
+doubling high multiply and once by the right shift. The numpy references and the native compiler both take every
+multiplier, shift and clamp from here, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.operator import Activation
+from mlfbuild.graph.types import Array, DType, Tensor
+
+Int32Array = npt.NDArray[np.int32]
+
+ADD_LEFT_SHIFT = 20
+"""Bits by which ADD scales its int8 inputs up before it brings them to one scale."""
+
+SOFTMAX_INTEGER_BITS = 5
+"""Integer bits of SOFTMAX's fixed-point difference from the maximum (Q5.26)."""
+
+
+@dataclass(frozen=True)
+class Rescale:
+    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift goes right."""
+
+    multiplier: int
+    shift: int
+
+
+def quantize_multiplier(real: float) -> Rescale:
+    """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).
+
+    Factors below 2**-32 become zero. Raises ``OverflowError`` where ``real`` is not a number of at most 2**30,
+    beyond which a left shift of any int32 is undefined.
+    """
+    if not 0 <= real < math.inf:
+        raise OverflowError(f"cannot rescale by {real}")
+    rescale = _split(real)
+    if rescale.shift < -31:
+        return Rescale(0, 0)
+    if rescale.shift > 30:
+        raise OverflowError(f"cannot rescale by {real:g}, more than 2**30")
+    return rescale
+
+
+def _split(real: float) -> Rescale:
+    fraction, shift = math.frexp(real)
+    multiplier = math.floor(fraction * (1 << 31) + 0.5)
+    return Rescale(multiplier // 2, shift + 1) if multiplier == 1 << 31 else Rescale(multiplier, shift)
+
+
+def _high_multiply(x: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return ``x * multiplier / 2**31`` rounded to nearest (gemmlowp's ``SaturatingRoundingDoublingHighMul``).
+
+    A half goes up; gemmlowp's truncating division makes that so for negative products too.
+    """
+    product = x * multiplier
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    truncated = np.where(nudged >= 0, nudged >> 31, -((-nudged) >> 31))
+    saturated: npt.NDArray[np.int64] = np.minimum(truncated, np.iinfo(np.int32).max)
+    return saturated
+
+
+def _shift_right(x: npt.NDArray[np.int64], exponent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return ``x / 2**exponent`` rounded to nearest, half away from zero (``RoundingDivideByPOT``)."""
+    mask = (np.int64(1) << exponent) - 1
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> exponent) + ((x & mask) > threshold)
+
+
+def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: Array | int) -> Int32Array:
+    """Return int32 ``x`` times ``multiplier * 2**(shift - 31)``, with gemmlowp's double rounding.
+
+    ``multiplier`` and ``shift`` broadcast against ``x``. As in C, ``x * 2**shift`` wraps at 32 bits.
+    """
+    shifts = np.asarray(shift, np.int64)
+    shifted = np.left_shift(x.astype(np.int64), np.maximum(shifts, 0)).astype(np.int32).astype(np.int64)
+    product = _high_multiply(shifted, np.asarray(multiplier, np.int64))
+    return _shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
+
+
+def round_half_away(x: Array) -> Array:
+    """Round each element of the float array ``x`` to nearest, half away from zero (C's ``round``)."""
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.copysign(1, x), whole).astype(x.dtype)
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """Return the least and the greatest value of the integer type ``dtype``."""
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
+def quantize_value(real: float, scale: float, zero_point: int) -> int:
+    """Return the stored value of ``real`` before clamping; the division is float32's. Raises ``OverflowError``."""
+    with np.errstate(over="ignore"):
+        quotient = np.array([real], np.float32) / np.float32(scale)
+    if not np.isfinite(quotient[0]):
+        raise OverflowError(f"{real} divided by the scale {scale:g} is no float32")
+    return zero_point + int(round_half_away(quotient)[0])
+
+
+def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
+    """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``."""
+    least, greatest = integer_range(tensor.dtype)
+    scale, zero_point = _scale(tensor), _zero_point(tensor)
+    lower, upper = activation.value
+    if lower is not None:
+        least = max(least, quantize_value(lower, scale, zero_point))
+    if upper is not None:
+        greatest = min(greatest, quantize_value(upper, scale, zero_point))
+    return least, greatest
+
+
+def float_activation_range(activation: Activation) -> tuple[float, float]:
+    """Return the clamp (min, max) of real values for a fused ``activation``; infinite where there is no bound."""
+    lower, upper = activation.value
+    return -math.inf if lower is None else lower, math.inf if upper is None else upper
+
+
+def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channels: int) -> tuple[Rescale, ...]:
+    """Return a rescaling for each of ``channels`` output channels, computed in double (both convolutions)."""
+    scales = _scales(weights)
+    rescales = tuple(quantize_multiplier(_scale(source) * scale / _scale(output)) for scale in scales)
+    return rescales * channels if len(rescales) == 1 else rescales
+
+
+def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+    """Return one rescaling for each output channel of FULLY_CONNECTED.
+
+    With one scale for all weights the product of the input's and the weights' scales is rounded to float32 first;
+    with a scale a channel it is computed in double, as in a convolution.
+    """
+    channels = weights.shape[0]
+    if len(_scales(weights)) > 1:
+        return convolution_rescales(source, weights, output, channels)
+    with np.errstate(over="ignore", under="ignore"):
+        product = float(np.float32(_scale(source)) * np.float32(_scale(weights)))
+    return (quantize_multiplier(product / _scale(output)),) * channels
+
+
+def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
+    """Return the rescaling from the scale of ``source`` to that of ``output`` (QUANTIZE from int8)."""
+    return quantize_multiplier(_scale(source) / _scale(output))
+
+
+def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
+    """Return the rescaling of a sum of ``count`` elements, zero points taken off, to their mean (MEAN).
+
+    The division by ``count`` is folded into the multiplier, truncated.
+    """
+    rescale = requantize_rescale(source, output)
+    shift = min(count.bit_length() - 1, 32, 31 + rescale.shift)
+    return Rescale((rescale.multiplier << shift) // count, rescale.shift - shift)
+
+
+@dataclass(frozen=True)
+class AddRescales:
+    """How ADD brings two int8 inputs, shifted left by ``ADD_LEFT_SHIFT``, to one scale and the sum to the output's."""
+
+    inputs: tuple[Rescale, Rescale]
+    output: Rescale
+
+
+def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> AddRescales:
+    """Return the three rescalings of a quantised ADD.
+
+    Raises ``OverflowError`` where the output's scale is so small that the sum would have to grow.
+    """
+    twice_max = 2 * max(_scale(first), _scale(second))
+    factor = twice_max / ((1 << ADD_LEFT_SHIFT) * _scale(output))
+    if factor >= 1:
+        raise OverflowError(f"the output's scale {_scale(output):g} is too small for inputs of scale {twice_max / 2:g}")
+    return AddRescales(
+        (quantize_multiplier(_scale(first) / twice_max), quantize_multiplier(_scale(second) / twice_max)),
+        quantize_multiplier(factor),
+    )
+
+
+@dataclass(frozen=True)
+class SoftmaxRescale:
+    """How SOFTMAX scales the difference from the maximum to Q5.26, and the least difference that counts."""
+
+    rescale: Rescale
+    least_difference: int
+
+
+def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
+    """Return the parameters of an int8 SOFTMAX.
+
+    Raises ``OverflowError`` where ``beta`` times the input's scale is too small for the fixed-point form.
+    """
+    fraction_bits = 31 - SOFTMAX_INTEGER_BITS
+    factor = min(beta * _scale(source) * (1 << fraction_bits), (1 << 31) - 1.0)
+    if not factor > 1:
+        raise OverflowError(f"beta {beta:g} times the input's scale {_scale(source):g} is too small")
+    rescale = _split(factor)
+    radius = ((1 << SOFTMAX_INTEGER_BITS) - 1) * (1 << fraction_bits) / (1 << rescale.shift)
+    return SoftmaxRescale(rescale, -math.floor(radius))
+
+
+def _scales(tensor: Tensor) -> tuple[float, ...]:
+    if tensor.quantization is None:
+        raise ValueError(f"tensor {tensor.name!r} is not quantised")
+    return tensor.quantization.scales
+
+
+def _scale(tensor: Tensor) -> float:
+    (scale,) = _scales(tensor)
+    return scale
+
+
+def _zero_point(tensor: Tensor) -> int:
+    if tensor.quantization is None:
+        raise ValueError(f"tensor {tensor.name!r} is not quantised")
+    return tensor.quantization.zero_point
+
+
+def rescale_arrays(rescales: tuple[Rescale, ...]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the multipliers and the shifts of ``rescales`` as two int32 arrays."""
+    return (
+        np.array([rescale.multiplier for rescale in rescales], np.int32),
+        np.array([rescale.shift for rescale in rescales], np.int32),
+    )
