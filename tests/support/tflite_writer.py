@@ -1,0 +1,141 @@
+"""Writes the plain lists of a network as the flatbuffer of a ``.tflite`` file, whatever they say."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import numpy as np
+from tflite.BuiltinOptions import BuiltinOptions
+
+ALIGNMENT = 16
+"""Of tensors' content in the file."""
+
+
+@dataclass
+class TensorSpec:
+    """A tensor to be written; ``content`` is its bytes, empty without."""
+
+    name: str | bytes
+    shape: list[int]
+    type: int
+    content: bytes = b""
+    scales: list[float] = field(default_factory=list)
+    zero_points: list[int] = field(default_factory=list)
+    axis: int = 0
+    is_variable: bool = False
+    is_sparse: bool = False
+    buffer: int | None = None
+    """Index of the buffer to name instead of the tensor's own."""
+
+
+@dataclass
+class OperatorSpec:
+    """An operator to be written."""
+
+    code: int
+    inputs: list[int]
+    outputs: list[int]
+    options_kind: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    options_tag: int | None = None
+    """Tag of the union to write instead of that of ``options_kind``."""
+
+
+@dataclass
+class Writer:
+    """One file; ``write`` may be called once."""
+
+    tensors: Sequence[TensorSpec]
+    operators: Sequence[OperatorSpec]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    subgraphs: int
+    version: int
+    builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
+
+    def write(self) -> bytes:
+        """Return the bytes of the file."""
+        codes = sorted({operator.code for operator in self.operators})
+        buffers = [self._table("Buffer"), *(self._buffer(tensor.content) for tensor in self.tensors)]
+        tensors = [self._tensor(index, tensor) for index, tensor in enumerate(self.tensors)]
+        operators = [self._operator(operator, codes.index(operator.code)) for operator in self.operators]
+        subgraph = self._table(
+            "SubGraph",
+            Tensors=self._offsets(tensors),
+            Inputs=self._numbers(self.inputs, np.int32),
+            Outputs=self._numbers(self.outputs, np.int32),
+            Operators=self._offsets(operators),
+        )
+        model = self._table(
+            "Model",
+            Version=self.version,
+            OperatorCodes=self._offsets([self._code(code) for code in codes]),
+            Subgraphs=self._offsets([subgraph] * self.subgraphs),
+            Buffers=self._offsets(buffers),
+        )
+        self.builder.Finish(model, b"TFL3")
+        return bytes(self.builder.Output())
+
+    def _code(self, code: int) -> int:
+        return self._table("OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=min(code, 127), Version=1)
+
+    def _buffer(self, content: bytes) -> int:
+        if not content:
+            return self._table("Buffer")
+        self.builder.StartVector(1, len(content), ALIGNMENT)
+        self.builder.head -= len(content)
+        self.builder.Bytes[self.builder.Head() : self.builder.Head() + len(content)] = content
+        return self._table("Buffer", Data=self.builder.EndVector())
+
+    def _tensor(self, index: int, spec: TensorSpec) -> int:
+        fields = {
+            "Shape": self._numbers(spec.shape, np.int32),
+            "Type": spec.type,
+            "Buffer": index + 1 if spec.buffer is None else spec.buffer,
+            "Name": self.builder.CreateString(spec.name),
+            "IsVariable": spec.is_variable,
+        }
+        if spec.is_sparse:
+            fields["Sparsity"] = self._table("SparsityParameters")
+        if spec.scales or spec.zero_points:
+            fields["Quantization"] = self._table(
+                "QuantizationParameters",
+                Scale=self._numbers(spec.scales, np.float32),
+                ZeroPoint=self._numbers(spec.zero_points, np.int64),
+                QuantizedDimension=spec.axis,
+            )
+        return self._table("Tensor", **fields)
+
+    def _operator(self, spec: OperatorSpec, code: int) -> int:
+        fields: dict[str, int] = {
+            "OpcodeIndex": code,
+            "Inputs": self._numbers(spec.inputs, np.int32),
+            "Outputs": self._numbers(spec.outputs, np.int32),
+        }
+        if spec.options_kind is not None:
+            tag = getattr(BuiltinOptions, spec.options_kind) if spec.options_tag is None else spec.options_tag
+            fields["BuiltinOptionsType"] = tag
+            fields["BuiltinOptions"] = self._table(spec.options_kind, **spec.options)
+        return self._table("Operator", **fields)
+
+    def _table(self, kind: str, **fields: Any) -> int:
+        """Write a table of the generated module ``kind``; values of vectors, strings and tables are their offsets."""
+        module = importlib.import_module(f"tflite.{kind}")
+        module.Start(self.builder)
+        for name, value in fields.items():
+            add: Callable[[Any, Any], None] = getattr(module, f"Add{name}")
+            add(self.builder, value)
+        return int(module.End(self.builder))
+
+    def _numbers(self, values: Sequence[float], dtype: type[np.generic]) -> int:
+        return int(self.builder.CreateNumpyVector(np.array(values, dtype)))
+
+    def _offsets(self, offsets: Sequence[int]) -> int:
+        self.builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        return int(self.builder.EndVector())
