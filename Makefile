@@ -1,0 +1,33 @@
+# The two commands of a newcomer are `make demo` and `make test`; `make help` lists all of them.
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -n 2
+
+.PHONY: help setup demo test lint sweep clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+
+setup: ## install what is missing and make the virtual environment .venv
+	@scripts/setup.sh
+
+demo: setup ## a network from project file to an Arm firmware on QEMU, ending with the accuracy on the device
+	cd examples/digits && ../../$(BIN)/scons -Q
+
+test: demo ## the demo and the test suite; tests of data outside the repository skip where it is missing
+	@scripts/setup.sh test
+	$(PYTEST) -m "not sweep"
+
+lint: ## style and types
+	@scripts/setup.sh test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+sweep: ## the exhaustive tests, which take long
+	@scripts/setup.sh test
+	$(PYTEST) -m sweep
+
+clean: ## remove what was built here, but not .venv
+	rm -rf build dist examples/*/build examples/*/.sconsign.dblite
+	find . -name .venv -prune -o \( -name __pycache__ -o -name '.*_cache' \) -print0 | xargs -0 rm -rf

@@ -1,0 +1,97 @@
+#!/bin/sh
+# Set up this checkout: the programs that a firmware build needs, and a virtual environment with mlfbuild in .venv.
+#
+#   scripts/setup.sh         what `make demo` needs
+#   scripts/setup.sh test    that, and what the test suite needs
+#
+# Installs only what is missing: a second run does nothing and needs no network. PYTHON names the interpreter to use.
+# Exit status 3: something is missing that this script cannot install; it has said what, and how to get it.
+set -eu
+cd "$(dirname "$0")/.."
+extra=${1:-}
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+say() { echo "setup: $*"; }
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# Python 3.10 or later that can make virtual environments (Debian packs ensurepip separately, in python3-venv).
+find_python() {
+    for python in ${PYTHON:-python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10}; do
+        if "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; then
+            echo "$python"
+            return
+        fi
+    done
+}
+
+has_c_library() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
+
+# GCC prints the path of a library that it finds, and the bare name of one that it does not.
+has_newlib() { [ -f "$(arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -print-file-name=libc.a 2>/dev/null)" ]; }
+
+# The Debian packages whose content is not there, by whatever way it came.
+missing_packages() {
+    has gcc || echo gcc
+    has_c_library || echo libc6-dev
+    [ -n "$(find_python)" ] || echo python3-venv
+    has arm-none-eabi-gcc || echo gcc-arm-none-eabi
+    has_newlib || echo libnewlib-arm-none-eabi
+    has qemu-system-arm || echo qemu-system-arm
+    has cmake || echo cmake
+    has ninja || echo ninja-build
+}
+
+# The word before a command that needs root: nothing, sudo, or "none" where there is no way.
+root_by() {
+    if [ "$(id -u)" = 0 ]; then
+        :
+    elif has sudo && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+        echo sudo
+    else
+        echo none
+    fi
+}
+
+give_up() {
+    say "missing: $missing"
+    say "$1"
+    exit 3
+}
+
+install_packages() {
+    # shellcheck disable=SC2086  # $missing is a list of words
+    set -- $missing
+    root=$(root_by)
+    if ! has apt-get; then
+        give_up "no apt-get here; README.md says what to install on other systems, then run this again"
+    elif [ "$root" = none ]; then
+        give_up "needs root or sudo; ask for: apt-get install --no-install-recommends $missing"
+    fi
+    say "installing $missing (this can take some minutes)"
+    # An unreachable third-party repository is no reason to stop: the install tells whether anything is really missing.
+    $root apt-get -qq update || say "apt-get update had problems, going on"
+    $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
+        give_up "apt-get could not install them; see above"
+}
+
+make_environment() {
+    stamp=.venv/.mlfbuild-${extra:-demo}
+    made_from="$(pwd) $(cksum <pyproject.toml)"
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$made_from" ] && .venv/bin/python -c 'import mlfbuild, SCons' 2>/dev/null; then
+        return
+    fi
+    say "installing mlfbuild and what it imports into .venv"
+    if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+        "$(find_python)" -m venv --clear .venv
+    fi
+    .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+    .venv/bin/python -m pip install --quiet --editable ".${extra:+[$extra]}"
+    echo "$made_from" >"$stamp"
+}
+
+missing=$(missing_packages | xargs)
+[ -z "$missing" ] || install_packages
+missing=$(missing_packages | xargs)
+[ -z "$missing" ] || give_up "still not found after the installation; is PATH right, is Python at least 3.10?"
+make_environment
