@@ -2,6 +2,7 @@
 
 from mlfbuild.library.types import (
     CPU_DEVICE,
+    ArchiveFile,
     CodegenFile,
     ExternalDependency,
     Library,
@@ -14,6 +15,7 @@ from mlfbuild.library.types import (
 
 __all__ = [
     "CPU_DEVICE",
+    "ArchiveFile",
     "CodegenFile",
     "ExternalDependency",
     "Library",

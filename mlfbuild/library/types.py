@@ -8,7 +8,7 @@ call order, the order of the members in the C interface's structs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -69,6 +69,14 @@ class CodegenFile:
 
 
 @dataclass(frozen=True)
+class ArchiveFile:
+    """A file of an archive that belongs to no module; ``path`` is relative to the archive's root."""
+
+    path: PurePosixPath
+    data: bytes
+
+
+@dataclass(frozen=True)
 class ExternalDependency:
     """Something outside the archive that its code needs, as TVM records it."""
 
@@ -90,16 +98,30 @@ class Module:
     main: tuple[MainMemory, ...]
     operator_functions: tuple[OperatorFunction, ...]
     codegen: tuple[CodegenFile, ...]
+    """Sorted by path."""
     params: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
     graph_json: str | None = None
     storage: tuple[StorageEntry, ...] = ()
     source_text: str = ""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
     external_dependencies: tuple[ExternalDependency, ...] = ()
-    export_datetime: str = ""
-    """``YYYY-MM-DD HH:MM:SSZ``; the writer puts its own fixed date where this is empty."""
+    export_datetime: str = field(default="", compare=False)
+    """``YYYY-MM-DD HH:MM:SSZ``; the writer puts its own fixed date where this is empty. Says when, not what."""
     model_id: str = ""
     """SHA-256 of the model file, for native libraries."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare all fields but the date; parameters by order, type, shape and bytes."""
+        if not isinstance(other, Module):
+            return NotImplemented
+        compared = (item.name for item in fields(self) if item.compare and item.name != "params")
+        same = all(getattr(self, name) == getattr(other, name) for name in compared)
+        return same and _parameter_bytes(self) == _parameter_bytes(other)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -112,12 +134,22 @@ class Module:
         return self.main[0].outputs if self.main else ()
 
 
+def _parameter_bytes(module: Module) -> list[tuple[str, str, tuple[int, ...], bytes]]:
+    return [(name, value.dtype.name, value.shape, value.tobytes()) for name, value in module.params.items()]
+
+
 @dataclass(frozen=True)
 class Library:
     """All modules of an archive, sorted by name; ``version`` is the format version they were read from."""
 
     modules: tuple[Module, ...]
     version: int = 7
+    other_files: tuple[ArchiveFile, ...] = ()
+    """What stands beside the modules, sorted by path: TVM's ``runtime/`` and ``templates/``."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "modules", tuple(sorted(self.modules, key=lambda module: module.name)))
+        object.__setattr__(self, "other_files", tuple(sorted(self.other_files, key=lambda file: str(file.path))))
 
     def module(self, name: str) -> Module:
         """Return the module called ``name``; raises ``KeyError``."""
