@@ -1,0 +1,4 @@
+# Cortex-M33 with DSP instructions and its single-precision FPU
+set(CMAKE_SYSTEM_PROCESSOR cortex-m33)
+set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m33 -mthumb -mfloat-abi=hard -mfpu=fpv5-sp-d16)
+include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-gcc.cmake")

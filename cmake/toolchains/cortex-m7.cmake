@@ -1,0 +1,4 @@
+# Cortex-M7 with the double-precision FPU
+set(CMAKE_SYSTEM_PROCESSOR cortex-m7)
+set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m7 -mthumb -mfloat-abi=hard -mfpu=fpv5-d16)
+include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-gcc.cmake")

@@ -1,0 +1,77 @@
+"""Run a firmware image on QEMU and bring back what it printed and how it ended."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.errors import InputFileError, ProcessFailedError, UsageError
+from mlfbuild.process import find_tool
+from mlfbuild.targets import Board
+
+_PROGRAM = "qemu-system-arm"
+_COMPLAINT = re.compile(rf"^{_PROGRAM}(\.\w+)?: (?!warning)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended: what the firmware printed (standard output and error together) and main's result."""
+
+    stdout: str
+    exit_status: int
+
+
+def run_elf(
+    elf: Path,
+    board: Board,
+    *,
+    cwd: Path | None = None,
+    arguments: Sequence[str] = (),
+    timeout: float | None = None,
+) -> RunResult:
+    """Run the image ``elf`` on ``board`` until it exits through semihosting.
+
+    ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``.
+    Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, and
+    ``ProcessFailedError`` with the output where QEMU itself fails or the run takes longer than ``timeout`` seconds.
+    """
+    if not elf.is_file():
+        raise InputFileError(f"{elf}: no such firmware image; build it first")
+    command = [str(find_tool(_PROGRAM)), *_options(board, arguments), "-kernel", str(elf.resolve())]
+    try:
+        # An interrupt, too, makes subprocess.run stop the emulator before it passes it on.
+        done = subprocess.run(
+            command, cwd=cwd, timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ProcessFailedError(
+            f"{elf}: still running on {board.name} after {timeout:g} s, stopped", _text(error.output)
+        ) from None
+    except OSError as error:
+        raise ProcessFailedError(f"{command[0]}: cannot be started: {error.strerror}") from None
+    output = _text(done.stdout)
+    if done.returncode < 0:
+        raise ProcessFailedError(f"{elf}: {_PROGRAM} was ended by signal {-done.returncode} on {board.name}", output)
+    if done.returncode == 1 and _COMPLAINT.search(output):
+        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}", output)
+    return RunResult(output, done.returncode)
+
+
+def _options(board: Board, arguments: Sequence[str]) -> list[str]:
+    for argument in arguments:
+        if not argument or " " in argument:
+            raise UsageError(f"{argument!r}: an argument for firmware must not be empty or contain spaces")
+    semihosting = ["enable=on", "target=native", "arg=firmware"]
+    semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
+    return [
+        "-M", board.name, "-nographic", "-monitor", "none", "-serial", "none",
+        "-semihosting-config", ",".join(semihosting),
+    ]  # fmt: skip
+
+
+def _text(output: bytes | None) -> str:
+    return (output or b"").decode(errors="replace")

@@ -1,0 +1,35 @@
+# mlf::board: startup code, semihosting and linker script of one QEMU board.
+#
+#   set(MLF_BOARD mps2-an386)
+#   include(board/board.cmake)
+#   target_link_libraries(app PRIVATE mlf::board)
+#
+# MLF_STACK_SIZE (bytes) sets the size of the stack.
+
+if(NOT DEFINED MLF_BOARD OR NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/${MLF_BOARD}.ld")
+  message(FATAL_ERROR "MLF_BOARD is \"${MLF_BOARD}\"; set it to a board that has a linker script "
+                      "in ${CMAKE_CURRENT_LIST_DIR} before this file is included")
+endif()
+
+add_library(mlf_board OBJECT)
+add_library(mlf::board ALIAS mlf_board)
+
+foreach(source IN ITEMS console.c mlf_bench.c semihosting.c startup.c syscalls.c)
+  target_sources(mlf_board PRIVATE "${CMAKE_CURRENT_LIST_DIR}/${source}")
+endforeach()
+target_include_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}")
+
+# newlib's small C library: headers and libraries must agree, so compiler and linker are both told.
+target_compile_options(mlf_board PUBLIC "$<$<COMPILE_LANGUAGE:C,CXX>:--specs=nano.specs>")
+target_link_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}") # where mlf_board.ld is found
+target_link_options(
+  mlf_board
+  INTERFACE
+  --specs=nano.specs
+  -nostartfiles
+  "-T${CMAKE_CURRENT_LIST_DIR}/${MLF_BOARD}.ld"
+  -Wl,--gc-sections
+  "$<$<BOOL:${MLF_STACK_SIZE}>:-Wl,--defsym=MLF_STACK_SIZE=${MLF_STACK_SIZE}>")
+set_property(
+  TARGET mlf_board
+  PROPERTY INTERFACE_LINK_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/mlf_board.ld" "${CMAKE_CURRENT_LIST_DIR}/${MLF_BOARD}.ld")

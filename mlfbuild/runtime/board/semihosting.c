@@ -1,0 +1,86 @@
+#include "semihosting.h"
+
+#include <string.h>
+
+enum operation {
+    SYS_OPEN = 0x01,
+    SYS_CLOSE = 0x02,
+    SYS_WRITE0 = 0x04,
+    SYS_WRITE = 0x05,
+    SYS_READ = 0x06,
+    SYS_SEEK = 0x0A,
+    SYS_FLEN = 0x0C,
+    SYS_GET_CMDLINE = 0x15,
+    SYS_EXIT_EXTENDED = 0x20
+};
+
+#define ADP_STOPPED_APPLICATION_EXIT 0x20026u
+
+/* On M-profile cores the call is a breakpoint with the number 0xAB: operation in r0, argument in r1, result in r0. */
+static int32_t call(enum operation operation, const void *argument)
+{
+    register int32_t r0 __asm__("r0") = (int32_t)operation;
+    register const void *r1 __asm__("r1") = argument;
+    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+    return r0;
+}
+
+static uint32_t word(const void *pointer)
+{
+    return (uint32_t)(uintptr_t)pointer;
+}
+
+int32_t semihosting_open(const char *path, enum semihosting_mode mode)
+{
+    const uint32_t block[] = {word(path), (uint32_t)mode, strlen(path)};
+    return call(SYS_OPEN, block);
+}
+
+int32_t semihosting_close(int32_t handle)
+{
+    const uint32_t block[] = {(uint32_t)handle};
+    return call(SYS_CLOSE, block);
+}
+
+int32_t semihosting_read(int32_t handle, void *buffer, size_t size)
+{
+    const uint32_t block[] = {(uint32_t)handle, word(buffer), size};
+    return call(SYS_READ, block);
+}
+
+int32_t semihosting_write(int32_t handle, const void *data, size_t size)
+{
+    const uint32_t block[] = {(uint32_t)handle, word(data), size};
+    return call(SYS_WRITE, block);
+}
+
+int32_t semihosting_seek(int32_t handle, uint32_t position)
+{
+    const uint32_t block[] = {(uint32_t)handle, position};
+    return call(SYS_SEEK, block);
+}
+
+int32_t semihosting_length(int32_t handle)
+{
+    const uint32_t block[] = {(uint32_t)handle};
+    return call(SYS_FLEN, block);
+}
+
+void semihosting_print(const char *text)
+{
+    (void)call(SYS_WRITE0, text);
+}
+
+int32_t semihosting_command_line(char *buffer, size_t size)
+{
+    const uint32_t block[] = {word(buffer), size};
+    return call(SYS_GET_CMDLINE, block);
+}
+
+void semihosting_exit(int status)
+{
+    const uint32_t block[] = {ADP_STOPPED_APPLICATION_EXIT, (uint32_t)status};
+    for (;;) {
+        (void)call(SYS_EXIT_EXTENDED, block);
+    }
+}

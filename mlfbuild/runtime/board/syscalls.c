@@ -1,0 +1,129 @@
+/*
+ * What newlib asks of a system, so that printf(), open() and malloc() work: files through semihosting, and a heap in
+ * the RAM that the firmware left free. A firmware that uses none of it carries none of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mlf_board.h"
+#include "semihosting.h"
+
+int _close(int file);
+int _fstat(int file, struct stat *status);
+int _getpid(void);
+int _isatty(int file);
+int _kill(int process, int signal);
+int _open(const char *path, int flags, int mode);
+int _read(int file, char *buffer, int size);
+int _write(int file, const char *data, int size);
+off_t _lseek(int file, off_t offset, int origin);
+void *_sbrk(ptrdiff_t increment);
+void _exit(int status);
+
+/* File descriptors 0 to 2 are the console; the others are semihosting handles moved out of their way. */
+#define CONSOLE_FILES 3
+
+/* The handle of a file descriptor, or -1; the console is opened when it is first used. */
+static int32_t handle_of(int file)
+{
+    static int32_t console[CONSOLE_FILES]; /* handle + 1; 0: not open yet */
+    static const enum semihosting_mode modes[CONSOLE_FILES] = {SEMIHOSTING_RB, SEMIHOSTING_WB, SEMIHOSTING_AB};
+    if (file < 0 || file >= CONSOLE_FILES) {
+        return file - CONSOLE_FILES;
+    }
+    if (console[file] == 0) {
+        console[file] = semihosting_open(":tt", modes[file]) + 1;
+    }
+    return console[file] - 1;
+}
+
+static int failed(int reason)
+{
+    errno = reason;
+    return -1;
+}
+
+int _open(const char *path, int flags, int mode)
+{
+    (void)mode;
+    enum semihosting_mode wanted = SEMIHOSTING_RB;
+    if (flags & O_APPEND) {
+        wanted = SEMIHOSTING_AB;
+    } else if (flags & O_TRUNC) {
+        wanted = SEMIHOSTING_WB;
+    } else if (flags & (O_WRONLY | O_RDWR)) {
+        wanted = SEMIHOSTING_RB_PLUS;
+    }
+    const int32_t handle = semihosting_open(path, wanted);
+    return handle < 0 ? failed(ENOENT) : (int)handle + CONSOLE_FILES;
+}
+
+int _close(int file)
+{
+    return semihosting_close(handle_of(file)) == 0 ? 0 : failed(EBADF);
+}
+
+int _read(int file, char *buffer, int size)
+{
+    const int32_t left = semihosting_read(handle_of(file), buffer, (size_t)size);
+    return left < 0 ? failed(EIO) : size - (int)left;
+}
+
+int _write(int file, const char *data, int size)
+{
+    const int32_t left = semihosting_write(handle_of(file), data, (size_t)size);
+    return left < 0 || left == size ? failed(EIO) : size - (int)left;
+}
+
+/* From the start or the end; semihosting does not tell the position, so SEEK_CUR is not there. */
+off_t _lseek(int file, off_t offset, int origin)
+{
+    if (file < CONSOLE_FILES || origin == SEEK_CUR) {
+        return failed(ESPIPE);
+    }
+    const off_t position = origin == SEEK_END ? semihosting_length(handle_of(file)) + offset : offset;
+    return semihosting_seek(handle_of(file), (uint32_t)position) == 0 ? position : failed(EINVAL);
+}
+
+int _isatty(int file)
+{
+    return file >= 0 && file < CONSOLE_FILES;
+}
+
+int _fstat(int file, struct stat *status)
+{
+    status->st_mode = _isatty(file) ? S_IFCHR : S_IFREG; /* a character device is buffered line by line */
+    return 0;
+}
+
+void *_sbrk(ptrdiff_t increment)
+{
+    extern char __heap_start[], __heap_end[];
+    static ptrdiff_t used;
+    if (increment > __heap_end - __heap_start - used) {
+        failed(ENOMEM);
+        return (void *)-1;
+    }
+    used += increment;
+    return __heap_start + used - increment;
+}
+
+int _getpid(void)
+{
+    return 1;
+}
+
+int _kill(int process, int signal)
+{
+    (void)process;
+    (void)signal;
+    return failed(EINVAL);
+}
+
+void _exit(int status)
+{
+    semihosting_exit(status);
+}

@@ -1,0 +1,29 @@
+"""Board table: boards that QEMU emulates. The regions are those of the linker scripts in ``runtime/board``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mlfbuild.targets.types import Board, Memory
+
+_MIB = 1024 * 1024
+
+
+def _board(name: str, cpu: str, flash: tuple[int, int], ram: tuple[int, int]) -> Board:
+    return Board(name, cpu, Memory("FLASH", *flash), Memory("RAM", *ram))
+
+
+BOARDS: Mapping[str, Board] = MappingProxyType(
+    {
+        board.name: board
+        for board in (
+            _board("mps2-an385", "cortex-m3", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
+            _board("mps2-an386", "cortex-m4", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
+            _board("mps2-an500", "cortex-m7", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
+            _board("mps2-an505", "cortex-m33", (0x10000000, 4 * _MIB), (0x38000000, 4 * _MIB)),
+            _board("mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB)),
+        )
+    }
+)
+"""Every board by QEMU's machine name."""
