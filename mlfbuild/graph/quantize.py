@@ -8,12 +8,13 @@ multiplier, shift and clamp from here, so that they cannot disagree.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.fixed_point import high_multiply, shift_right
 from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -56,25 +57,6 @@ def _split(real: float) -> Rescale:
     return Rescale(multiplier // 2, shift + 1) if multiplier == 1 << 31 else Rescale(multiplier, shift)
 
 
-def _high_multiply(x: npt.NDArray[np.int64], multiplier: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return ``x * multiplier / 2**31`` rounded to nearest (gemmlowp's ``SaturatingRoundingDoublingHighMul``).
-
-    A half goes up; gemmlowp's truncating division makes that so for negative products too.
-    """
-    product = x * multiplier
-    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
-    truncated = np.where(nudged >= 0, nudged >> 31, -((-nudged) >> 31))
-    saturated: npt.NDArray[np.int64] = np.minimum(truncated, np.iinfo(np.int32).max)
-    return saturated
-
-
-def _shift_right(x: npt.NDArray[np.int64], exponent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return ``x / 2**exponent`` rounded to nearest, half away from zero (``RoundingDivideByPOT``)."""
-    mask = (np.int64(1) << exponent) - 1
-    threshold = (mask >> 1) + (x < 0)
-    return (x >> exponent) + ((x & mask) > threshold)
-
-
 def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: Array | int) -> Int32Array:
     """Return int32 ``x`` times ``multiplier * 2**(shift - 31)``, with gemmlowp's double rounding.
 
@@ -82,8 +64,8 @@ def multiply_by_quantized_multiplier(x: Array, multiplier: Array | int, shift: A
     """
     shifts = np.asarray(shift, np.int64)
     shifted = np.left_shift(x.astype(np.int64), np.maximum(shifts, 0)).astype(np.int32).astype(np.int64)
-    product = _high_multiply(shifted, np.asarray(multiplier, np.int64))
-    return _shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
+    product = high_multiply(shifted, np.asarray(multiplier, np.int64))
+    return shift_right(product, np.maximum(-shifts, 0)).astype(np.int32)
 
 
 def round_half_away(x: Array) -> Array:
@@ -223,7 +205,7 @@ def _zero_point(tensor: Tensor) -> int:
     return tensor.quantization.zero_point
 
 
-def rescale_arrays(rescales: tuple[Rescale, ...]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def rescale_arrays(rescales: Sequence[Rescale]) -> tuple[Int32Array, Int32Array]:
     """Return the multipliers and the shifts of ``rescales`` as two int32 arrays."""
     return (
         np.array([rescale.multiplier for rescale in rescales], np.int32),

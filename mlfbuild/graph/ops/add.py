@@ -10,7 +10,13 @@ import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.quantize import activation_range, add_rescales
+from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_int8
+from mlfbuild.graph.quantize import (
+    ADD_LEFT_SHIFT,
+    activation_range,
+    add_rescales,
+    multiply_by_quantized_multiplier,
+)
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -51,4 +57,15 @@ class Add(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        (first, second), (x, y), output = inputs, values, outputs[0]
+        assert first is not None and second is not None and x is not None and y is not None
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(x.astype(np.float64) + y, self.activation),)
+        rescales = add_rescales(first, second, output)
+        sums = sum(
+            multiply_by_quantized_multiplier(
+                (centred(tensor, value) * (1 << ADD_LEFT_SHIFT)).astype(np.int64), rescale.multiplier, rescale.shift
+            ).astype(np.float64)
+            for tensor, value, rescale in zip((first, second), (x, y), rescales.inputs, strict=True)
+        )
+        return (finish_int8(np.asarray(sums), [rescales.output], output, self.activation),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.convolution import Convolution
 from mlfbuild.graph.types import Tensor
 
@@ -20,3 +21,7 @@ class Conv2D(Convolution):
         if weights.shape[3] == source.shape[3]:
             return None
         return f"the weights {weights} are for {weights.shape[3]} input channels, {source} has {source.shape[3]}"
+
+    def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
+        sums: Sums = pixels @ factors.T
+        return sums

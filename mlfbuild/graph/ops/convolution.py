@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import Sums, centred, finish
 from mlfbuild.graph.ops.window import Padding, Pair, Window
-from mlfbuild.graph.quantize import activation_range, convolution_rescales
+from mlfbuild.graph.quantize import Rescale, activation_range, convolution_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -45,24 +49,42 @@ class Convolution(Operator):
             or self._check_channels(source, weights)
             or self.window(weights).problem(source, output)
             or (None if output.shape[3] == channels else f"{output} should have {channels} channels")
-            or self._check_rescales(source, weights, output, channels)
+            or self._check_rescales(source, weights, output)
         )
 
+    @abc.abstractmethod
     def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
-        raise NotImplementedError
+        """Return why the channels of ``weights`` do not fit those of ``source``."""
 
-    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor, channels: int) -> str | None:
+    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+        """Return the rescaling of each output channel; none for float32."""
+        if source.dtype is not DType.INT8:
+            return ()
+        return convolution_rescales(source, weights, output, weights.shape[self.channel_axis])
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
         if source.dtype is not DType.INT8:
             return None
         return rules.computable(
-            lambda: convolution_rescales(source, weights, output, channels),
-            lambda: activation_range(self.activation, output),
+            lambda: self.rescales(source, weights, output), lambda: activation_range(self.activation, output)
         )
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source, weights, _, output = convolution_tensors(inputs, outputs)
+        image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
+        assert image is not None and filters is not None
+        pixels, factors = centred(source, image), filters.astype(np.float64)
+        sums = np.zeros(output.shape)
+        for tap, write, read in self.window(weights).taps(source, output):
+            sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
+        rescales = self.rescales(source, weights, output)
+        return (finish(sums, bias, rescales, output, self.activation),)
+
+    @abc.abstractmethod
+    def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
+        """Return what one tap of the filter, ``weights[:, row, column]``, adds to the output's pixels."""
 
 
 def convolution_tensors(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
+from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.convolution import Convolution
 from mlfbuild.graph.types import Tensor
 
@@ -24,3 +27,7 @@ class DepthwiseConv2D(Convolution):
         if self.depth_multiplier < 1 or weights.shape[3] != source.shape[3] * self.depth_multiplier:
             return f"the weights {weights} do not fit {source} times a depth multiplier of {self.depth_multiplier}"
         return None
+
+    def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
+        sums: Sums = np.repeat(pixels, self.depth_multiplier, axis=-1) * factors[0]
+        return sums

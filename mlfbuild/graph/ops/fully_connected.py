@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import centred, finish
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, fully_connected_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
@@ -59,4 +62,9 @@ class FullyConnected(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source, weights, _, output = convolution_tensors(inputs, outputs)
+        rows, matrix, bias = values[0], values[1], values[2] if len(values) > 2 else None
+        assert rows is not None and matrix is not None
+        sums = centred(source, rows).reshape(-1, weights.shape[1]) @ matrix.T.astype(np.float64)
+        rescales = fully_connected_rescales(source, weights, output) if source.dtype is DType.INT8 else ()
+        return (finish(sums, bias, rescales, output, self.activation).reshape(output.shape),)

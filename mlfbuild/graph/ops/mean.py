@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.operator import Operator
+import numpy as np
+
+from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_int8
 from mlfbuild.graph.quantize import mean_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -61,4 +64,11 @@ class Mean(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        sums = centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims)
+        count = self.count(source.shape)
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(np.asarray(sums / count), Activation.NONE),)
+        rescale = mean_rescale(source, output, count)
+        return (finish_int8(np.asarray(sums), [rescale], output, Activation.NONE).reshape(output.shape),)

@@ -37,10 +37,7 @@ class Pad(Operator):
         return rules.shape(output, [size + sum(pair) for size, pair in zip(source.shape, self.paddings, strict=True)])
 
     def reference(
-        self,
-        inputs: Sequence[Tensor | None],  # noqa: ARG002
-        values: Sequence[Array | None],
-        outputs: Sequence[Tensor],
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         (value,) = values
         assert value is not None

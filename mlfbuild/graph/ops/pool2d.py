@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import finish_float
 from mlfbuild.graph.ops.window import Padding, Pair, Window
 from mlfbuild.graph.quantize import activation_range
 from mlfbuild.graph.types import Array, DType, Tensor
@@ -46,17 +49,27 @@ class Pool2D(Operator):
             )
         )
 
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class AveragePool2D(Pool2D):
-    """The mean of the elements under the window; padding does not count."""
+    """The mean of the elements under the window; padding does not count. An int8 mean rounds half away from zero."""
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        image = values[0].astype(np.float64)
+        sums, counts = np.zeros(output.shape), np.zeros((*output.shape[1:3], 1))
+        for _, write, read in self.window().taps(source, output):
+            sums[:, write[0], write[1]] += image[:, read[0], read[1]]
+            counts[write] += 1
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(sums / counts, self.activation),)
+        means = np.trunc((sums + np.copysign(counts // 2, sums)) / counts)
+        return (np.clip(means, *activation_range(self.activation, output)).astype(np.int8),)
 
 
 @dataclass(frozen=True)
@@ -64,3 +77,16 @@ class MaxPool2D(Pool2D):
     """The greatest of the elements under the window."""
 
     name: ClassVar[str] = "MAX_POOL_2D"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None
+        greatest = np.full(output.shape, -np.inf)
+        for _, write, read in self.window().taps(source, output):
+            target = greatest[:, write[0], write[1]]
+            np.maximum(target, values[0][:, read[0], read[1]], out=target)
+        if output.dtype is DType.FLOAT32:
+            return (finish_float(greatest, self.activation),)
+        return (np.clip(greatest, *activation_range(self.activation, output)).astype(np.int8),)

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.operator import Operator
+import numpy as np
+
+from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.quantize import requantize_rescale
+from mlfbuild.graph.ops.accumulate import centred, finish_int8
+from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -35,7 +38,15 @@ class Quantize(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source, output = inputs[0], outputs[0]
+        assert source is not None and values[0] is not None and output.quantization is not None
+        if source.dtype is DType.INT8:
+            rescales = [requantize_rescale(source, output)]
+            return (finish_int8(centred(source, values[0]), rescales, output, Activation.NONE),)
+        with np.errstate(over="ignore"):
+            quotients = values[0] / np.float32(output.quantization.scale)
+        stored = round_half_away(quotients).astype(np.float64) + output.quantization.zero_point
+        return (np.clip(stored, *integer_range(output.dtype)).astype(np.int8),)
 
 
 @dataclass(frozen=True)
@@ -60,4 +71,7 @@ class Dequantize(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source = inputs[0]
+        assert source is not None and values[0] is not None and source.quantization is not None
+        with np.errstate(over="ignore"):
+            return ((centred(source, values[0]) * source.quantization.scale).astype(np.float32),)

@@ -26,10 +26,7 @@ class Reshape(Operator):
         return rules.arithmetic(source, output) or rules.same_elements(source, output)
 
     def reference(
-        self,
-        inputs: Sequence[Tensor | None],  # noqa: ARG002
-        values: Sequence[Array | None],
-        outputs: Sequence[Tensor],
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         (value,) = values
         assert value is not None

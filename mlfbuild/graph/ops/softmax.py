@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.fixed_point import exp_of_negative, high_multiply, reciprocal_of_one_plus, shift_right
 from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.quantize import softmax_rescale
+from mlfbuild.graph.quantize import SOFTMAX_INTEGER_BITS, softmax_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
+
+_SUM_INTEGER_BITS = 12
+"""Integer bits of the sum of exponentials."""
 
 
 @dataclass(frozen=True)
@@ -44,4 +51,22 @@ class Softmax(Operator):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        raise NotImplementedError
+        source, value = inputs[0], values[0]
+        assert source is not None and value is not None
+        if source.dtype is DType.FLOAT32:
+            powers = np.exp((value.astype(np.float64) - value.max(axis=-1, keepdims=True)) * self.beta)
+            return ((powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32),)
+        return (self._reference_int8(source, value.astype(np.int64)),)
+
+    def _reference_int8(self, source: Tensor, value: npt.NDArray[np.int64]) -> Array:
+        """Sum Q12.19 exponentials of Q5.26 differences and divide, all in fixed point."""
+        scaling = softmax_rescale(source, self.beta)
+        differences = value - value.max(axis=-1, keepdims=True)
+        counted = differences >= scaling.least_difference
+        scaled = high_multiply(np.where(counted, differences, 0) << scaling.rescale.shift, scaling.rescale.multiplier)
+        powers = exp_of_negative(scaled, SOFTMAX_INTEGER_BITS)
+        sums = np.where(counted, shift_right(powers, _SUM_INTEGER_BITS), 0).sum(axis=-1, keepdims=True)
+        headroom = 32 - np.frexp(sums)[1].astype(np.int64)
+        reciprocals = reciprocal_of_one_plus((sums << headroom) - (1 << 31))
+        shares = shift_right(high_multiply(reciprocals, powers), _SUM_INTEGER_BITS - headroom + 31 - 8)
+        return np.where(counted, np.minimum(shares - 128, 127), -128).astype(np.int8)

@@ -39,14 +39,14 @@ class Window:
                 return f"{output} does not fit a filter of {self.filter} moving over {source}"
         return None if output.shape[0] == source.shape[0] else f"{output} has another batch than {source}"
 
-    def taps(self, source: Pair, output: Pair) -> Iterator[tuple[Pair, tuple[slice, slice], tuple[slice, slice]]]:
+    def taps(self, source: Tensor, output: Tensor) -> Iterator[tuple[Pair, tuple[slice, slice], tuple[slice, slice]]]:
         """Yield each (filter row, filter column) that meets the image, with where it writes and what it reads.
 
         The slices are (rows, columns) of the output and of the input: ``output[where] += input[what] * filter[tap]``.
         Positions in the padding are left out, so that no padded copy is needed.
         """
-        for row, written_rows, read_rows in self._axis_taps(0, source[0], output[0]):
-            for column, written_columns, read_columns in self._axis_taps(1, source[1], output[1]):
+        for row, written_rows, read_rows in self._axis_taps(0, source.shape[1], output.shape[1]):
+            for column, written_columns, read_columns in self._axis_taps(1, source.shape[2], output.shape[2]):
                 yield (row, column), (written_rows, written_columns), (read_rows, read_columns)
 
     def _axis_taps(self, axis: int, source: int, output: int) -> Iterator[tuple[int, slice, slice]]:

@@ -1,0 +1,91 @@
+"""gemmlowp's 32-bit fixed-point arithmetic on numpy arrays, bit for bit.
+
+A number of ``i`` integer bits is a raw int32 that stands for ``raw / 2**(31 - i)`` (Qi.31-i). Raw values are kept in
+int64 arrays, so that an intermediate product needs no care.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Raw = npt.NDArray[np.int64]
+
+_MAX = (1 << 31) - 1
+_MIN = -(1 << 31)
+
+
+def high_multiply(x: Raw, y: Raw | int) -> Raw:
+    """Return ``x * y / 2**31`` rounded to nearest, a half up (``SaturatingRoundingDoublingHighMul``).
+
+    The product of numbers with i and j integer bits has i + j.
+    """
+    product = x * np.int64(y) if isinstance(y, int) else x * y
+    nudged = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    return _saturate(np.where(nudged >= 0, nudged >> 31, -(-nudged >> 31)))
+
+
+def shift_right(x: Raw, exponent: Raw | int) -> Raw:
+    """Return ``x / 2**exponent`` rounded to nearest, a half away from zero (``RoundingDivideByPOT``)."""
+    mask: Any = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
+    threshold = (mask >> 1) + (x < 0)
+    return np.asarray((x >> exponent) + ((x & mask) > threshold), np.int64)
+
+
+def shift_left(x: Raw, exponent: int) -> Raw:
+    """Return ``x * 2**exponent`` clamped to int32."""
+    return _saturate(x << exponent)
+
+
+def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
+    """Return exp(x), without integer bits, for raw ``x`` <= 0 with ``integer_bits`` of at most 5.
+
+    ``x`` is split into a multiple of -1/4 and a rest in [-1/4, 0), whose exponential is a Taylor polynomial; each bit
+    of the multiple contributes a constant factor.
+    """
+    fraction_bits = 31 - integer_bits
+    quarter = 1 << (fraction_bits - 2)
+    rest = (x & (quarter - 1)) - quarter
+    result = _exp_of_small(shift_left(rest, integer_bits))
+    multiple = rest - x
+    for power in range(-2, integer_bits):
+        factor = constant(math.exp(-(2.0**power)))
+        result = np.where(multiple & (1 << (fraction_bits + power)), high_multiply(result, factor), result)
+    return np.where(x == 0, _MAX, result)
+
+
+def _exp_of_small(x: Raw) -> Raw:
+    """Return exp(x) for raw ``x`` in [-1/4, 0) without integer bits: four terms around -1/8."""
+    centre = constant(math.exp(-1 / 8))
+    y = x + (1 << 28)
+    y2 = high_multiply(y, y)
+    y3 = high_multiply(y2, y)
+    y4 = high_multiply(y2, y2)
+    # y + y^2/2 + y^3/6 + y^4/24, as y + ((y^4/4 + y^3) / 3 + y^2) / 2
+    tail = shift_right(high_multiply(shift_right(y4, 2) + y3, constant(1 / 3)) + y2, 1)
+    return centre + high_multiply(y + tail, centre)
+
+
+def reciprocal_of_one_plus(x: Raw) -> Raw:
+    """Return 1 / (1 + x), without integer bits, for raw ``x`` in [0, 1) without integer bits.
+
+    Three steps of Newton and Raphson for the reciprocal of (1 + x) / 2, from the line 48/17 - 32/17 * y.
+    """
+    half = (x + _MAX + 1) // 2
+    y = constant(48 / 17, 2) + high_multiply(half, constant(-32 / 17, 2))
+    for _ in range(3):
+        error = (1 << 29) - high_multiply(half, y)
+        y = y + shift_left(high_multiply(y, error), 2)
+    return shift_left(y, 1)
+
+
+def constant(real: float, integer_bits: int = 0) -> int:
+    """Return ``real`` as the nearest raw number with ``integer_bits``."""
+    return round(real * (1 << (31 - integer_bits)))
+
+
+def _saturate(x: Raw) -> Raw:
+    return np.asarray(np.clip(x, _MIN, _MAX), np.int64)

@@ -1,0 +1,56 @@
+"""The first and the last step of every weighted sum: off with the zero point, on to the output's scale.
+
+Sums are float64: those of int8 products are exact in it (below 2**53), and those of float32 come out closer than any
+order of float32 additions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.operator import Activation
+from mlfbuild.graph.quantize import (
+    Rescale,
+    activation_range,
+    float_activation_range,
+    multiply_by_quantized_multiplier,
+    rescale_arrays,
+)
+from mlfbuild.graph.types import Array, DType, Tensor
+
+Sums = npt.NDArray[np.float64]
+
+
+def centred(tensor: Tensor, value: Array) -> Sums:
+    """Return ``value`` as float64, without the zero point where ``tensor`` is int8."""
+    if tensor.dtype is DType.FLOAT32 or tensor.quantization is None:
+        return value.astype(np.float64)
+    return value.astype(np.float64) - tensor.quantization.zero_point
+
+
+def finish_float(sums: Sums, activation: Activation) -> Array:
+    """Return ``sums``, clamped by ``activation``, as float32."""
+    with np.errstate(over="ignore"):
+        return np.clip(sums, *float_activation_range(activation)).astype(np.float32)
+
+
+def finish_int8(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+    """Return whole ``sums`` (channels last) on the scale of ``output``, clamped; accumulators wrap at 32 bits."""
+    assert output.quantization is not None
+    scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
+    shifted = scaled.astype(np.int64) + output.quantization.zero_point
+    return np.clip(shifted, *activation_range(activation, output)).astype(np.int8)
+
+
+def finish(
+    sums: Sums, bias: Array | None, rescales: Sequence[Rescale], output: Tensor, activation: Activation
+) -> Array:
+    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for int8 only."""
+    if bias is not None:
+        sums = sums + bias.reshape(-1)
+    if output.dtype is DType.FLOAT32:
+        return finish_float(sums, activation)
+    return finish_int8(sums, rescales, output, activation)
