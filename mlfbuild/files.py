@@ -29,7 +29,8 @@ def read_bytes(path: Path, what: str) -> bytes:
     except FileNotFoundError:
         raise InputFileError(f"{path}: no such {what}; check the path") from None
     except IsADirectoryError:
-        raise InputFileError(f"{path}: is a folder, not a {what}; name the file itself") from None
+        article = "an" if what[0] in "aeiou" else "a"
+        raise InputFileError(f"{path}: is a folder, not {article} {what}; name the file itself") from None
     except OSError as error:
         raise InputFileError(f"{path}: cannot read the {what}: {error.strerror}") from None
 

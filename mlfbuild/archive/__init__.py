@@ -1,1 +1,11 @@
-"""TO BE WRITTEN."""
+"""Archives: a library as a Model Library Format ``.tar``, and back.
+
+``archive_files`` gives the members by name, which is also what an unpacked tree holds; ``write_archive`` and
+``read_archive`` put them into a tar file and take them out of one that nobody vouches for.
+"""
+
+from mlfbuild.archive.describe import describe, describe_text
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.load import load_archive, read_archive, write_archive
+
+__all__ = ["archive_files", "describe", "describe_text", "load_archive", "read_archive", "write_archive"]

@@ -1,0 +1,56 @@
+"""A library to the bytes of an archive, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mlfbuild.archive import tar, version7
+from mlfbuild.archive.epoch import source_date
+from mlfbuild.archive.layout import METADATA, archive_files
+from mlfbuild.errors import InputFileError
+from mlfbuild.files import read_bytes
+from mlfbuild.library import Library
+from mlfbuild.library.fields import Fields
+from mlfbuild.library.metadata import read_document, unsupported_version
+
+_MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
+_READERS: Mapping[int, Callable[[Fields, Mapping[str, bytes], str], Library]] = {7: version7.read_library}
+
+
+def write_archive(library: Library) -> bytes:
+    """Return ``library`` as an uncompressed tar in Model Library Format version 7.
+
+    Equal libraries give equal bytes: members are sorted, owners and modes fixed, and the only date is a constant, or
+    ``SOURCE_DATE_EPOCH`` where that is set (modules that were read from an archive keep their own in the metadata).
+    """
+    return tar.pack(archive_files(library), source_date())
+
+
+def read_archive(data: bytes, where: str) -> Library:
+    """Return the library that an archive holds; plain, gzip and bzip2 tars are told apart by content.
+
+    ``where`` names the archive in messages. Raises ``InputFileError``, one line that names the member and the reason,
+    for whatever is unsafe, damaged, or not Model Library Format of a supported version.
+    """
+    files = tar.unpack(data, where)
+    if METADATA not in files:
+        raise InputFileError(f"{where}: holds no {METADATA}, so it is not a Model Library Format archive")
+    if len(files[METADATA]) > _MAX_METADATA:
+        raise InputFileError(f"{where}: {METADATA}: is larger than {_MAX_METADATA >> 20} MiB, refused")
+    document = read_document(files[METADATA], f"{where}: {METADATA}")
+    reader = _READERS.get(document.integer("version", minimum=1))
+    if reader is None:
+        raise unsupported_version(document)
+    return reader(document, files, where)
+
+
+def load_archive(path: Path) -> Library:
+    """Return the library in the archive file ``path``; raises ``InputFileError`` as ``read_archive`` does."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        size = 0  # reading it gives the reason
+    if size > tar.MAX_BYTES:
+        raise InputFileError(f"{path}: is larger than {tar.MAX_BYTES >> 20} MiB, which no archive is; check the path")
+    return read_archive(read_bytes(path, "archive"), str(path))

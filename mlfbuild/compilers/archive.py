@@ -1,0 +1,46 @@
+"""The compiler of sources that are archives already: somebody else compiled them, they are read and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlfbuild.archive import load_archive
+from mlfbuild.compilers.types import CompileRequest, OptionValue
+from mlfbuild.errors import UsageError
+from mlfbuild.library import Library
+
+
+class ArchiveCompiler:
+    """Takes a Model Library Format ``.tar``, whatever wrote it."""
+
+    name = "archive"
+
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
+        """Return a reason for every option: an archive is compiled already and takes none."""
+        return [(key, "an archive is compiled already and takes no options") for key in options]
+
+    def compile(self, request: CompileRequest) -> Library:
+        """Return the library in ``request.source``; module names stay the archive's own.
+
+        Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
+        option, an executor or a placement that the archive does not have.
+        """
+        for key, reason in self.check_options(request.options):
+            raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
+        library = load_archive(request.source)
+        executors = sorted({module.executor for module in library.modules})
+        if request.executor not in executors:
+            raise UsageError(
+                f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
+                f"not for {request.executor}; write `executor: {executors[0]}`"
+            )
+        if request.placement.workspace is not None:
+            raise UsageError(f"{request.name}: placement of the workspace: {request.source} decides it; remove it")
+        if request.placement.params is not None and "graph" not in executors:
+            raise UsageError(
+                f"{request.name}: placement of the parameters: the C code of {request.source} decides it; remove it"
+            )
+        return library
+
+
+ARCHIVE = ArchiveCompiler()

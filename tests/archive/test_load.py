@@ -1,0 +1,286 @@
+"""Libraries in archives: written the same each time, read back whole, TVM's own kept byte for byte."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.libraries import KERNEL_PATH, graph_library, native_library
+
+from mlfbuild.archive import archive_files, load_archive, read_archive, tar, write_archive
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.library import ArchiveFile, CodegenFile, Library
+
+TVM_ARCHIVES = [
+    "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
+    "conv-llvm_graph_m4", "conv-usmp_external", "kws_int8-aotc", "kws_int8-cmsisnn_m4", "kws_int8-graph", "many-aotc",
+    "many-graph", "multi-aotc", "multi-mixed",
+]  # fmt: skip
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    return tar.pack(files, 0)
+
+
+def native_files(*names: str) -> dict[str, bytes]:
+    return archive_files(native_library(*names))
+
+
+# Writing and reading back
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        native_library(),
+        native_library("b", "a"),
+        graph_library(),
+        Library((*native_library().modules, *graph_library().modules)),
+        replace(native_library(), other_files=(ArchiveFile(PurePosixPath("runtime/include/x.h"), b"\0"),)),
+    ],
+    ids=["native", "two", "graph", "mixed", "runtime"],
+)
+def test_what_is_written_is_read(library: Library) -> None:
+    data = write_archive(library)
+    assert read_archive(data, "a.tar") == library
+    assert write_archive(read_archive(data, "a.tar")) == data
+
+
+def test_equality_sees_parameters() -> None:
+    (module,) = graph_library().modules
+    (name, value), *_ = module.params.items()
+    assert replace(module, params={name: value.copy()}) == module
+    for other in (value + 1, value.reshape(-1), value.astype("float64")):
+        assert replace(module, params={name: other}) != module
+
+
+def test_members_are_those_of_the_format() -> None:
+    assert list(native_files()) == [
+        "codegen/" + KERNEL_PATH, "codegen/host/include/tvmgen_tiny.h", "codegen/host/src/tiny_lib0.c",
+        "metadata.json", "parameters/tiny.params", "src/tiny.relay",
+    ]  # fmt: skip
+    assert "executor-config/graph/net.graph" in archive_files(graph_library())
+
+
+def test_a_header_used_by_one_of_two_modules_stays_with_it() -> None:
+    first, second = native_library("a", "b").modules
+    without_kernel = tuple(file for file in second.codegen if str(file.path) != KERNEL_PATH)
+    library = Library((first, replace(second, codegen=without_kernel)))
+    assert read_archive(write_archive(library), "a.tar") == library
+
+
+def test_two_files_under_one_name_cannot_be_written() -> None:
+    first, second = native_library("a", "b").modules
+    other = CodegenFile(PurePosixPath(KERNEL_PATH), b"another version")
+    clash = replace(second, codegen=(*second.codegen[:1], *second.codegen[2:], other))
+    with pytest.raises(ValueError, match="two files of the library are called codegen/host/include/mlfbuild"):
+        write_archive(Library((first, replace(clash, codegen=(other,)))))
+
+
+def test_bytes_depend_on_the_library_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first = write_archive(native_library("a", "b"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    os.umask(os.umask(0o077))
+    assert write_archive(Library(tuple(reversed(native_library("a", "b").modules)))) == first
+
+
+def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    data = write_archive(native_library())
+    (module,) = read_archive(data, "a.tar").modules
+    assert module.export_datetime == "2023-11-14 22:13:20Z"
+    assert int(data[136:147], 8) == 1700000000
+    assert read_archive(data, "a.tar") == native_library(), "equality is about what, not when"
+
+
+@pytest.mark.parametrize("value", ["yesterday", "-1", "1e9", "99999999999"])
+def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
+    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH={value}: must be a number of seconds since 1970"):
+        write_archive(native_library())
+
+
+# Archives that TVM 0.14 wrote
+
+
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_archive_of_tvm_is_written_as_it_was_read(shared: Path, name: str) -> None:
+    data = (shared / "archives" / f"{name}.tar").read_bytes()
+    library = read_archive(data, name)
+    written = write_archive(library)
+    assert tar.unpack(written, name) == tar.unpack(data, name)
+    assert read_archive(written, name) == library
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "outputs"),
+    [
+        ("many-aotc", ["x", "y"], ["output0", "output1", "output2"]),
+        ("multi-aotc", ["a", "b"], ["output"]),
+        ("kws_int8-aotc", ["input_1"], ["Identity"]),
+        ("kws_int8-graph", ["input_1"], ["Identity"]),
+    ],
+)
+def test_tensors_of_tvms_archives(shared: Path, name: str, inputs: list[str], outputs: list[str]) -> None:
+    module = load_archive(shared / "archives" / f"{name}.tar").modules[0]
+    assert [tensor.name for tensor in module.inputs] == inputs
+    assert [tensor.name for tensor in module.outputs] == outputs
+
+
+def test_parameters_and_memory_of_a_graph(shared: Path) -> None:
+    (module,) = load_archive(shared / "archives" / "kws_int8-graph.tar").modules
+    assert len(module.params) == 50 and sum(value.nbytes for value in module.params.values()) == 53304
+    assert module.main[0].constants_size == 53304 and module.main[0].workspace_size == 105348
+    assert module.storage[0].input_binding == "input_1"
+
+
+@pytest.mark.parametrize("name", ["v5-add-aotc", "v5-kws_int8-graph"])
+def test_other_versions_are_named(shared: Path, name: str) -> None:
+    with pytest.raises(InputFileError, match=r"metadata\.json: version 5 of Model Library Format is not supported"):
+        load_archive(shared / "archives" / f"{name}.tar")
+
+
+# Call order
+
+
+def with_order(library: Library, inputs: list[str]) -> bytes:
+    """The archive of ``library`` without our key, its header naming ``inputs`` in this order."""
+    files = archive_files(library)
+    metadata = json.loads(files["metadata.json"])
+    del metadata["modules"]["tiny"]["mlfbuild"]
+    size = {"dtype": "int8", "size": 4}
+    metadata["modules"]["tiny"]["memory"]["functions"]["main"][0]["inputs"] = dict.fromkeys(["a-b", "m", "z"], size)
+    files["metadata.json"] = json.dumps(metadata).encode()
+    header = "codegen/host/include/tvmgen_tiny.h"
+    members = "".join(f"  void* {name};\n" for name in inputs).encode()
+    files[header] = files[header].replace(b"  void* x;\n", members)
+    return packed(files)
+
+
+def test_call_order_is_that_of_the_header() -> None:
+    (module,) = read_archive(with_order(native_library(), ["z", "a_b", "m"]), "a.tar").modules
+    assert [tensor.name for tensor in module.inputs] == ["z", "a-b", "m"]
+
+
+@pytest.mark.parametrize("members", [["z", "m"], ["z", "m", "q"], ["z", "m", "m"]])
+def test_a_header_of_other_tensors_says_nothing(members: list[str]) -> None:
+    (module,) = read_archive(with_order(native_library(), members), "a.tar").modules
+    assert [tensor.name for tensor in module.inputs] == ["a-b", "m", "z"]
+
+
+def test_numbered_outputs_are_sorted_as_numbers() -> None:
+    files = archive_files(graph_library())
+    size = {"dtype": "float32", "size": 8}
+    metadata = json.loads(files["metadata.json"])
+    main = metadata["modules"]["net"]["memory"]["functions"]["main"][0]
+    main["outputs"] = {f"output{i}": size for i in range(12)}
+    (module,) = read_archive(packed({**files, "metadata.json": json.dumps(metadata).encode()}), "a.tar").modules
+    assert [tensor.name for tensor in module.outputs] == [f"output{i}" for i in range(12)]
+
+
+def test_the_inputs_of_a_graph_stand_in_its_order() -> None:
+    (module,) = graph_library().modules
+    inputs = tuple(replace(module.inputs[0], name=name) for name in ("b", "a"))
+    graph = (module.graph_json or "").replace('"name": "x"', '"name": "b"').replace('"name": "p0"', '"name": "a"')
+    main = replace(module.main[0], inputs=tuple(reversed(inputs)))
+    data = write_archive(Library((replace(module, main=(main,), graph_json=graph),)))
+    assert [tensor.name for tensor in read_archive(data, "a.tar").modules[0].inputs] == ["b", "a"]
+
+
+# Files that are not what they claim
+
+
+def without(path: str) -> dict[str, bytes]:
+    return {name: data for name, data in archive_files(graph_library()).items() if name != path}
+
+
+def renamed_module(name: str) -> dict[str, bytes]:
+    files = native_files()
+    return {**files, "metadata.json": files["metadata.json"].replace(b'"tiny": {', json.dumps(name).encode() + b": {")}
+
+
+BAD = {
+    "no metadata": (without("metadata.json"), "holds no metadata.json, so it is not a Model Library Format archive"),
+    "no parameters": (without("parameters/net.params"), "member parameters/net.params: is missing"),
+    "no graph": (without("executor-config/graph/net.graph"), "member executor-config/graph/net.graph: is missing"),
+    "broken parameters": ({**native_files(), "parameters/tiny.params": b"x"}, "parameters/tiny.params: not a sound"),
+    "graph is no JSON": ({**without(""), "executor-config/graph/net.graph": b"{"}, "graph net: not sound JSON"),
+    "graph is no text": ({**without(""), "executor-config/graph/net.graph": b"\xff"}, "is not text in UTF-8"),
+    "graph of no graph": ({**without(""), "executor-config/graph/net.graph": b"[]"}, "graph net: must be an object"),
+    "arguments of no node": (
+        {**without(""), "executor-config/graph/net.graph": b'{"nodes": [], "arg_nodes": [0]}'},
+        "graph net: arg_nodes: names a node that does not exist",
+    ),
+    "program is no text": ({**native_files(), "src/tiny.relay": b"\xff"}, "member src/tiny.relay: is not text"),
+    "future version": ({"metadata.json": b'{"version": 8}'}, "version 8 of Model Library Format is not supported"),
+    "version of text": ({"metadata.json": b'{"version": "7"}'}, "metadata.json: version: must be a whole number"),
+    "no version": ({"metadata.json": b"{}"}, "metadata.json: version: is missing"),
+    "source of no module": (
+        {**native_files("a", "b"), "codegen/host/src/other.c": b""},
+        "member 'codegen/host/src/other.c': belongs to none of the modules a, b",
+    ),
+    "module called ../x": (renamed_module("../x"), "module name '../x': cannot be part of a file name"),
+    "module of no name": (renamed_module(""), "module name '': cannot be part of a file name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_an_unsound_archive_gives_one_clear_line(name: str) -> None:
+    files, reason = BAD[name]
+    with pytest.raises(InputFileError) as caught:
+        read_archive(packed(files), "kws.tar")
+    assert str(caught.value).startswith("kws.tar: ")
+    assert reason in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_files_that_are_missing_folders_or_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputFileError, match="no such archive"):
+        load_archive(tmp_path / "kws.tar")
+    with pytest.raises(InputFileError, match="is a folder, not an archive"):
+        load_archive(tmp_path)
+    big = tmp_path / "big.tar"
+    big.write_bytes(bytes(2048))
+    monkeypatch.setattr(tar, "MAX_BYTES", 1024)
+    with pytest.raises(InputFileError, match="which no archive is"):
+        load_archive(big)
+
+
+def test_huge_metadata_is_not_parsed() -> None:
+    with pytest.raises(InputFileError, match=r"metadata\.json: is larger than 16 MiB, refused"):
+        read_archive(packed({"metadata.json": bytes((16 << 20) + 1)}), "a.tar")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_mutated_contents_never_crash(data: st.DataObject) -> None:
+    files = dict(archive_files(data.draw(st.sampled_from([native_library("a", "b"), graph_library()]))))
+    path = data.draw(st.sampled_from(sorted(files)))
+    mutated = bytearray(files[path])
+    for _ in range(data.draw(st.integers(1, 4)) if mutated else 0):
+        mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
+    with contextlib.suppress(InputFileError):
+        read_archive(packed({**files, path: bytes(mutated)}), "a.tar")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_mutated_metadata_values_never_crash(data: st.DataObject) -> None:
+    values = st.sampled_from([None, True, -1, 10**30, 1.5, "", "x", [], [None], {}, {"x": 1}])
+    files = dict(archive_files(data.draw(st.sampled_from([native_library(), graph_library()]))))
+    document = json.loads(files["metadata.json"])
+    at = document
+    while True:
+        key = data.draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
+        if not isinstance(at[key], dict | list) or not at[key] or data.draw(st.integers(0, 4)) == 0:
+            at[key] = data.draw(values)
+            break
+        at = at[key]
+    with contextlib.suppress(InputFileError):
+        read_archive(packed({**files, "metadata.json": json.dumps(document).encode()}), "a.tar")

@@ -1,0 +1,60 @@
+"""The compiler of archives: takes what was exported, refuses what it cannot change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support.libraries import graph_library, native_library
+
+from mlfbuild.archive import write_archive
+from mlfbuild.compilers import CompileRequest, Placement
+from mlfbuild.compilers.archive import ARCHIVE
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.library import Library
+from mlfbuild.targets.types import Cpu
+
+HOST = Cpu("host", "host", frozenset(), (), None)
+
+
+def request(tmp_path: Path, library: Library) -> CompileRequest:
+    path = tmp_path / "model.tar"
+    path.write_bytes(write_archive(library))
+    return CompileRequest("kws", path, HOST, executor=library.modules[0].executor)
+
+
+@pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["aot", "graph"])
+def test_the_library_is_the_archives(tmp_path: Path, library: Library) -> None:
+    assert ARCHIVE.compile(request(tmp_path, library)) == library
+
+
+def test_the_executor_is_the_archives(tmp_path: Path) -> None:
+    wrong = replace(request(tmp_path, graph_library()), executor="aot")
+    with pytest.raises(UsageError, match=r"kws: .*model\.tar was exported for the graph executor, not for aot"):
+        ARCHIVE.compile(wrong)
+
+
+def test_an_archive_takes_no_options(tmp_path: Path) -> None:
+    assert ARCHIVE.check_options({}) == []
+    assert ARCHIVE.check_options({"memory": "small"}) == [
+        ("memory", "an archive is compiled already and takes no options")
+    ]
+    with pytest.raises(UsageError, match="kws: option memory: an archive is compiled already"):
+        ARCHIVE.compile(replace(request(tmp_path, native_library()), options={"memory": "small"}))
+
+
+def test_placement_is_possible_where_parameters_are_data(tmp_path: Path) -> None:
+    params = Placement(params=".rodata.qspi")
+    assert ARCHIVE.compile(replace(request(tmp_path, graph_library()), placement=params)) == graph_library()
+    with pytest.raises(UsageError, match="kws: placement of the parameters: the C code"):
+        ARCHIVE.compile(replace(request(tmp_path, native_library()), placement=params))
+    with pytest.raises(UsageError, match="kws: placement of the workspace"):
+        ARCHIVE.compile(replace(request(tmp_path, native_library()), placement=Placement(workspace=".dtcm")))
+
+
+def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "model.tar"
+    path.write_bytes(b"hello" * 200)
+    with pytest.raises(InputFileError, match=r"model\.tar: is not a tar file"):
+        ARCHIVE.compile(CompileRequest("kws", path, HOST))
