@@ -1,0 +1,51 @@
+"""Each operator's numpy reference against TensorFlow Lite Micro, and whole networks against recorded vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.networks import OPERATORS, cases
+from support.oracle import tflite_micro_run
+
+from mlfbuild.frontends.tflite import parse_tflite, read_tflite
+from mlfbuild.graph.evaluate import FLOAT_TOLERANCE, evaluate
+
+BOTH_TYPES = [
+    (name, dtype) for name in OPERATORS for dtype in ("int8", "float32") if (name, dtype) != ("DEQUANTIZE", "float32")
+]
+
+
+@pytest.mark.parametrize(("operator", "dtype"), BOTH_TYPES)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_reference_equals_tflite_micro(operator: str, dtype: str, data: st.DataObject) -> None:
+    case = data.draw(cases(operator, dtype))
+    graph = parse_tflite(case.model, "network", "network.tflite")
+    assert [node.operator.name for node in graph.nodes] == [operator]
+    (expected,) = tflite_micro_run(case.model, case.inputs)
+    got = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))[graph.outputs[0]]
+    assert got.dtype == expected.dtype
+    if got.dtype == np.float32:
+        np.testing.assert_allclose(
+            got, expected.reshape(got.shape), rtol=0, atol=FLOAT_TOLERANCE * np.abs(expected).max()
+        )
+    else:
+        np.testing.assert_array_equal(got, expected.reshape(got.shape))
+
+
+MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_int8")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_networks_equal_their_vectors(shared: Path, model: str) -> None:
+    graph = read_tflite(shared / "models" / f"{model}.tflite", model)
+    vectors = np.load(shared / "golden" / f"{model}.npz")
+    assert len(vectors["in0"]) > 0
+    for value, expected in zip(vectors["in0"], vectors["out0"], strict=True):
+        got = evaluate(graph, {graph.inputs[0]: value.reshape(graph.tensor(graph.inputs[0]).shape)})[graph.outputs[0]]
+        tolerance = FLOAT_TOLERANCE * np.abs(expected).max() if got.dtype == np.float32 else 0
+        np.testing.assert_allclose(got.reshape(expected.shape), expected, rtol=0, atol=tolerance)
