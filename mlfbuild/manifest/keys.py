@@ -1,0 +1,123 @@
+"""The keys of a project file, declared once: pydantic checks with them and the JSON Schema is made of them.
+
+Checks here look at one value. What needs two (a board that does not fit a CPU, a name that leads nowhere) is in
+``references``. A key that exists in mlfbuild's design but not in this version is in ``KEYS_NOT_YET``, so that a file
+is refused with the true reason and never half obeyed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from mlfbuild.manifest import rules
+
+FORMAT_VERSION = 1
+
+KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
+    (): frozenset({"dependencies"}),
+    ("models", "*"): frozenset({"budget"}),
+}
+"""Keys by the path of the mapping that will hold them."""
+
+FilePath = Annotated[str, rules.PATH]
+
+
+class Keys(BaseModel):
+    """A mapping with a fixed set of keys, spelled in kebab case."""
+
+    model_config = ConfigDict(
+        strict=True,
+        frozen=True,
+        extra="forbid",
+        alias_generator=lambda name: name.replace("_", "-"),
+        model_title_generator=lambda model: model.__name__.removesuffix("Keys").lower(),
+    )
+
+
+class TargetKeys(Keys):
+    """One device."""
+
+    cpu: Annotated[str, rules.CPU] = Field(description="Processor core that code is compiled for.")
+    board: Annotated[str, rules.BOARD] | None = Field(
+        None, description="Board that QEMU emulates; brings start-up code and memory map."
+    )
+    toolchain: FilePath | None = Field(None, description="CMake toolchain file to use instead of the CPU's own.")
+
+
+class PlacementKeys(Keys):
+    """Linker sections, so that a linker script can place a model's data."""
+
+    params: Annotated[str, rules.SECTION] | None = Field(None, description="Section of the constants: .rodata.mlf")
+    workspace: Annotated[str, rules.SECTION] | None = Field(None, description="Section of the workspace: .bss.dtcm")
+
+
+class ModelKeys(Keys):
+    """One network."""
+
+    source: Annotated[str, rules.SOURCE] = Field(
+        description="Model file (.tflite) or Model Library Format archive (.tar)."
+    )
+    compiler: Annotated[str, rules.COMPILER] | None = Field(None, description="Default: native; archive for a .tar.")
+    executor: Annotated[str, rules.EXECUTOR] = Field(
+        "aot", description="aot calls operators directly, graph interprets a graph."
+    )
+    options: dict[Annotated[str, rules.OPTION_NAME], str | int | float | bool] = Field(
+        default_factory=dict, description="The compiler's own options."
+    )
+    targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
+    vectors: FilePath | None = Field(None, description="Inputs and expected outputs (.npz) for `mlfbuild verify`.")
+    placement: PlacementKeys | None = Field(None, description="Linker sections of the model's data.")
+
+
+class FirmwareKeys(Keys):
+    """One firmware image: `sources`, or `cmake` for a CMake project of its own."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["sources"]}, {"required": ["cmake"]}]})
+
+    sources: list[FilePath] | None = Field(None, min_length=1, description="C, C++ and assembler files of a program.")
+    include_dirs: list[FilePath] = Field(default_factory=list, description="Folders of headers for `sources`.")
+    cmake: FilePath | None = Field(None, description="Folder with a CMakeLists.txt to build instead of `sources`.")
+    models: list[str] | None = Field(None, description="Models it links. Default: all of its targets.")
+    targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
+
+
+class ProjectKeys(Keys):
+    """Targets, models and firmware of one project."""
+
+    mlfbuild: Annotated[int, WithJsonSchema({"const": FORMAT_VERSION})] = Field(description="Version of this format.")
+    targets: dict[Annotated[str, rules.TARGET_NAME], TargetKeys] = Field(min_length=1, description="Devices, by name.")
+    models: dict[Annotated[str, rules.MODEL_NAME], ModelKeys] = Field(
+        min_length=1, description="Networks, by name; the name becomes part of C symbols."
+    )
+    firmware: dict[Annotated[str, rules.FIRMWARE_NAME], FirmwareKeys] = Field(
+        default_factory=dict, description="Firmware images, by name."
+    )
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    """Leaves out null, which a project file never holds, and titles, which would only repeat the keys."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default", ...) is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        return {**super().dict_schema(schema), "additionalProperties": False}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools."""
+    schema = ProjectKeys.model_json_schema(by_alias=True, schema_generator=_SchemaGenerator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}

@@ -1,0 +1,83 @@
+"""A project file, read and checked: YAML -> document -> keys -> Project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.errors import ProjectFileError
+from mlfbuild.manifest.document import Document, read_document
+from mlfbuild.manifest.problems import Problem
+from mlfbuild.manifest.references import check_references
+from mlfbuild.manifest.rules import SOURCES, source_suffix
+from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, PlacementSpec, Project, Target
+from mlfbuild.manifest.validate import newer_version, validate
+
+if TYPE_CHECKING:
+    from mlfbuild.manifest.keys import FirmwareKeys, ModelKeys, PlacementKeys, ProjectKeys, TargetKeys
+
+
+def read_project(path: Path) -> Project:
+    """Read the project file at ``path``; see ``mlfbuild.manifest.load_project``."""
+    document = read_document(path)
+    newer = newer_version(document)
+    if newer:
+        raise _failure(path, [Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)])
+    keys = validate(document)
+    check_references(document)
+    if keys is None or document.problems:
+        raise _failure(path, document.problems)
+    return _project(path, keys, document)
+
+
+def _failure(path: Path, problems: list[Problem]) -> ProjectFileError:
+    return ProjectFileError([f"{path}:{problem}" for problem in sorted(problems, key=lambda p: p.position)])
+
+
+def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
+    root = path.parent
+    all_targets = tuple(keys.targets)
+    return Project(
+        path=path,
+        root=root,
+        targets={name: _target(name, entry, root) for name, entry in keys.targets.items()},
+        models={name: _model(name, entry, root, all_targets) for name, entry in keys.models.items()},
+        firmware={name: _firmware(name, entry, root, keys) for name, entry in keys.firmware.items()},
+        positions=document.values,
+    )
+
+
+def _target(name: str, keys: TargetKeys, root: Path) -> Target:
+    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain))
+
+
+def _model(name: str, keys: ModelKeys, root: Path, all_targets: tuple[str, ...]) -> ModelSpec:
+    return ModelSpec(
+        name=name,
+        source=root / keys.source,
+        compiler=keys.compiler or SOURCES[source_suffix(keys.source)],
+        executor=keys.executor,
+        targets=tuple(keys.targets or all_targets),
+        options=dict(keys.options),
+        vectors=_joined(root, keys.vectors),
+        placement=_placement(keys.placement),
+    )
+
+
+def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -> FirmwareSpec:
+    return FirmwareSpec(
+        name=name,
+        models=tuple(project.models if keys.models is None else keys.models),
+        targets=tuple(keys.targets or project.targets),
+        sources=tuple(root / source for source in keys.sources or ()),
+        include_dirs=tuple(root / folder for folder in keys.include_dirs),
+        cmake=_joined(root, keys.cmake),
+    )
+
+
+def _placement(keys: PlacementKeys | None) -> PlacementSpec:
+    return PlacementSpec() if keys is None else PlacementSpec(keys.params, keys.workspace)
+
+
+def _joined(root: Path, path: str | None) -> Path | None:
+    return None if path is None else root / path

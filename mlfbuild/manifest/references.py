@@ -1,0 +1,122 @@
+"""Checks that need two values of a project file: names that lead somewhere, and things that fit each other.
+
+They work on the plain values, so that a file with other mistakes still gets all of these reported in the same run; a
+value of the wrong kind is somebody else's report and is skipped here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.manifest.document import Document
+from mlfbuild.manifest.problems import KeyPath, quoted, unknown
+from mlfbuild.manifest.rules import SOURCES, source_suffix
+from mlfbuild.targets import BOARDS, CPUS
+
+_BLOBS = "_blobs"
+
+
+def check_references(document: Document) -> None:
+    """Add every mistake between values to the problems of ``document``."""
+    for section in ("targets", "firmware"):
+        _check_folder_names(document, section)
+    for name, target in _entries(document.data, "targets"):
+        _check_board(document, ("targets", name), target)
+    for name, model in _entries(document.data, "models"):
+        _check_model(document, ("models", name), model)
+    for name, firmware in _entries(document.data, "firmware"):
+        _check_firmware(document, ("firmware", name), firmware)
+
+
+def _entries(data: object, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the names and mappings of a section, leaving out what is not a mapping."""
+    for name, entry in _mapping(data, section).items():
+        if isinstance(entry, dict):
+            yield name, entry
+
+
+def _mapping(data: object, key: str) -> Mapping[str, object]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(entry: Mapping[str, object], key: str) -> list[tuple[int, str]] | None:
+    """Return the texts of a list with their indices, ``None`` where the key holds no list."""
+    value = entry.get(key)
+    return [(i, text) for i, text in enumerate(value) if isinstance(text, str)] if isinstance(value, list) else None
+
+
+def _check_folder_names(document: Document, section: str) -> None:
+    """Names become folders and files, which some machines tell apart only by more than case."""
+    first: dict[str, str] = {}
+    for name in _mapping(document.data, section):
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            document.add((section, name), f"differs from {quoted(other)} only in case; choose another", at_key=True)
+
+
+def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
+    cpu, board = target.get("cpu"), target.get("board")
+    if not isinstance(cpu, str) or not isinstance(board, str) or cpu not in CPUS or board not in BOARDS:
+        return
+    if BOARDS[board].cpu != cpu:
+        fitting = [other.name for other in BOARDS.values() if other.cpu == cpu]
+        advice = f"boards with a {cpu}: {', '.join(fitting)}" if fitting else "no board has this cpu; leave board out"
+        document.add((*path, "board"), f"{board} has a {BOARDS[board].cpu}, the target's cpu is {cpu} ({advice})")
+
+
+def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
+    name = str(path[-1])
+    if name.endswith(_BLOBS) and name.removesuffix(_BLOBS) in _mapping(document.data, "models"):
+        reason = f"the build of {quoted(name.removesuffix(_BLOBS))} makes a target of this name; choose another"
+        document.add(path, reason, at_key=True)
+    source, compiler = model.get("source"), model.get("compiler")
+    fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
+    if fitting and compiler in SOURCES.values() and compiler != fitting:
+        reason = f"compiler {quoted(str(compiler))} does not read {source_suffix(str(source))} files; use {fitting}"
+        document.add((*path, "compiler"), reason)
+    _check_names(document, path, model, "target")
+
+
+def _check_names(document: Document, path: KeyPath, entry: Mapping[str, object], what: str) -> None:
+    """Check that the list ``targets`` or ``models`` of an entry holds each name once and only names that exist."""
+    known = _mapping(document.data, f"{what}s")
+    seen: set[str] = set()
+    for index, name in _texts(entry, f"{what}s") or ():
+        place = (*path, f"{what}s", index)
+        if name not in known:
+            document.add(place, unknown(what, name, known))
+        elif name in seen:
+            document.add(place, f"{quoted(name)} is in the list twice")
+        seen.add(name)
+
+
+def _check_firmware(document: Document, path: KeyPath, firmware: Mapping[str, object]) -> None:
+    if "cmake" in firmware:
+        for key in ("sources", "include-dirs"):
+            if key in firmware:
+                document.add((*path, key), "not together with cmake, whose CMakeLists.txt names them", at_key=True)
+    elif "sources" not in firmware:
+        document.add(path, "needs sources, or cmake with the folder of a CMakeLists.txt", at_key=True)
+    _check_names(document, path, firmware, "target")
+    _check_names(document, path, firmware, "model")
+    _check_built(document, path, firmware)
+
+
+def _check_built(document: Document, path: KeyPath, firmware: Mapping[str, object]) -> None:
+    """Check that every model a firmware names is built for every target of the firmware."""
+    models = _mapping(document.data, "models")
+    all_targets = list(_mapping(document.data, "targets"))
+    wanted = _texts(firmware, "targets")
+    for index, name in _texts(firmware, "models") or ():
+        model = models.get(name)
+        built = _texts(model, "targets") if isinstance(model, dict) else None
+        if built is None:
+            continue
+        names = [target for _, target in built]
+        missing = [
+            t for t in ([t for _, t in wanted] if wanted else all_targets) if t in all_targets and t not in names
+        ]
+        if missing:
+            reason = f"{quoted(name)} is not built for {', '.join(missing)} (its targets: {', '.join(names)})"
+            document.add((*path, "models", index), reason)

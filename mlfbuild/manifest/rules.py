@@ -1,0 +1,102 @@
+"""Rules for texts in a project file: each one a check with a reason, and the same thing as JSON Schema.
+
+Rules annotate the keys in ``keys``: ``cpu: Annotated[str, CPU]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from mlfbuild.manifest.problems import quoted, unknown
+from mlfbuild.targets import BOARDS, CPUS
+
+COMPILERS = ("native", "archive")
+"""Compilers of this version; a test holds them against the compilers' own table."""
+EXECUTORS = ("aot", "graph")
+SOURCES: Mapping[str, str] = {".tflite": "native", ".tar": "archive"}
+"""Kinds of model files by suffix, each with the compiler that reads it."""
+
+_COMPILERS_NOT_YET = ("tvm", "command")
+_SOURCES_NOT_YET = (".onnx",)
+# Names that CMake or the generated fragments use for something else.
+_RESERVED_MODELS = ("board", "models")
+_RESERVED_FIRMWARE = (
+    "all", "clean", "edit_cache", "help", "install", "package", "package_source", "rebuild_cache", "test",
+)  # fmt: skip
+_NAME = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
+_NAME_ADVICE = "a letter, then letters, digits, _ and -, at most 63"
+NOT_YET = "is not supported by this version of mlfbuild yet"
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """Metadata of an annotated ``str``: ``check`` returns the reason to refuse a text, ``None`` where it is fine."""
+
+    check: Callable[[str], str | None]
+    schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def _validate(self, value: str) -> str:
+        reason = self.check(value)
+        if reason:
+            raise ValueError(reason)
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._validate, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), **self.schema}
+
+
+def source_suffix(source: str) -> str:
+    """Return the suffix that tells a model file's kind, in lower case: ``.tflite``."""
+    dot = source.rfind(".")
+    return source[dot:].lower() if dot >= 0 else ""
+
+
+def _known(what: str, words: Collection[str], not_yet: Collection[str] = ()) -> Rule:
+    def check(value: str) -> str | None:
+        if value in not_yet:
+            return f"{what} {quoted(value)} {NOT_YET}"
+        return None if value in words else unknown(what, value, words)
+
+    return Rule(check, {"enum": list(words)})
+
+
+def _named(what: str, pattern: str, advice: str, reserved: Collection[str] = ()) -> Rule:
+    def check(value: str) -> str | None:
+        if value in reserved:
+            return f"the name {quoted(value)} is taken by the build; choose another"
+        return None if re.fullmatch(pattern, value) else f"{quoted(value)} cannot name a {what}; use {advice}"
+
+    return Rule(check, {"pattern": f"^{pattern}$"})
+
+
+def _check_source(value: str) -> str | None:
+    suffix = source_suffix(value)
+    supported = ", ".join(SOURCES)
+    if suffix in _SOURCES_NOT_YET:
+        return f"a {suffix} file {NOT_YET} (supported: {supported})"
+    return None if suffix in SOURCES else f"{quoted(value)} is not a kind of model file (supported: {supported})"
+
+
+CPU = _known("cpu", CPUS)
+BOARD = _known("board", BOARDS)
+COMPILER = _known("compiler", COMPILERS, _COMPILERS_NOT_YET)
+EXECUTOR = _known("executor", EXECUTORS)
+TARGET_NAME = _named("target", _NAME, _NAME_ADVICE)
+FIRMWARE_NAME = _named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
+MODEL_NAME = _named(
+    "model", r"[a-z][a-z0-9_]{0,62}", "a lower-case letter, then a-z, 0-9 and _, at most 63", _RESERVED_MODELS
+)
+OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
+SECTION = _named("linker section", r"\.?[A-Za-z_][A-Za-z0-9_.$-]*", "letters, digits and . _ $ -")
+PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
+SOURCE = Rule(_check_source, {"pattern": r"\.([tT][fF][lL][iI][tT][eE]|[tT][aA][rR])$"})

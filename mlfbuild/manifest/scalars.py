@@ -1,0 +1,121 @@
+"""Plain YAML scalars, accepted only where YAML 1.1 and YAML 1.2 read the same value.
+
+PyYAML follows YAML 1.1, in which ``on`` is a truth value, ``010`` is 8, ``12:30`` is 750 and ``1e-3`` is text; editors
+and most other tools follow YAML 1.2 and differ on each of them. A project file must not mean two things, so such a
+scalar is refused with both readings' way out: the plain value, or quotes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from typing import Any
+
+import yaml
+
+Scalar = str | int | float | bool | None
+
+_KIND_WORDS = {
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a number",
+    "merge": "a merge key",
+    "null": "nothing",
+    "str": "text",
+    "timestamp": "a date",
+    "value": "a default key",
+    "yaml": "an indicator",
+}
+# The core schema of YAML 1.2, section 10.3.2.
+_CORE = (
+    ("null", re.compile(r"~|null|Null|NULL|")),
+    ("bool", re.compile(r"true|True|TRUE|false|False|FALSE")),
+    ("int", re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")),
+    ("float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")),
+)
+_LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
+_LONGEST_NUMBER = 40
+_resolver: Any = yaml.resolver.Resolver()
+_constructor = yaml.constructor.SafeConstructor()
+
+
+class ScalarError(ValueError):
+    """A scalar that a project file must not hold; the text is the reason and what to write instead."""
+
+
+def read_scalar(text: str, *, plain: bool) -> Scalar:
+    """Return the value of a scalar; ``plain`` tells that it stands without quotes.
+
+    Raises ``ScalarError`` where YAML's versions disagree, for numbers out of any sensible range, and for control
+    characters.
+    """
+    if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
+        raise ScalarError("text must be one line without control characters")
+    if not plain:
+        return text
+    kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
+    if kind != core_kind or (core_kind == "int" and _LEADING_ZERO.fullmatch(text)):
+        raise ScalarError(_two_readings(text, kind, core_kind))
+    if core_kind == "null":
+        return None
+    if core_kind == "bool":
+        return text.lower() == "true"
+    return _number(text, core_kind) if core_kind != "str" else text
+
+
+def _yaml_1_1_kind(text: str) -> str:
+    tag: str = _resolver.resolve(yaml.ScalarNode, text, (True, False))
+    return tag.rpartition(":")[2]
+
+
+def _core_kind(text: str) -> str:
+    return next((kind for kind, pattern in _CORE if pattern.fullmatch(text)), "str")
+
+
+def _number(text: str, kind: str) -> int | float:
+    if len(text) > _LONGEST_NUMBER:
+        raise ScalarError(f"a number of {len(text)} characters is not accepted")
+    if kind == "int":
+        return int(text, 0)
+    value = math.nan if text.lower().lstrip("+-") in {".inf", ".nan"} else float(text)
+    if not math.isfinite(value):
+        raise ScalarError(f"{text} is not a finite number")
+    return value
+
+
+def _two_readings(text: str, kind: str, core_kind: str) -> str:
+    """Say how the versions of YAML read ``text`` and what to write instead."""
+    if _LEADING_ZERO.fullmatch(text):
+        readings = "octal in YAML 1.1 and decimal in YAML 1.2"
+    else:
+        readings = f"{_KIND_WORDS[kind]} in YAML 1.1 and {_KIND_WORDS[core_kind]} in YAML 1.2"
+    plain = _plain_spelling(text, kind, core_kind)
+    return f'{text} is {readings}; write {plain}"{text}" for text'
+
+
+def _plain_spelling(text: str, kind: str, core_kind: str) -> str:
+    """Return ``true, or``: the value that was probably meant, spelled so that both versions agree, or nothing."""
+    if len(text) > _LONGEST_NUMBER or ":" in text:
+        return ""
+    try:
+        if kind == "bool":
+            value = str(_constructor.construct_yaml_bool(yaml.ScalarNode("", text))).lower()
+        elif core_kind == "int" and not text.startswith("0o"):
+            value = str(int(text))
+        elif core_kind == "int":
+            value = str(int(text, 8))
+        elif kind == "int":
+            value = str(_constructor.construct_yaml_int(yaml.ScalarNode("", text)))
+        elif "float" in {kind, core_kind}:
+            value = _plain_float(float(text.replace("_", "")))
+        else:
+            return ""
+    except ValueError:
+        return ""
+    return f"{value}, or "
+
+
+def _plain_float(value: float) -> str:
+    mantissa, exponent_sign, exponent = repr(value).partition("e")
+    return mantissa + ("" if "." in mantissa else ".0") + exponent_sign + exponent

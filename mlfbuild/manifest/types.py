@@ -1,0 +1,88 @@
+"""Project: what the project file says, checked and frozen. Nothing in here knows YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.manifest.problems import KeyPath, Position, Problem
+
+OptionValue = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """One named device: its CPU, the board that QEMU emulates, a toolchain file of the project's own."""
+
+    name: str
+    cpu: str
+    """Name in the table of CPUs."""
+    board: str | None = None
+    """Name in the table of boards; its CPU is ``cpu``."""
+    toolchain: Path | None = None
+    """CMake toolchain file to use instead of the CPU's own."""
+
+
+@dataclass(frozen=True)
+class PlacementSpec:
+    """Linker sections for a model's constants and workspace; ``None`` is the compiler's default."""
+
+    params: str | None = None
+    workspace: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One network of the project."""
+
+    name: str
+    source: Path
+    """The model file or archive, reached from the same folder as the project's path."""
+    compiler: str
+    executor: str
+    targets: tuple[str, ...]
+    """Names of targets in the project, never empty."""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    vectors: Path | None = None
+    placement: PlacementSpec = PlacementSpec()
+
+
+@dataclass(frozen=True)
+class FirmwareSpec:
+    """One firmware image: either ``sources`` of a plain program or ``cmake``, the folder of a CMakeLists.txt."""
+
+    name: str
+    models: tuple[str, ...]
+    """Names of models in the project."""
+    targets: tuple[str, ...]
+    """Names of targets in the project, never empty."""
+    sources: tuple[Path, ...] = ()
+    include_dirs: tuple[Path, ...] = ()
+    cmake: Path | None = None
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file without mistakes; every name in it leads somewhere."""
+
+    path: Path
+    root: Path
+    """Folder of the project file; relative paths in the file start here and are already joined to it."""
+    targets: Mapping[str, Target]
+    models: Mapping[str, ModelSpec]
+    firmware: Mapping[str, FirmwareSpec]
+    positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False)
+
+    def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:
+        """Return the models built for ``target``, all or those of one firmware, in file order."""
+        wanted = self.models if firmware is None else self.firmware[firmware].models
+        return tuple(model for name, model in self.models.items() if name in wanted and target in model.targets)
+
+    def problem(self, path: KeyPath, reason: str) -> str:
+        """Return the line ``mlfbuild.yml:9:14: models.kws.source: reason`` for a mistake found after reading."""
+        return f"{self.path}:{Problem(self._position(path), path, reason)}"
+
+    def _position(self, path: KeyPath) -> Position:
+        found = (self.positions.get(path[:end]) for end in range(len(path), -1, -1))
+        return next((position for position in found if position), Position(1, 1))

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.compilers import COMPILERS
+from mlfbuild.errors import ProjectFileError
+from mlfbuild.manifest import FirmwareSpec, ModelSpec, PlacementSpec, Project, Target, load_project, rules
+
+VALID = Path(__file__).parent / "valid"
+SMALLEST = (VALID / "smallest.yml").read_text()
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "mlfbuild.yml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def failure(path: Path) -> list[str]:
+    with pytest.raises(ProjectFileError) as caught:
+        load_project(path)
+    return list(caught.value.problems)
+
+
+def test_every_key_arrives() -> None:
+    project = load_project(VALID / "complete.yml")
+    assert project.root == VALID
+    assert project.targets == {
+        "m55": Target("m55", "cortex-m55", "mps3-an547"),
+        "m4": Target("m4", "cortex-m4", "mps2-an386", VALID / "cmake/own.cmake"),
+        "host": Target("host", "host"),
+    }
+    assert project.models["kws"] == ModelSpec(
+        name="kws",
+        source=VALID / "models/kws_int8.tflite",
+        compiler="native",
+        executor="aot",
+        targets=("m55", "m4"),
+        options={"memory": "balanced", "depth": 3, "ratio": 0.5, "fast": True, "quoted": "010"},
+        vectors=VALID / "tests/kws.npz",
+        placement=PlacementSpec(".rodata.mlf", ".bss.dtcm"),
+    )
+    assert project.firmware["app"] == FirmwareSpec(
+        name="app",
+        models=("kws",),
+        targets=("m55",),
+        sources=(VALID / "src/main.c", VALID / "src/io.c"),
+        include_dirs=(VALID / "include",),
+    )
+    assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
+
+
+def test_kinds_of_options_are_kept() -> None:
+    options = load_project(VALID / "complete.yml").models["kws"].options
+    assert [type(value) for value in options.values()] == [str, int, float, bool, str]
+
+
+def test_defaults() -> None:
+    project = load_project(VALID / "complete.yml")
+    exported = project.models["exported"]
+    assert (exported.compiler, exported.executor, exported.targets) == ("archive", "aot", ("m55", "m4", "host"))
+    smallest = load_project(VALID / "smallest.yml")
+    assert smallest.models["kws"].compiler == "native"
+    assert smallest.firmware == {}
+
+
+def test_a_firmware_links_the_models_of_its_target_by_default(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "mlfbuild: 1\n"
+        "targets: {a: {cpu: host}, b: {cpu: host}}\n"
+        "models: {both: {source: x.tflite}, one: {source: y.tflite, targets: [b]}}\n"
+        "firmware: {app: {sources: [main.c]}}\n",
+    )
+    project = load_project(path)
+    assert [model.name for model in project.models_on("a", "app")] == ["both"]
+    assert [model.name for model in project.models_on("b", "app")] == ["both", "one"]
+
+
+def test_aliases_stand_for_their_value() -> None:
+    project = load_project(VALID / "aliases.yml")
+    assert project.targets["spare"].board == "mps2-an386"
+    assert project.models["ad"].options == {"memory": "balanced"}
+    assert project.models["ad"].targets == ("m4", "spare")
+
+
+def test_json_is_yaml() -> None:
+    assert load_project(VALID / "json.yml").models["kws"].options == {"ratio": 0.25}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SMALLEST.encode(), b"\xef\xbb\xbf" + SMALLEST.encode(), SMALLEST.replace("\n", "\r\n").encode(),
+     b"---\n" + SMALLEST.encode() + b"...\n", SMALLEST.encode().rstrip(b"\n")],
+    ids=["plain", "byte-order-mark", "crlf", "document-marks", "no-last-newline"],
+)  # fmt: skip
+def test_encodings_and_line_ends(tmp_path: Path, text: bytes) -> None:
+    assert list(load_project(write(tmp_path, text)).models) == ["kws"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
+    (problem,) = failure(write(tmp_path, text))
+    assert problem.endswith(":1:1: empty; `mlfbuild init` writes a starter into an empty folder")
+
+
+def test_a_missing_file_names_the_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "mlfbuild.yml"
+    assert failure(path) == [f"{path}: no such project file; -f names another, `mlfbuild init` writes a starter"]
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    assert failure(tmp_path) == [f"{tmp_path}: is a folder, not a project file; -C names the folder of the project"]
+
+
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, SMALLEST) / "mlfbuild.yml"
+    assert failure(path) == [f"{path}: cannot read the project file: Not a directory"]
+
+
+@pytest.mark.parametrize("content", [b"\0" * 64, os.urandom(4096), b"x" * (2 << 20)], ids=["zeros", "noise", "huge"])
+def test_what_is_no_text_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = write(tmp_path, content)
+    (problem,) = failure(path)
+    assert problem.startswith(f"{path}:") and problem.isprintable()
+
+
+def test_an_endless_file_is_not_read_to_its_end() -> None:
+    assert failure(Path("/dev/zero")) == ["/dev/zero: larger than 1024 KiB; this is not a project file"]
+
+
+def test_utf16_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, SMALLEST.encode("utf-16"))
+    assert failure(path) == [f"{path}:1:1: not UTF-8 text; save the file as UTF-8"]
+
+
+def test_later_findings_have_a_place(tmp_path: Path) -> None:
+    path = write(tmp_path, "mlfbuild: 1\ntargets: {a: {cpu: host}}\nmodels:\n  kws:\n    source: x.tflite\n")
+    project = load_project(path)
+    way = ("models", "kws", "source")
+    assert project.problem(way, "no such file") == f"{path}:5:13: models.kws.source: no such file"
+    assert project.problem((*way, "deeper"), "odd").startswith(f"{path}:5:13: models.kws.source.deeper: ")
+
+
+def test_projects_travel_between_processes() -> None:
+    project = load_project(VALID / "complete.yml")
+    assert pickle.loads(pickle.dumps(project)) == project
+
+
+def test_comments_and_order_do_not_make_another_project(tmp_path: Path) -> None:
+    one = load_project(write(tmp_path, SMALLEST))
+    two = load_project(write(tmp_path, "# why\n" + "\n\n".join(reversed(SMALLEST.splitlines()))))
+    assert one == two
+
+
+def test_the_compilers_are_those_there_are() -> None:
+    assert set(rules.COMPILERS) == set(COMPILERS)
+    assert set(rules.SOURCES.values()) <= set(rules.COMPILERS)
+
+
+def test_importing_costs_neither_pydantic_nor_yaml() -> None:
+    code = "import sys, mlfbuild.manifest; print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_project_is_a_value(tmp_path: Path) -> None:
+    project = load_project(write(tmp_path, SMALLEST))
+    assert isinstance(project, Project)
+    with pytest.raises(AttributeError):
+        project.root = tmp_path  # type: ignore[misc]

@@ -1,0 +1,54 @@
+"""The JSON Schema and the reader agree, as far as a schema can express a rule."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from mlfbuild.manifest import json_schema
+
+FOLDER = Path(__file__).parent
+
+
+def values(folder: str) -> list[object]:
+    """Name and value of each file in ``folder`` that is YAML for an editor too."""
+    found = []
+    for path in sorted((FOLDER / folder).glob("*.yml")):
+        with contextlib.suppress(yaml.YAMLError, ValueError, TypeError):
+            found.append(pytest.param(path.stem, yaml.safe_load(path.read_bytes()), id=path.stem))
+    return found
+
+
+# Mistakes that no JSON Schema sees: YAML itself, names that lead nowhere, two values that do not fit.
+BEYOND_A_SCHEMA = {
+    "ambiguous_numbers", "ambiguous_truth", "board_of_another_cpu", "compiler_for_another_source",
+    "dangling_names_in_firmware", "dangling_targets", "duplicate_keys", "duplicate_section", "merge_key",
+    "model_named_as_parameters", "model_not_built_for_target", "not_finite_numbers",
+    "version_is_a_fraction",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize(("name", "value"), values("valid"))
+def test_valid_files_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+    assert not list(validator.iter_errors(value)), name
+
+
+@pytest.mark.parametrize(("name", "value"), values("invalid"))
+def test_invalid_files_do_not_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+    assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
+
+
+def test_schema_changes_are_seen_in_review(golden) -> None:
+    golden(json.dumps(json_schema(), indent=2) + "\n", "mlfbuild.schema.json")
