@@ -1,1 +1,28 @@
-"""TO BE WRITTEN."""
+"""From a library to a folder that a firmware build includes.
+
+An unpacked tree keeps the archive's own paths and adds what a build needs::
+
+    codegen/ parameters/ executor-config/ src/ metadata.json     as in the archive
+    mlf.cmake        fragment: a static library target mlf::<module> for each module
+    blobs/           graph executor only: graph and parameters as bytes of the firmware image
+    RECORD.json      every file written, by hash
+
+Trees of all models of a target lie side by side below one ``mlf.cmake`` that includes them (``write_target_tree``).
+"""
+
+from mlfbuild.firmware.record import Record, read_record, recorded_files, tree_damage
+from mlfbuild.firmware.target_tree import write_target_tree
+from mlfbuild.firmware.tree import UnpackResult, remove_tree
+from mlfbuild.firmware.unpack import tree_files, unpack
+
+__all__ = [
+    "Record",
+    "UnpackResult",
+    "read_record",
+    "recorded_files",
+    "remove_tree",
+    "tree_damage",
+    "tree_files",
+    "unpack",
+    "write_target_tree",
+]

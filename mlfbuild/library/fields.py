@@ -87,6 +87,13 @@ class Fields:
             raise self.error(key, f"must be a whole number of at least {minimum}")
         return value
 
+    def flag(self, key: str) -> bool:
+        """Return true or false."""
+        value = self._get(key)
+        if not isinstance(value, bool):
+            raise self.error(key, "must be true or false")
+        return value
+
     def number(self, key: str) -> float:
         """Return a finite number."""
         value = self._get(key)

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from support.libraries import graph_library, native_library
-
 from mlfbuild.archive import describe, describe_text, load_archive
 from mlfbuild.library import ArchiveFile, ExternalDependency, Library
+from support.libraries import graph_library, native_library
 
 
 def rich_library() -> Library:

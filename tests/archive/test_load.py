@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.libraries import KERNEL_PATH, graph_library, native_library
 
 from mlfbuild.archive import archive_files, load_archive, read_archive, tar, write_archive
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Library
+from support.libraries import KERNEL_PATH, graph_library, native_library
 
 TVM_ARCHIVES = [
     "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",

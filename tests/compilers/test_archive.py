@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.libraries import graph_library, native_library
 
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import CompileRequest, Placement
@@ -14,6 +13,7 @@ from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets.types import Cpu
+from support.libraries import graph_library, native_library
 
 HOST = Cpu("host", "host", frozenset(), (), None)
 

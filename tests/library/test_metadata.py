@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.libraries import graph_library, native_library, native_module
 
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import Library, TensorInfo
 from mlfbuild.library.metadata import metadata_json, read_document, read_modules
+from support.libraries import graph_library, native_library, native_module
 
 DATE = "1980-01-01 00:00:00Z"
 

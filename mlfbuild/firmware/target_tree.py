@@ -1,0 +1,74 @@
+"""The folder of a target: the trees of its models side by side, one fragment for all, and the board's files.
+
+::
+
+    mlf.cmake        includes every model's fragment; mlf::models is all of them, mlf::board the board
+    board/           startup code and linker script, where the target has a board
+    <model>/         the model's unpacked tree
+    RECORD.json      of mlf.cmake and board/; each model's tree has its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.errors import UsageError
+from mlfbuild.files import read_bytes
+from mlfbuild.firmware.cmake import FRAGMENT, head, here
+from mlfbuild.firmware.record import Record, is_folder, read_record
+from mlfbuild.firmware.tree import UnpackResult, remove_tree, write_tree
+from mlfbuild.targets.types import Board, Cpu
+
+_BOARD_FILES = Path(__file__).parents[1] / "runtime" / "board"
+_SHARED_LINKER_SCRIPT = "mlf_board.ld"
+_RESERVED = {"board": "the board's files lie there", "models": "mlf::models is all models"}
+
+_MODELS = """
+add_library(mlf_models INTERFACE)
+add_library(mlf::models ALIAS mlf_models)
+"""
+
+
+def write_target_tree(directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu) -> UnpackResult:
+    """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
+
+    The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
+    ``models`` before and no longer is goes, except for files that mlfbuild did not write. Raises ``UsageError`` for a
+    model name that the folder needs itself, ``ConflictError`` and ``StorageError`` as ``write_tree`` does.
+    """
+    for model in models:
+        if model in _RESERVED:
+            raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
+    files = {FRAGMENT: _fragment(models, board, cpu).encode(), **(_board_files(board) if board else {})}
+    old = read_record(directory)
+    gone = sorted(set(old.models) - set(models)) if old else []
+    record = Record.of(files, models=tuple(models))
+    if gone:  # known until their trees are gone, so that a run stopped half-way is finished by the next one
+        write_tree(directory, files, replace(record, models=(*models, *gone)))
+    removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
+    result = write_tree(directory, files, record)
+    return replace(result, removed=(*result.removed, *removed))
+
+
+def _remove_model(tree: Path) -> tuple[str, ...]:
+    return remove_tree(tree) if is_folder(tree) else ()
+
+
+def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu) -> str:
+    parts = [head("<this folder>", ["models", "board"] if board else ["models"])]
+    parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
+    parts += [f"include({here(f'{model}/{FRAGMENT}')})\n" for model in models]
+    parts.append(_MODELS)
+    parts += [f"target_link_libraries(mlf_models INTERFACE mlf::{model})\n" for model in models]
+    if board is not None:
+        parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
+    return "".join(parts)
+
+
+def _board_files(board: Board) -> dict[str, bytes]:
+    """Return the board support that ``board`` needs: everything but the linker scripts of other boards."""
+    scripts = {_SHARED_LINKER_SCRIPT, f"{board.name}.ld"}
+    paths = [path for path in sorted(_BOARD_FILES.iterdir()) if path.suffix != ".ld" or path.name in scripts]
+    return {f"board/{path.name}": read_bytes(path, "file of the board support") for path in paths if path.is_file()}

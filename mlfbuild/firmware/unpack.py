@@ -1,0 +1,46 @@
+"""An archive's library laid out for a firmware build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlfbuild.archive import archive_files
+from mlfbuild.errors import InputFileError
+from mlfbuild.firmware.blobs import blob_files
+from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.firmware.fragment import library_fragment
+from mlfbuild.firmware.record import RECORD, Record
+from mlfbuild.firmware.tree import UnpackResult, write_tree
+from mlfbuild.library import Library
+
+
+def unpack(
+    library: Library,
+    directory: Path,
+    *,
+    archive_id: str,
+    model: str | None = None,
+    params_section: str | None = None,
+) -> UnpackResult:
+    """Write ``library`` into the tree ``directory``, touching only what changed.
+
+    ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
+    fragment also defines ``mlf::<model>`` where no module is called so. ``params_section`` is the linker section of
+    graphs and parameters that become bytes of the image. Raises ``InputFileError`` for names that a build cannot hold,
+    ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
+    """
+    files = tree_files(library, model=model, params_section=params_section)
+    return write_tree(directory, files, Record.of(files, archive=archive_id))
+
+
+def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, bytes]:
+    """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content."""
+    files = archive_files(library)
+    added = {FRAGMENT: library_fragment(library, model).encode()}
+    for module in library.modules:
+        if module.graph_json is not None:
+            added |= blob_files(module, params_section)
+    for path in (*added, RECORD):
+        if path in files:
+            raise InputFileError(f"the archive holds a file {path}, a name that unpacking needs itself")
+    return {**files, **added}
