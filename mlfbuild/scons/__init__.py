@@ -1,1 +1,75 @@
-"""TO BE WRITTEN."""
+"""The SCons tool ``mlf``: models become archives, trees and firmware inside a firmware repo's own SCons build.
+
+A firmware repo needs this much of an SConstruct::
+
+    env = Environment(tools=["default", "mlf"])
+    models = env.MlfModels("mlfbuild.yml", target="m55")
+    app = env.MlfFirmware("app", models=models)
+    env.MlfVerify(models)
+
+and a ``site_scons/site_tools/mlf.py`` of one import, which ``mlfbuild init`` writes::
+
+    from mlfbuild.scons import exists, generate
+
+Methods
+-------
+    ``MlfModels(project, target)`` compiles and unpacks every model of a target and returns the nodes to depend on.
+    ``MlfFirmware(name, models)`` drives the CMake cross build of a firmware; Ninja decides what is out of date.
+    ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
+    ``MlfVerify(models)`` checks every model that has vectors on the target's board.
+    ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps.
+
+Construction variables
+    ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
+    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``,
+    ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines that are printed; ``MLFVERBOSE``
+    shows what CMake and Ninja print.
+
+What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
+content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on
+mlfbuild's own sources. Archives are the same bytes for the same content, so a change that makes no difference stops
+there. SCons does not look at the content of what it built; trees are compared with their RECORD.json when the
+SConscript is read, and a tree that somebody edited is unpacked again.
+
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from mlfbuild.scons.archives import archive_builder, unpack_builder
+from mlfbuild.scons.firmware import mlf_firmware, mlf_run
+from mlfbuild.scons.models import mlf_models
+from mlfbuild.scons.verify import mlf_verify
+
+_DEFAULTS = {
+    "MLFBUILDDIR": "build",
+    "MLFCMAKEFLAGS": [],
+    "MLFVERBOSE": False,
+    "MLFCPU": "host",
+    "MLFCOMPILER": "native",
+    "MLFEXECUTOR": "aot",
+    "MLFOPTIONS": {},
+    "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
+    "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",
+    "MLFTREECOMSTR": "Writing $TARGET",
+    "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
+    "MLFRUNCOMSTR": "Running $SOURCE",
+    "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
+}
+
+
+def generate(env: Any, **_: Any) -> None:
+    """Add the builders, methods and default variables to ``env``; what the user has set already stays."""
+    env.SetDefault(**_DEFAULTS)
+    env.Append(BUILDERS={"MlfArchive": archive_builder(), "MlfUnpack": unpack_builder()})
+    env.AddMethod(mlf_models, "MlfModels")
+    env.AddMethod(mlf_firmware, "MlfFirmware")
+    env.AddMethod(mlf_run, "MlfRun")
+    env.AddMethod(mlf_verify, "MlfVerify")
+
+
+def exists(_env: Any) -> bool:
+    """Whether what every use of the tool needs is installed: CMake and Ninja."""
+    return all(shutil.which(tool) for tool in ("cmake", "ninja"))

@@ -1,0 +1,100 @@
+"""Builders of single files: a model into an archive, an archive into a tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from SCons.Builder import Builder
+from SCons.Script import GetOption
+
+from mlfbuild.scons.actions import action, as_user_error
+from mlfbuild.steps.jobs import COMPILE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
+from mlfbuild.steps.models import compile_model, tree_is_whole, unpack_archive, unpack_job
+from mlfbuild.steps.project import compile_job
+from mlfbuild.steps.workers import in_worker
+
+
+def archive_builder() -> Any:
+    """Return ``MlfArchive``: ``env.MlfArchive("kws.tar", "kws.tflite", MLFCPU="cortex-m55")``.
+
+    The model's name is the archive's, unless ``MLFNAME`` says otherwise.
+    """
+    return Builder(
+        action=action(_compile, "$MLFARCHIVECOMSTR"),
+        suffix=".tar",
+        single_source=True,
+        emitter=_archive_emitter,
+    )
+
+
+def unpack_builder() -> Any:
+    """Return ``MlfUnpack``: ``env.MlfUnpack("firmware/kws", "kws.tar")``; its nodes are RECORD.json and mlf.cmake."""
+    return Builder(
+        action=action(_unpack, "$MLFUNPACKCOMSTR"),
+        single_source=True,
+        emitter=_unpack_emitter,
+        target_factory=lambda name: _fs().Entry(name),
+    )
+
+
+def _fs() -> Any:
+    from SCons.Node.FS import get_default_fs
+
+    return get_default_fs()
+
+
+@as_user_error
+def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
+    """Return the job that ``MlfModels`` put into the environment, or one made of the user's own variables."""
+    if "MLFJOB" in env:
+        job = env["MLFJOB"]
+        assert isinstance(job, CompileJob)
+        return job
+    archive = Path(target[0].get_abspath())
+    return compile_job(
+        name=env.subst("$MLFNAME") or archive.stem,
+        source=Path(source[0].rfile().get_abspath()),
+        cpu=env.subst("$MLFCPU"),
+        compiler="archive" if source[0].get_suffix() == ".tar" else env.subst("$MLFCOMPILER"),
+        executor=env.subst("$MLFEXECUTOR"),
+        options=dict(env["MLFOPTIONS"]),
+        archive=archive,
+    )
+
+
+def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    job = _job(target, source, env)
+    env.Depends(target, [env.Value(job.settings()), env.Value(fingerprint(COMPILE_ROOMS))])
+    return target, source
+
+
+def _compile(target: list[Any], source: list[Any], env: Any) -> None:
+    job = _job(target, source, env)
+    workers = int(GetOption("num_jobs"))
+    if workers > 1:
+        in_worker(compile_model, job, workers)
+    else:
+        compile_model(job)
+
+
+def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    folder = env.Dir(str(target[0]))
+    nodes = [folder.File("RECORD.json"), folder.File("mlf.cmake")]
+    env.Depends(nodes, [env.Value(fingerprint(UNPACK_ROOMS)), env.Value(_job_settings(env))])
+    env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
+    if not tree_is_whole(Path(folder.get_abspath())):
+        env.AlwaysBuild(nodes)
+    return nodes, source
+
+
+def _job_settings(env: Any) -> str:
+    return str(env["MLFJOB"].settings()) if "MLFJOB" in env else str(env.subst("$MLFNAME"))
+
+
+def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
+    if "MLFJOB" in env:
+        unpack_job(env["MLFJOB"])
+    else:
+        folder = Path(target[0].get_abspath()).parent
+        unpack_archive(Path(source[0].get_abspath()), folder, model=env.subst("$MLFNAME") or None)

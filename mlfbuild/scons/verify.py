@@ -1,0 +1,42 @@
+"""``MlfVerify``: the numbers of every model that has vectors, checked on the target's board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.errors import CheckFailedError
+from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.scons.models import ModelNodes
+from mlfbuild.steps.jobs import VERIFY_ROOMS, fingerprint
+from mlfbuild.steps.verify import verify_job, verify_jobs
+
+
+@as_user_error
+def mlf_verify(env: Any, models: ModelNodes) -> Any:
+    """Check each model of ``models`` that has vectors; returns a report node for each.
+
+    A mismatch fails the build with model, case, element, expected and got. A model is checked again when its tree,
+    its vectors or mlfbuild's harness changed. Stops SCons where no model has vectors.
+    """
+    build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
+    nodes = []
+    for job in verify_jobs(models.project, [models.target], build):
+        report = env.Command(
+            str(job.folder / "report.txt"),
+            [str(job.model.tree / "RECORD.json"), str(job.vectors)],
+            action(_verify, "$MLFVERIFYCOMSTR"),
+            MLFVERIFYJOB=job,
+        )
+        env.Depends(report, [*models, env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
+        env.Clean(report, env.Dir(str(job.folder)))
+        nodes += report
+    return nodes
+
+
+def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
+    report = verify_job(env["MLFVERIFYJOB"])
+    text = report.text()
+    if not report.passed:
+        raise CheckFailedError(text)
+    show(text)

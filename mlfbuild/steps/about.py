@@ -1,0 +1,20 @@
+"""What the tool tells about itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.targets import cmake_folder
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the project file."""
+    from mlfbuild.manifest import json_schema
+
+    return json_schema()
+
+
+def cmake_dir() -> Path:
+    """Return the folder of mlfbuild's CMake package and toolchain files."""
+    return cmake_folder()

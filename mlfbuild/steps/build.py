@@ -1,0 +1,70 @@
+"""The whole way: every model of every chosen target, then every firmware."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlfbuild.steps.firmware import build_firmware
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.models import compile_if_needed, finish_target, tree_is_whole, unpack_job
+from mlfbuild.steps.progress import Progress, Silent
+from mlfbuild.steps.workers import map_in_workers
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """What became of one model for one target."""
+
+    job: CompileJob
+    compiled: bool
+    written: int
+    """Files of the unpacked tree that were written because they were new, changed, or damaged."""
+
+
+@dataclass(frozen=True)
+class BuildReport:
+    """What a build did; everything that was up to date is listed too."""
+
+    models: tuple[ModelResult, ...]
+    firmware: tuple[FirmwareJob, ...]
+
+
+def build(
+    targets: Sequence[TargetJob],
+    firmware: Sequence[FirmwareJob] = (),
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> BuildReport:
+    """Compile and unpack what is out of date, ``jobs`` models at a time, then build ``firmware``.
+
+    Raises the first error of any step; what was finished before it stays and is not done again next time.
+    """
+    watch = progress or Silent()
+    models = _build_models(targets, jobs, watch)
+    for target in targets:
+        finish_target(target)
+    for image in firmware:
+        task = f"build {image.name} for {image.target.name}"
+        watch.start(task)
+        build_firmware(image, jobs=jobs)
+        watch.finish(task, str(image.elf))
+    return BuildReport(models, tuple(firmware))
+
+
+def _build_models(targets: Sequence[TargetJob], jobs: int, watch: Progress) -> tuple[ModelResult, ...]:
+    todo = [job for target in targets for job in target.models]
+    for job in todo:
+        watch.start(f"compile {job.title}")
+    results = []
+    for job, compiled in map_in_workers(compile_if_needed, todo, jobs):
+        written = 0 if not compiled and tree_is_whole(job.tree) else len(unpack_job(job).written)
+        watch.finish(f"compile {job.title}", _words(compiled, written))
+        results.append(ModelResult(job, compiled, written))
+    return tuple(results)
+
+
+def _words(compiled: bool, written: int) -> str:
+    files = f"{written} file{'' if written == 1 else 's'} written"
+    return f"compiled, {files}" if compiled else files if written else "up to date"

@@ -1,0 +1,137 @@
+"""Jobs: what is to be made, where it goes, and everything the result depends on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.targets.types import Board, Cpu
+
+_PACKAGE = Path(__file__).parents[1]
+
+COMPILE_ROOMS = (
+    "errors.py",
+    "files.py",
+    "targets",
+    "graph",
+    "frontends",
+    "library",
+    "archive",
+    "compilers",
+    "__init__.py",
+)
+"""What decides the bytes of an archive."""
+UNPACK_ROOMS = ("errors.py", "files.py", "library", "archive", "firmware", "runtime", "__init__.py")
+"""What decides the files of an unpacked tree."""
+VERIFY_ROOMS = ("errors.py", "files.py", "process.py", "targets", "library", "emulator", "runtime", "__init__.py")
+"""What decides the outcome of a check, beside the tree and the vectors."""
+
+
+@dataclass(frozen=True)
+class CompileJob:
+    """One model for one target: compiled into ``archive``, unpacked into ``tree``."""
+
+    target: str
+    compiler: str
+    request: CompileRequest
+    archive: Path
+    tree: Path
+    ram_limit: int | None = None
+    """Bytes of RAM on the target's board: an arena beyond it is refused."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.request.name
+
+    @property
+    def title(self) -> str:
+        """What messages call this job."""
+        return f"{self.model} for {self.target}"
+
+    def settings(self) -> str:
+        """Return all that decides the archive, but for the model file's and the generator's content, as canonical JSON.
+
+        Free of paths, so that it is equal in every checkout.
+        """
+        request = self.request
+        return json.dumps(
+            {
+                "model": request.name,
+                "source": request.source.name,
+                "compiler": self.compiler,
+                "cpu": request.cpu.name,
+                "executor": request.executor,
+                "options": dict(request.options),
+                "placement": [request.placement.params, request.placement.workspace],
+                "ram": self.ram_limit,
+            },
+            sort_keys=True,
+        )
+
+
+@dataclass(frozen=True)
+class TargetJob:
+    """One target of a project: its models' trees and the fragment that names them all."""
+
+    name: str
+    cpu: Cpu
+    board: Board | None
+    toolchain: Path | None
+    """CMake toolchain file; ``None`` for this machine's own compiler."""
+    tree: Path
+    """Folder of the aggregate fragment ``mlf.cmake`` and of the models' trees."""
+    models: tuple[CompileJob, ...]
+    others: tuple[CompileJob, ...] = ()
+    """Models of the target that this build leaves alone; their trees stay in the fragment where they are there."""
+
+    def in_fragment(self) -> list[str]:
+        """Return the names of the models that the aggregate fragment has, in the project file's order of each kind."""
+        kept = [job.model for job in self.others if (job.tree / "mlf.cmake").is_file()]
+        return [job.model for job in self.models] + kept
+
+    def settings(self) -> str:
+        """Return all that decides the aggregate fragment and the board's files as canonical JSON."""
+        board = self.board.name if self.board else None
+        return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board})
+
+
+@dataclass(frozen=True)
+class FirmwareJob:
+    """One firmware image of the project file for one target."""
+
+    name: str
+    target: TargetJob
+    models: tuple[str, ...]
+    sources: tuple[Path, ...]
+    include_dirs: tuple[Path, ...]
+    cmake: Path | None
+    """Folder of the user's own ``CMakeLists.txt``; without it one is made from ``sources``."""
+    build: Path
+    root: Path
+    """Folder of the project file: the compiler calls it /src, so that two checkouts give the same image."""
+
+    @property
+    def elf(self) -> Path:
+        """The linked image."""
+        suffix = ".elf" if self.target.toolchain else ""
+        return self.build / f"{self.name}{suffix}"
+
+
+@functools.cache
+def fingerprint(rooms: Sequence[str]) -> str:
+    """Return the SHA-256 of mlfbuild's own sources in ``rooms``: what they generate depends on them."""
+    digest = hashlib.sha256()
+    for room in rooms:
+        path = _PACKAGE / room
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        for file in files:
+            if file.is_file() and file.suffix != ".pyc":
+                digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\0".encode())
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

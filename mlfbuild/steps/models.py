@@ -1,0 +1,131 @@
+"""Compile, pack, unpack: from a model file to a tree that a firmware build takes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.archive import describe, read_archive, write_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.files import read_bytes, sha256, write_atomic
+from mlfbuild.firmware import UnpackResult, recorded_files, tree_damage, unpack, write_target_tree
+from mlfbuild.library import Library
+from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
+
+
+def compile_model(job: CompileJob) -> int:
+    """Compile the job's model and write its archive; returns the archive's size in bytes.
+
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    arena is larger than the board's RAM, and ``StorageError``.
+    """
+    library = compiler_called(job.compiler).compile(job.request)
+    _check_ram(job, library)
+    data = write_archive(library)
+    write_atomic(job.archive, data)
+    return len(data)
+
+
+def _check_ram(job: CompileJob, library: Library) -> None:
+    for module in library.modules:
+        need = sum(main.workspace_size for main in module.main)
+        if job.ram_limit is not None and need > job.ram_limit:
+            raise UnsupportedModelError(
+                f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "
+                f"{job.target!r} has {job.ram_limit} bytes of RAM; choose a larger board or a smaller model"
+            )
+
+
+def archive_key(job: CompileJob) -> str:
+    """Return the hash of everything that the job's archive is made from: settings, model file, generator."""
+    source = sha256(read_bytes(job.request.source, "model"))
+    return sha256("\n".join((job.settings(), source, fingerprint(COMPILE_ROOMS))).encode())
+
+
+def _key_file(job: CompileJob) -> Path:
+    return job.archive.with_name(f".{job.archive.name}.key")
+
+
+def compile_if_needed(job: CompileJob) -> bool:
+    """Compile the job's model unless its archive was made from the very same things; True if it was compiled."""
+    key = archive_key(job)
+    if _recorded(job) == {"made-from": key, "sha256": _hash_of(job.archive)}:
+        return False
+    compile_model(job)
+    record = {"made-from": key, "sha256": _hash_of(job.archive)}
+    write_atomic(_key_file(job), json.dumps(record).encode())
+    return True
+
+
+def _recorded(job: CompileJob) -> Any:
+    try:
+        return json.loads(_key_file(job).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _hash_of(path: Path) -> str | None:
+    try:
+        return sha256(path.read_bytes())
+    except OSError:
+        return None
+
+
+def load_archive(path: Path) -> tuple[Library, str]:
+    """Return the library in the archive ``path`` and the SHA-256 of the file; raises ``InputFileError``."""
+    data = read_bytes(path, "archive")
+    return read_archive(data, str(path)), sha256(data)
+
+
+def inspect(path: Path) -> dict[str, Any]:
+    """Return what the archive ``path`` holds, as plain JSON values; raises ``InputFileError``."""
+    library, _ = load_archive(path)
+    return describe(library)
+
+
+def unpack_archive(
+    archive: Path, directory: Path, *, model: str | None = None, params_section: str | None = None
+) -> UnpackResult:
+    """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
+
+    ``params_section`` is the linker section of parameters that become bytes of the image.
+
+    Raises ``InputFileError``, ``ConflictError`` (before anything is written) and ``StorageError``.
+    """
+    library, archive_id = load_archive(archive)
+    if model is not None and len(library.modules) > 1 and model not in {module.name for module in library.modules}:
+        names = ", ".join(module.name for module in library.modules)
+        raise InputFileError(f"{archive}: holds several modules ({names}), none is called {model!r}")
+    return unpack(library, directory, archive_id=archive_id, model=model, params_section=params_section)
+
+
+def unpack_job(job: CompileJob) -> UnpackResult:
+    """Unpack the job's archive into its tree."""
+    return unpack_archive(job.archive, job.tree, model=job.model, params_section=job.request.placement.params)
+
+
+def finish_target(target: TargetJob) -> UnpackResult:
+    """Write the target's aggregate fragment and its board's files, and remove trees of models that are gone."""
+    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu)
+
+
+def tree_is_whole(directory: Path) -> bool:
+    """Whether every file of the unpacked tree is there and unchanged, by hash."""
+    return not tree_damage(directory)
+
+
+def generated_files(directory: Path) -> list[Path]:
+    """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty where there is no record."""
+    return recorded_files(directory)
+
+
+def prune_folders(directory: Path) -> None:
+    """Remove the empty folders under ``directory``, and itself where it is empty too."""
+    for folder in sorted((path for path in directory.rglob("*") if path.is_dir()), reverse=True):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    with contextlib.suppress(OSError):
+        directory.rmdir()

@@ -1,0 +1,175 @@
+"""From a project file to jobs: load, check what only other rooms know, select."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mlfbuild.compilers import CompileRequest, OptionValue, Placement, compiler_called
+from mlfbuild.errors import ProjectFileError, UsageError
+from mlfbuild.manifest import FirmwareSpec, ModelSpec, Project, Target, load_project
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
+
+BUILD_FOLDER = "build"
+
+
+def load(path: Path) -> Project:
+    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
+    project = load_project(path)
+    problems = [*_missing_files(project), *_option_problems(project)]
+    if problems:
+        raise ProjectFileError(problems)
+    return project
+
+
+def _missing_files(project: Project) -> Iterator[str]:
+    for model in project.models.values():
+        for key, path in (("source", model.source), ("vectors", model.vectors)):
+            if path is not None and not path.is_file():
+                yield project.problem(("models", model.name, key), _why_no_file(path))
+    for firmware in project.firmware.values():
+        for index, path in enumerate(firmware.sources):
+            if not path.is_file():
+                yield project.problem(("firmware", firmware.name, "sources", index), _why_no_file(path))
+        if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
+            yield project.problem(("firmware", firmware.name, "cmake"), f"{firmware.cmake}: has no CMakeLists.txt")
+
+
+def _why_no_file(path: Path) -> str:
+    return f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}"
+
+
+def _option_problems(project: Project) -> Iterator[str]:
+    for model in project.models.values():
+        for key, reason in compiler_called(model.compiler).check_options(model.options):
+            yield project.problem(("models", model.name, "options", key), reason)
+
+
+def _chosen(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
+    for name in wanted:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f'did you mean "{near[0]}"?' if near else f"the project has {', '.join(known) or 'none'}"
+            raise UsageError(f"{kind} {name!r}: not in the project file ({hint})")
+    return [name for name in known if not wanted or name in wanted]
+
+
+def target_jobs(
+    project: Project, targets: Sequence[str] = (), models: Sequence[str] = (), build: Path | None = None
+) -> list[TargetJob]:
+    """Return the jobs of the chosen targets and models (all where nothing is chosen), in the project file's order.
+
+    ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
+    that the project file does not have.
+    """
+    wanted = _chosen("model", models, project.models)
+    folder = build or project.root / BUILD_FOLDER
+    return [
+        _target_job(project, project.targets[name], wanted, folder)
+        for name in _chosen("target", targets, project.targets)
+    ]
+
+
+def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
+    tree = build / "mlf" / target.name
+    jobs = [_compile_job(spec, target, tree) for spec in project.models.values() if target.name in spec.targets]
+    return TargetJob(
+        name=target.name,
+        cpu=CPUS[target.cpu],
+        board=BOARDS[target.board] if target.board else None,
+        toolchain=target.toolchain or toolchain_file(CPUS[target.cpu]),
+        tree=tree,
+        models=tuple(job for job in jobs if job.model in models),
+        others=tuple(job for job in jobs if job.model not in models),
+    )
+
+
+def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
+    request = CompileRequest(
+        name=model.name,
+        source=model.source,
+        cpu=CPUS[target.cpu],
+        executor=model.executor,
+        options=model.options,
+        placement=Placement(model.placement.params, model.placement.workspace),
+    )
+    return CompileJob(
+        target=target.name,
+        compiler=model.compiler,
+        request=request,
+        archive=tree / f"{model.name}.tar",
+        tree=tree / model.name,
+        ram_limit=BOARDS[target.board].ram.size if target.board else None,
+    )
+
+
+def compile_job(
+    *,
+    name: str,
+    source: Path,
+    cpu: str,
+    compiler: str,
+    executor: str,
+    options: Mapping[str, OptionValue],
+    archive: Path,
+) -> CompileJob:
+    """Return the job that compiles one model file, with no project file; raises ``UsageError`` for what it cannot be.
+
+    ``name`` becomes part of C symbols and must match ``[a-z][a-z0-9_]*``.
+    """
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise UsageError(f"model name {name!r}: must match [a-z][a-z0-9_]*, as it becomes part of C symbols")
+    for key, reason in compiler_called(compiler).check_options(options):
+        raise UsageError(f"option {key!r}: {reason}")
+    request = CompileRequest(name=name, source=source, cpu=cpu_called(cpu), executor=executor, options=options)
+    return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
+
+
+def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:
+    """Return the firmware images that the project file asks for on ``targets``, where all their models are chosen."""
+    folder = build or project.root / BUILD_FOLDER
+    return [
+        firmware_job(project, spec, target, folder)
+        for target in targets
+        for spec in project.firmware.values()
+        if target.name in spec.targets and set(spec.models) <= {job.model for job in target.models}
+    ]
+
+
+def firmware_called(project: Project, name: str, target: TargetJob, folder: Path, build: Path) -> FirmwareJob:
+    """Return the job that makes the firmware ``name``, as the project file says, or from ``folder``'s CMakeLists.txt.
+
+    Raises ``UsageError`` where there is neither, or where the project file does not want it on ``target``.
+    """
+    spec = project.firmware.get(name)
+    if spec is not None:
+        if target.name not in spec.targets:
+            raise UsageError(f"firmware {name!r}: is not for target {target.name!r} ({', '.join(spec.targets)})")
+        return firmware_job(project, spec, target, build)
+    if not (folder / "CMakeLists.txt").is_file():
+        raise UsageError(
+            f"firmware {name!r}: {project.path} does not have it under firmware: and {folder} has no CMakeLists.txt"
+        )
+    return FirmwareJob(name, target, (), (), (), folder, build / target.name / name, project.root)
+
+
+def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build: Path) -> FirmwareJob:
+    """Return the job that makes the firmware ``spec`` for ``target`` under the folder ``build``."""
+    return FirmwareJob(
+        name=spec.name,
+        target=target,
+        models=spec.models,
+        sources=spec.sources,
+        include_dirs=spec.include_dirs,
+        cmake=spec.cmake,
+        build=build / target.name / spec.name,
+        root=project.root,
+    )
+
+
+def vectors_of(project: Project) -> Mapping[str, Path]:
+    """Return the vectors file of each model that has one."""
+    return {name: spec.vectors for name, spec in project.models.items() if spec.vectors is not None}

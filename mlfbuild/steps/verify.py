@@ -1,0 +1,74 @@
+"""Prove the numbers: each model that has vectors runs in a small firmware of its own on the target's board."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.emulator.verify import VerifyReport, verify_module
+from mlfbuild.errors import CheckFailedError, UnsupportedModelError
+from mlfbuild.files import write_atomic
+from mlfbuild.manifest import Project
+from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.steps.models import load_archive
+from mlfbuild.steps.project import vectors_of
+
+
+@dataclass(frozen=True)
+class VerifyJob:
+    """One model with vectors on one target."""
+
+    target: TargetJob
+    model: CompileJob
+    vectors: Path
+    folder: Path
+    """Where the test firmware is built and the report goes."""
+
+    def settings(self) -> str:
+        """Return what decides the check beside tree, vectors and harness, as canonical JSON."""
+        toolchain = self.target.toolchain.name if self.target.toolchain else None
+        return json.dumps({"target": json.loads(self.target.settings()), "toolchain": toolchain})
+
+
+def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
+    """Return a job for each model of ``targets`` that has vectors; raises ``CheckFailedError`` where there is none."""
+    vectors = vectors_of(project)
+    jobs = [
+        VerifyJob(target, model, vectors[model.model], build / "verify" / target.name / model.model)
+        for target in targets
+        for model in target.models
+        if model.model in vectors
+    ]
+    if not jobs:
+        names = ", ".join(dict.fromkeys(model.model for target in targets for model in target.models)) or "none chosen"
+        raise CheckFailedError(
+            f"{project.path}: nothing to verify: no chosen model has vectors ({names}); "
+            'add "vectors: <file>.npz" with arrays in0.. and out0.. to the model'
+        )
+    return jobs
+
+
+def verify_job(job: VerifyJob) -> VerifyReport:
+    """Build the model's test firmware, run every case on the target and compare; the report tells what differed.
+
+    Writes ``report.txt`` into the job's folder where all is well. Raises ``ToolNotFoundError``, ``ProcessFailedError``,
+    ``InputFileError`` for vectors that do not fit the model.
+    """
+    library, _ = load_archive(job.model.archive)
+    if len(library.modules) != 1:
+        names = ", ".join(module.name for module in library.modules)
+        raise UnsupportedModelError(f"{job.model.archive}: holds several modules ({names}); verify checks one a model")
+    (module,) = library.modules
+    report = verify_module(
+        job.model.tree,
+        module,
+        job.target.board,
+        job.vectors,
+        job.folder,
+        toolchain=job.target.toolchain,
+    )
+    if report.passed:
+        write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
+    return report

@@ -1,0 +1,72 @@
+"""Worker processes: compiling is Python, so threads would not run two models at once."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from mlfbuild.errors import ProcessFailedError
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_lock = threading.Lock()
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches the whole process group; the parent answers it, a worker's traceback would only hide the answer.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@functools.cache
+def _pool(workers: int) -> ProcessPoolExecutor:
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
+    atexit.register(pool.shutdown, wait=False, cancel_futures=True)
+    return pool
+
+
+def in_worker(function: Callable[[A], R], argument: A, workers: int | None = None) -> R:
+    """Call ``function(argument)`` in a worker process and return its result; errors come back as they were raised.
+
+    ``function`` must be importable, ``argument`` and result picklable. Safe to call from several threads.
+    Raises ``ProcessFailedError`` where the worker itself died.
+    """
+    with _lock:
+        pool = _pool(workers or os.cpu_count() or 1)
+    try:
+        return pool.submit(function, argument).result()
+    except BrokenProcessPool:
+        _pool.cache_clear()
+        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+
+
+def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: int) -> Iterator[tuple[A, R]]:
+    """Yield (argument, result) for each of ``arguments`` in order, ``workers`` at a time.
+
+    One worker means this process.
+    """
+    jobs = list(arguments)
+    if workers <= 1 or len(jobs) <= 1:
+        for job in jobs:
+            yield job, function(job)
+        return
+    with _lock:
+        pool = _pool(workers)
+    futures: list[tuple[A, Future[R]]] = [(job, pool.submit(function, job)) for job in jobs]
+    try:
+        for job, future in futures:
+            yield job, future.result()
+    except BrokenProcessPool:
+        _pool.cache_clear()
+        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+    finally:
+        for _, future in futures:
+            future.cancel()

@@ -1,0 +1,138 @@
+"""A small firmware repo in a folder of its own, and a way to see what a build really did to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from support.tflite_builder import Network
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, board: mps2-an386}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite}
+firmware:
+  app: {cmake: ., models: [alpha, beta], targets: [m4]}
+"""
+
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"])
+models = env.MlfModels("mlfbuild.yml", target="m4")
+app = env.MlfFirmware("app", models=models)
+"""
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C ASM)
+include("${MLF_TREE}/mlf.cmake")
+add_executable(app src/main.c)
+target_link_libraries(app PRIVATE mlf::models mlf::board)
+"""
+
+MAIN = """\
+#include "app.h"
+#include "mlf_board.h"
+
+int main(void) {
+  mlf_board_puts(GREETING "\\n");
+  return 0;
+}
+"""
+
+HEADER = """\
+#define GREETING "hello"
+"""
+
+SITE_TOOL = "from mlfbuild.scons import exists, generate\n"
+
+
+def tiny_network(seed: int) -> bytes:
+    """A network of one int8 FULLY_CONNECTED layer whose weights ``seed`` decides."""
+    random = np.random.default_rng(seed)
+    network = Network()
+    source = network.input((1, 8), scale=0.05, zero_point=3)
+    weights = random.integers(-127, 128, (4, 8), np.int8)
+    bias = random.integers(-500, 500, 4, np.int32)
+    return network.build([network.fully_connected(source, weights, bias, weight_scales=[0.01], scale=0.1)])
+
+
+@dataclass
+class Ran:
+    """What one build did: its exit status, its words, and the files it wrote, removed or left."""
+
+    status: int
+    output: str
+    written: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+
+    def matching(self, pattern: str) -> set[str]:
+        """The written files whose path below the repo contains ``pattern``."""
+        return {path for path in self.written if pattern in path}
+
+
+class FirmwareRepo:
+    """A firmware repo with two models, built by SCons for one board."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("mlfbuild.yml", PROJECT)
+        self.write("SConstruct", SCONSTRUCT)
+        self.write("CMakeLists.txt", CMAKELISTS)
+        self.write("src/main.c", MAIN)
+        self.write("src/app.h", HEADER)
+        self.write("site_scons/site_tools/mlf.py", SITE_TOOL)
+        self.write_model("alpha", seed=1)
+        self.write_model("beta", seed=2)
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    def write_model(self, name: str, seed: int) -> Path:
+        return self.write(f"models/{name}.tflite", tiny_network(seed))
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def read(self, name: str) -> bytes:
+        return (self.root / name).read_bytes()
+
+    def snapshot(self) -> dict[str, int]:
+        """Time of last change of every file below the build folder."""
+        build = self.root / "build"
+        return {
+            path.relative_to(self.root).as_posix(): path.stat().st_mtime_ns
+            for path in build.rglob("*")
+            if path.is_file()
+        }
+
+    def scons(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+        before = self.snapshot()
+        done = subprocess.run(
+            [sys.executable, "-m", "SCons", *arguments],
+            cwd=self.root, env=os.environ | (env or {}), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        after = self.snapshot()
+        return Ran(
+            done.returncode,
+            done.stdout + done.stderr,
+            {path for path, time in after.items() if before.get(path) != time},
+            set(before) - set(after),
+        )
+
+    def build(self, *arguments: str) -> Ran:
+        ran = self.scons(*arguments)
+        assert ran.status == 0, ran.output
+        return ran
