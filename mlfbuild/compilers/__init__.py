@@ -1,5 +1,25 @@
 """Compilers turn a model into a library for one CPU."""
 
-from mlfbuild.compilers.types import Compiler, CompileRequest, OptionValue, Placement
+from __future__ import annotations
 
-__all__ = ["CompileRequest", "Compiler", "OptionValue", "Placement"]
+from collections.abc import Mapping
+
+from mlfbuild.compilers.archive import ARCHIVE
+from mlfbuild.compilers.native import NATIVE
+from mlfbuild.compilers.types import Compiler, CompileRequest, OptionValue, Placement
+from mlfbuild.errors import UsageError
+
+__all__ = ["COMPILERS", "CompileRequest", "Compiler", "OptionValue", "Placement", "compiler_called"]
+
+COMPILERS: Mapping[str, Compiler] = {
+    "archive": ARCHIVE,
+    "native": NATIVE,
+}
+"""Every compiler by the project file's word for it; they import what they need when they compile."""
+
+
+def compiler_called(name: str) -> Compiler:
+    """Return the compiler ``name``; raises ``UsageError`` where there is none."""
+    if name not in COMPILERS:
+        raise UsageError(f"{name}: no such compiler; there are {', '.join(sorted(COMPILERS))}")
+    return COMPILERS[name]

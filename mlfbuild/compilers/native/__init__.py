@@ -1,1 +1,44 @@
-"""TO BE WRITTEN."""
+"""The built-in compiler: a model file becomes one C file and one header, with the kernels that they include.
+
+    read_model -> passes -> plan -> lower -> emit
+
+``passes`` rewrite the graph, ``plan`` gives each tensor its place in memory, ``ops`` turn each node into a call of a
+kernel with its constants, ``emit`` prints C. Each step is a pure function of the one before, so that the same model
+gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from mlfbuild.errors import UsageError
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.types import CompileRequest, OptionValue
+    from mlfbuild.library.types import Library
+
+__all__ = ["NATIVE", "NativeCompiler"]
+
+
+class NativeCompiler:
+    """Compiles ``.tflite`` models to portable C99 (see ``compilers.Compiler``)."""
+
+    name = "native"
+
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
+        """Return (key, reason) for each option; this compiler takes none yet."""
+        return [(key, "unknown option; the native compiler has none") for key in options]
+
+    def compile(self, request: CompileRequest) -> Library:
+        """Compile the model of ``request``; raises as ``Compiler.compile`` says."""
+        for key, reason in self.check_options(request.options):
+            raise UsageError(f"{request.name}: options.{key}: {reason}")
+        if request.executor != "aot":
+            raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use "aot"')
+        from mlfbuild.compilers.native.build import compile_model
+
+        return compile_model(request)
+
+
+NATIVE = NativeCompiler()

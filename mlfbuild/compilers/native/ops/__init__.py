@@ -1,1 +1,59 @@
-"""TO BE WRITTEN."""
+"""One file an operator: how a node becomes a call of a kernel, and which inputs its output may overwrite."""
+
+from __future__ import annotations
+
+from types import MappingProxyType, ModuleType
+
+from mlfbuild.compilers.native.ops import (
+    add,
+    conv2d,
+    depthwise_conv2d,
+    fully_connected,
+    mean,
+    pad,
+    pool2d,
+    quantize,
+    reshape,
+    softmax,
+)
+from mlfbuild.compilers.native.ops.call import Call, unsupported
+from mlfbuild.graph import Graph, Node, Operator
+from mlfbuild.graph import ops as graph_ops
+
+_LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
+    {
+        graph_ops.Add: add,
+        graph_ops.AveragePool2D: pool2d,
+        graph_ops.Conv2D: conv2d,
+        graph_ops.Dequantize: quantize,
+        graph_ops.DepthwiseConv2D: depthwise_conv2d,
+        graph_ops.FullyConnected: fully_connected,
+        graph_ops.MaxPool2D: pool2d,
+        graph_ops.Mean: mean,
+        graph_ops.Pad: pad,
+        graph_ops.Quantize: quantize,
+        graph_ops.Reshape: reshape,
+        graph_ops.Softmax: softmax,
+    }
+)
+"""The module of each operator: ``lower(graph, node) -> Call`` and ``overwritable(graph, node) -> tuple[int, ...]``."""
+
+
+def _module(node: Node) -> ModuleType:
+    module = _LOWERING.get(type(node.operator))
+    if module is None:
+        known = ", ".join(sorted(operator.name for operator in _LOWERING))
+        raise unsupported(node, f"the native compiler does not have this operator; it has {known}")
+    return module
+
+
+def lower(graph: Graph, node: Node) -> Call:
+    """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
+    call = _module(node).lower(graph, node)
+    assert isinstance(call, Call)
+    return call
+
+
+def overwritable(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return which inputs of ``node``, by position, its kernel permits the output to be written over."""
+    return tuple(_module(node).overwritable(graph, node))

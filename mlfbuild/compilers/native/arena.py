@@ -1,0 +1,131 @@
+"""Packing buffers with known lifetimes into the least memory (dynamic storage allocation with offsets).
+
+The problem is NP-hard. Every packing is the result of taking the buffers in some order and giving each the lowest
+offset that is free for its whole life; so orders are searched: a few good rules first, then improvement of the best by
+moving single buffers to the front, and for few buffers a branch and bound over all orders. The search stops as soon as
+it meets the lower bound, the most bytes in use at one time. It is deterministic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """``size`` bytes in use from time ``first`` to time ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: Buffer) -> bool:
+        """Whether both are in use at some time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+_EXACT_BUFFERS = 12
+_EXACT_STEPS = 20_000
+_IMPROVEMENT_STEPS = 2_000
+
+Order = Sequence[int]
+
+
+def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
+    """Return the offset of each of ``buffers`` and the bytes that all of them need together."""
+    search = _Search(buffers)
+    search.run()
+    return search.offsets, search.size
+
+
+def lower_bound(buffers: Sequence[Buffer]) -> int:
+    """Return the most bytes in use at one time, which no packing can go below."""
+    return max(
+        (sum(other.size for other in buffers if other.first <= buffer.first <= other.last) for buffer in buffers),
+        default=0,
+    )
+
+
+class _Search:
+    """The best packing found so far."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.bound = lower_bound(buffers)
+        self.neighbours = [[j for j, other in enumerate(buffers) if i != j and buffer.meets(other)]
+                           for i, buffer in enumerate(buffers)]  # fmt: skip
+        self.order: Order = ()
+        self.offsets: tuple[int, ...] = ()
+        self.size = -1
+
+    def run(self) -> None:
+        for order in self._rules():
+            self._try(order)
+        if len(self.buffers) <= _EXACT_BUFFERS:
+            self._branch([-1] * len(self.buffers), 0, [_EXACT_STEPS])
+        else:
+            self._improve()
+
+    @property
+    def done(self) -> bool:
+        return self.size == self.bound
+
+    def _rules(self) -> Iterator[Order]:
+        buffers, indices = self.buffers, range(len(self.buffers))
+        yield sorted(indices, key=lambda i: (-buffers[i].size, buffers[i].first))
+        yield sorted(indices, key=lambda i: (buffers[i].first, -buffers[i].size))
+        yield sorted(indices, key=lambda i: (buffers[i].first - buffers[i].last, -buffers[i].size))
+        yield sorted(indices, key=lambda i: (-buffers[i].size * (buffers[i].last - buffers[i].first + 1), i))
+
+    def _try(self, order: Order) -> bool:
+        """Pack in ``order``; keep the packing and return True if it is the best so far."""
+        if self.done:
+            return False
+        offsets = [-1] * len(self.buffers)
+        size = 0
+        for index in order:
+            offsets[index] = self._lowest(index, offsets)
+            size = max(size, offsets[index] + self.buffers[index].size)
+        if 0 <= self.size <= size:
+            return False
+        self.order, self.offsets, self.size = order, tuple(offsets), size
+        return True
+
+    def _lowest(self, index: int, offsets: Sequence[int]) -> int:
+        """Return the lowest offset where the buffer ``index`` meets none of those that have one."""
+        taken = sorted((offsets[j], self.buffers[j].size) for j in self.neighbours[index] if offsets[j] >= 0)
+        offset = 0
+        for start, size in taken:
+            if start - offset >= self.buffers[index].size:
+                break
+            offset = max(offset, start + size)
+        return offset
+
+    def _improve(self) -> None:
+        """Move one buffer to the front as long as that helps."""
+        steps = _IMPROVEMENT_STEPS
+        better = True
+        while better and not self.done:
+            better = False
+            for index in range(len(self.buffers)):
+                steps -= 1
+                if steps < 0:
+                    return
+                if self._try([index, *(other for other in self.order if other != index)]):
+                    better = True
+
+    def _branch(self, offsets: list[int], size: int, steps: list[int]) -> None:
+        """Extend the partial packing ``offsets`` of ``size`` bytes by every buffer in turn."""
+        if self.done or 0 <= self.size <= size or steps[0] <= 0:
+            return
+        steps[0] -= 1
+        if -1 not in offsets:
+            self.offsets, self.size = tuple(offsets), size
+            return
+        for index in range(len(self.buffers)):
+            if offsets[index] < 0:
+                offset = self._lowest(index, offsets)
+                offsets[index] = offset
+                self._branch(offsets, max(size, offset + self.buffers[index].size), steps)
+                offsets[index] = -1

@@ -1,0 +1,138 @@
+"""Prints the header of a model: TVM's C interface, then the additions of mlfbuild."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mlfbuild.compilers.native.interface import Interface, Port
+from mlfbuild.compilers.native.literals import braces, floating
+from mlfbuild.compilers.native.plan import ALIGNMENT
+from mlfbuild.compilers.native.program import Program
+from mlfbuild.graph import DType
+
+
+def print_header(program: Program, front_matter: str) -> str:
+    """Return the text of ``tvmgen_<model>.h``."""
+    guard = f"{program.prefix.upper()}_H_"
+    parts = [
+        front_matter,
+        f"#ifndef {guard}\n#define {guard}",
+        "#include <stdint.h>",
+        '#ifdef __cplusplus\nextern "C" {\n#endif',
+        *_tvm_part(program),
+        *_own_part(program),
+        "#ifdef __cplusplus\n}\n#endif",
+        f"#endif /* {guard} */",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tvm_part(program: Program) -> Iterator[str]:
+    prefix, upper = program.prefix, program.prefix.upper()
+    interface, module = program.interface, f'for TVM module "{program.name}"'
+    for port in _distinct(interface):
+        kind = "Input" if port in interface.inputs else "Output"
+        yield _brief(f"{kind} tensor {port.member} size (in bytes) {module}") + (
+            f"\n#define {upper}_{port.member.upper()}_SIZE {port.tensor.size}"
+        )
+    yield _brief(f"Input tensor pointers {module}") + _struct(f"{prefix}_inputs", interface.inputs)
+    yield _brief(f"Output tensor pointers {module}") + _struct(f"{prefix}_outputs", interface.outputs)
+    yield (
+        _brief(
+            f"entrypoint function {module}",
+            "The intermediate tensors lie in a static workspace: one call at a time.",
+            r"\param inputs Input tensors for the module; they are only read",
+            r"\param outputs Output tensors for the module; they must not overlap with anything else",
+            r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
+        )
+        + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
+    )
+    yield _brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {program.plan.arena_size}"
+
+
+def _own_part(program: Program) -> Iterator[str]:
+    name, upper = program.name, f"MLF_{program.name.upper()}"
+    yield (_brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
+    yield (
+        _brief(
+            f'Runs module "{name}" in a workspace of the caller: reentrant, without static data',
+            rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+            r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
+        )
+        + f"\nint32_t mlf_{name}_run(\n  const struct tvmgen_{name}_inputs* inputs,\n"
+        f"  const struct tvmgen_{name}_outputs* outputs,\n  void* workspace\n);"
+    )
+    yield _brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
+    for port in _distinct(program.interface):
+        yield "\n".join(_facts(f"{upper}_{port.member.upper()}", port))
+    for port in _distinct(program.interface):
+        if port.tensor.dtype is DType.INT8 and port.info.scale is not None:
+            yield _quantize(name, port)
+            yield _dequantize(name, port)
+
+
+def _distinct(interface: Interface) -> Iterable[Port]:
+    """Return every port once, also where an input is an output too."""
+    return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
+
+
+def _brief(*lines: str) -> str:
+    first, *more = lines
+    return "\n".join(["/*!", rf" * \brief {first}", *(f" * {line}" for line in more), " */"])
+
+
+def _struct(name: str, ports: Iterable[Port]) -> str:
+    members = "".join(f"  void* {port.member};\n" for port in ports)
+    return f"\nstruct {name} {{\n{members}}};"
+
+
+def _facts(prefix: str, port: Port) -> Iterator[str]:
+    tensor, info = port.tensor, port.info
+    yield f"/* {port.member}: {tensor.dtype.value}{list(tensor.shape)} */"
+    yield f"#define {prefix}_RANK {len(tensor.shape)}"
+    if tensor.shape:
+        yield f"#define {prefix}_SHAPE {braces(tensor.shape)}"
+    for axis, size in enumerate(tensor.shape):
+        yield f"#define {prefix}_DIM{axis} {size}"
+    yield f"#define {prefix}_ELEMENTS {tensor.elements}"
+    if info.scale is not None and info.zero_point is not None:
+        yield f"#define {prefix}_SCALE {floating(info.scale)}"
+        yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
+
+
+def _quantize(name: str, port: Port) -> str:
+    facts = f"MLF_{name.upper()}_{port.member.upper()}"
+    return "\n".join(
+        [
+            f"/*! \\brief The stored value of a real number in {port.member}: to nearest, ties away from zero */",
+            f"static inline int8_t mlf_{name}_quantize_{port.member}(float real)",
+            "{",
+            f"  const float value = real / {facts}_SCALE;",
+            "  int32_t stored;",
+            "  float rest;",
+            "  if (!(value > -512.0f)) {",
+            f"    return (int8_t)(value <= -512.0f ? -128 : {facts}_ZERO_POINT);",
+            "  }",
+            "  if (value > 512.0f) {",
+            "    return 127;",
+            "  }",
+            "  stored = (int32_t)value;",
+            "  rest = value - (float)stored;",
+            f"  stored += {facts}_ZERO_POINT + (rest >= 0.5f ? 1 : 0) - (rest <= -0.5f ? 1 : 0);",
+            "  return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);",
+            "}",
+        ]
+    )
+
+
+def _dequantize(name: str, port: Port) -> str:
+    facts = f"MLF_{name.upper()}_{port.member.upper()}"
+    return "\n".join(
+        [
+            f"/*! \\brief The real number that a stored value in {port.member} means */",
+            f"static inline float mlf_{name}_dequantize_{port.member}(int8_t stored)",
+            "{",
+            f"  return (float)((int32_t)stored - {facts}_ZERO_POINT) * {facts}_SCALE;",
+            "}",
+        ]
+    )

@@ -1,0 +1,52 @@
+/*
+ * What GNU C offers beyond C99, each with a plain C99 fallback, and the types that kernels share.
+ *
+ * All tensors are packed, row-major and NHWC, as in TensorFlow Lite. Kernels keep no state, need no scratch memory and
+ * call nothing outside these headers. Right shifts of negative numbers are arithmetic, as on every compiler for Arm.
+ */
+#ifndef MLF_COMPILER_H_
+#define MLF_COMPILER_H_
+
+#include <math.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+/* A kernel is expanded where it is called, so that literal sizes specialise its loops. */
+#define MLF_KERNEL static inline __attribute__((always_inline))
+/* An operator function stays one function however often it is called. */
+#define MLF_NOINLINE __attribute__((noinline))
+#define MLF_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#else
+#define MLF_KERNEL static inline
+#define MLF_NOINLINE
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define MLF_ALIGNED(bytes) _Alignas(bytes)
+#else
+#define MLF_ALIGNED(bytes)
+#endif
+#endif
+
+/* Four values of neighbouring channels, kept in registers. */
+struct mlf_int32x4 {
+    uint32_t v0, v1, v2, v3;
+};
+
+struct mlf_float32x4 {
+    float v0, v1, v2, v3;
+};
+
+/* The bounds of a fused activation on float32 values; -INFINITY and INFINITY where there is none. */
+struct mlf_float_range {
+    float minimum;
+    float maximum;
+};
+
+MLF_KERNEL float mlf_clamp_float(float value, struct mlf_float_range range)
+{
+    if (value < range.minimum) {
+        return range.minimum;
+    }
+    return value > range.maximum ? range.maximum : value;
+}
+
+#endif /* MLF_COMPILER_H_ */

@@ -1,0 +1,84 @@
+/*
+ * Exponential and reciprocal in fixed point, with the constants and the roundings of gemmlowp, which TensorFlow Lite
+ * Micro computes int8 SOFTMAX with. Qm.n is a signed 32-bit number with n fraction bits.
+ */
+#ifndef MLF_FIXED_POINT_H_
+#define MLF_FIXED_POINT_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "requantize.h"
+
+/* Return value * 2^exponent, saturated. */
+MLF_KERNEL int32_t mlf_saturating_shift_left(int32_t value, int32_t exponent)
+{
+    const int32_t limit = INT32_MAX >> exponent;
+    if (value > limit) {
+        return INT32_MAX;
+    }
+    return value < -limit ? INT32_MIN : (int32_t)((uint32_t)value << exponent);
+}
+
+/* Return how many of the leading bits of value are 0; value is not 0. */
+MLF_KERNEL int32_t mlf_leading_zeros(uint32_t value)
+{
+    int32_t count = 0;
+    for (; (value & (UINT32_C(1) << 31)) == 0; value <<= 1) {
+        count++;
+    }
+    return count;
+}
+
+/* Return e^a for a in [-1/4, 0), both Q0.31: a Taylor polynomial of degree 4 around -1/8. */
+MLF_KERNEL int32_t mlf_exp_quarter_q31(int32_t a)
+{
+    const int32_t exp_minus_eighth = 1895147668;
+    const int32_t third = 715827883;
+    const int32_t x = a + (1 << 28);
+    const int32_t x2 = mlf_high_multiply(x, x);
+    const int32_t x3 = mlf_high_multiply(x2, x);
+    const int32_t x4 = mlf_high_multiply(x2, x2);
+    const int32_t x3_and_x4 = mlf_high_multiply(mlf_shift_right(x4, 2) + x3, third);
+    const int32_t tail = mlf_shift_right(x3_and_x4 + x2, 1);
+    return exp_minus_eighth + mlf_high_multiply(exp_minus_eighth, x + tail);
+}
+
+/* Return result times e^-(2^k) if the bit of remainder that stands for 2^k is set. */
+MLF_KERNEL int32_t mlf_exp_step(int32_t result, uint32_t remainder, int32_t bit, int32_t factor)
+{
+    return (remainder >> bit & 1u) != 0 ? mlf_high_multiply(result, factor) : result;
+}
+
+/* Return e^a as Q0.31 for a <= 0 in Q5.26. */
+MLF_KERNEL int32_t mlf_exp_q31(int32_t a)
+{
+    const int32_t quarter = 1 << 24;
+    if (a == 0) {
+        return INT32_MAX;
+    }
+    const int32_t fraction = (int32_t)((uint32_t)a & (uint32_t)(quarter - 1)) - quarter;
+    const uint32_t remainder = (uint32_t)fraction - (uint32_t)a;
+    int32_t result = mlf_exp_quarter_q31((int32_t)((uint32_t)fraction << 5));
+    result = mlf_exp_step(result, remainder, 24, 1672461947); /* e^-1/4 */
+    result = mlf_exp_step(result, remainder, 25, 1302514674); /* e^-1/2 */
+    result = mlf_exp_step(result, remainder, 26, 790015084);  /* e^-1 */
+    result = mlf_exp_step(result, remainder, 27, 290630308);  /* e^-2 */
+    result = mlf_exp_step(result, remainder, 28, 39332535);   /* e^-4 */
+    result = mlf_exp_step(result, remainder, 29, 720401);     /* e^-8 */
+    return mlf_exp_step(result, remainder, 30, 242);          /* e^-16 */
+}
+
+/* Return 1 / (1 + a) for a in [0, 1), both Q0.31: three steps of Newton's division on the half denominator. */
+MLF_KERNEL int32_t mlf_reciprocal_q31(int32_t a)
+{
+    const int32_t half = (int32_t)(((int64_t)a + INT32_MAX + 1) / 2); /* (1 + a) / 2 */
+    int32_t x = 1515870810 + mlf_high_multiply(half, -1010580540);    /* Q2.29: 48/17 - 32/17 * half */
+    for (int32_t step = 0; step < 3; step++) {
+        const int32_t rest = (1 << 29) - mlf_high_multiply(half, x);
+        x += mlf_saturating_shift_left(mlf_high_multiply(x, rest), 2);
+    }
+    return mlf_saturating_shift_left(x, 1);
+}
+
+#endif /* MLF_FIXED_POINT_H_ */

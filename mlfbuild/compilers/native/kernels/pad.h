@@ -1,0 +1,44 @@
+/*
+ * PAD over at most four dimensions: `before` and `after` elements of one value around each.
+ *
+ * Dimensions that are not padded are expected to be merged into the one before.
+ */
+#ifndef MLF_PAD_H_
+#define MLF_PAD_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+
+struct mlf_padding {
+    int32_t input[4];  /* sizes of the input */
+    int32_t output[4]; /* sizes of the output */
+    int32_t before[4]; /* elements before the input's first */
+};
+
+/* Whether position i of a dimension of the output holds input. */
+MLF_KERNEL int mlf_pad_inside(const struct mlf_padding *shape, int32_t dimension, int32_t i)
+{
+    return i >= shape->before[dimension] && i < shape->before[dimension] + shape->input[dimension];
+}
+
+#define MLF_PAD(name, type)                                                                                            \
+    MLF_KERNEL void name(const struct mlf_padding *shape, type value, const type *input, type *output)                 \
+    {                                                                                                                  \
+        for (int32_t i = 0; i < shape->output[0]; i++) {                                                               \
+            for (int32_t j = 0; j < shape->output[1]; j++) {                                                           \
+                for (int32_t k = 0; k < shape->output[2]; k++) {                                                       \
+                    const int row = mlf_pad_inside(shape, 0, i) && mlf_pad_inside(shape, 1, j) &&                      \
+                                    mlf_pad_inside(shape, 2, k);                                                       \
+                    for (int32_t l = 0; l < shape->output[3]; l++) {                                                   \
+                        *output++ = row && mlf_pad_inside(shape, 3, l) ? *input++ : value;                             \
+                    }                                                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+MLF_PAD(mlf_pad_int8, int8_t)
+MLF_PAD(mlf_pad_float, float)
+
+#endif /* MLF_PAD_H_ */

@@ -1,0 +1,92 @@
+/*
+ * Integer rescaling with the double rounding of gemmlowp, as TensorFlow Lite Micro's reference kernels do it.
+ *
+ * A real factor is multiplier * 2^(left_shift - right_shift - 31); at most one of the shifts is not 0. Sums are kept
+ * modulo 2^32 in unsigned integers, as the hardware keeps them, so that no network can overflow a signed one.
+ */
+#ifndef MLF_REQUANTIZE_H_
+#define MLF_REQUANTIZE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+
+/* A rescaling by a real factor. */
+struct mlf_rescale {
+    int32_t multiplier;
+    int16_t left_shift;
+    int16_t right_shift;
+};
+
+/* What one output channel adds to its sum, and how the sum becomes the output's scale. */
+struct mlf_channel {
+    int32_t bias;
+    struct mlf_rescale rescale;
+};
+
+/* The zero points on both sides of an operator, and the clamp of a fused activation on stored values. */
+struct mlf_quantization {
+    int32_t input_zero_point;
+    int32_t output_zero_point;
+    int32_t minimum;
+    int32_t maximum;
+};
+
+/* How stored values of one scale become stored values of another. */
+struct mlf_rescaling {
+    int32_t input_zero_point;
+    int32_t output_zero_point;
+    struct mlf_rescale rescale;
+};
+
+/* Return a * b / 2^31, rounded to nearest, ties towards plus infinity; not both may be INT32_MIN. */
+MLF_KERNEL int32_t mlf_high_multiply(int32_t a, int32_t b)
+{
+    return (int32_t)(((int64_t)a * b + (INT64_C(1) << 30)) >> 31);
+}
+
+/*
+ * Return value / 2^exponent, rounded to nearest, ties away from zero; exponent is 0 to 31, value above INT32_MIN.
+ *
+ * Halving last keeps the rounding bit: floor((floor(y / 2^(e-1)) + 1) / 2) = floor((y + 2^(e-1)) / 2^e).
+ */
+MLF_KERNEL int32_t mlf_shift_right(int32_t value, int32_t exponent)
+{
+    if (exponent == 0) {
+        return value;
+    }
+    value += value >> 31; /* a negative tie goes down */
+    return ((value >> (exponent - 1)) + 1) >> 1;
+}
+
+/* Return value times the factor that rescale stands for. */
+MLF_KERNEL int32_t mlf_rescale_value(uint32_t value, const struct mlf_rescale *rescale)
+{
+    const int32_t shifted = (int32_t)(value << rescale->left_shift);
+    return mlf_shift_right(mlf_high_multiply(shifted, rescale->multiplier), rescale->right_shift);
+}
+
+MLF_KERNEL int32_t mlf_clamp(int32_t value, int32_t minimum, int32_t maximum)
+{
+    if (value < minimum) {
+        return minimum;
+    }
+    return value > maximum ? maximum : value;
+}
+
+/* Turn the sum of an output channel into the stored output. */
+MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale,
+                                 const struct mlf_quantization *quantization)
+{
+    const uint32_t value = (uint32_t)mlf_rescale_value(sum, rescale) + (uint32_t)quantization->output_zero_point;
+    return (int8_t)mlf_clamp((int32_t)value, quantization->minimum, quantization->maximum);
+}
+
+/* Turn a value without its zero point into a stored one of the output, with no activation. */
+MLF_KERNEL int8_t mlf_rescale_int8(int32_t value, const struct mlf_rescaling *rescaling)
+{
+    const uint32_t rescaled = (uint32_t)mlf_rescale_value((uint32_t)value, &rescaling->rescale);
+    return (int8_t)mlf_clamp((int32_t)(rescaled + (uint32_t)rescaling->output_zero_point), INT8_MIN, INT8_MAX);
+}
+
+#endif /* MLF_REQUANTIZE_H_ */

@@ -1,0 +1,118 @@
+/*
+ * SOFTMAX over the last dimension: exp(beta * (x - max)) / sum of it. Input and output [rows, depth]; the output may
+ * start where the input does.
+ */
+#ifndef MLF_SOFTMAX_H_
+#define MLF_SOFTMAX_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+#include "fixed_point.h"
+#include "requantize.h"
+
+/* The difference from the maximum, times rescale, is Q5.26; below least_difference its exponential counts as 0. */
+struct mlf_softmax_quantization {
+    struct mlf_rescale rescale;
+    int32_t least_difference;
+};
+
+/* Return exp of the difference of a stored value from the row's maximum, as Q0.31. */
+MLF_KERNEL int32_t mlf_softmax_exp(const struct mlf_softmax_quantization *quantization, int32_t difference)
+{
+    return mlf_exp_q31(mlf_rescale_value((uint32_t)difference, &quantization->rescale));
+}
+
+MLF_KERNEL int32_t mlf_softmax_greatest_int8(const int8_t *input, int32_t depth)
+{
+    int32_t greatest = INT8_MIN;
+    for (int32_t i = 0; i < depth; i++) {
+        greatest = input[i] > greatest ? input[i] : greatest;
+    }
+    return greatest;
+}
+
+MLF_KERNEL void mlf_softmax_row_int8(int32_t depth, const struct mlf_softmax_quantization *quantization,
+                                     const int8_t *input, int8_t *output)
+{
+    const int32_t greatest = mlf_softmax_greatest_int8(input, depth);
+    uint32_t sum = 0; /* Q12.19 */
+    for (int32_t i = 0; i < depth; i++) {
+        const int32_t difference = input[i] - greatest;
+        if (difference >= quantization->least_difference) {
+            sum += (uint32_t)mlf_shift_right(mlf_softmax_exp(quantization, difference), 12);
+        }
+    }
+    const int32_t leading = mlf_leading_zeros(sum);
+    const int32_t scale = mlf_reciprocal_q31((int32_t)((sum << leading) - (UINT32_C(1) << 31)));
+    const int32_t exponent = 35 - leading; /* of 31 fraction bits, 8 stay */
+    for (int32_t i = 0; i < depth; i++) {
+        const int32_t difference = input[i] - greatest;
+        int32_t value = 0;
+        if (difference >= quantization->least_difference && exponent <= 31) {
+            value = mlf_shift_right(mlf_high_multiply(scale, mlf_softmax_exp(quantization, difference)), exponent);
+        }
+        output[i] = (int8_t)mlf_clamp(value + INT8_MIN, INT8_MIN, INT8_MAX);
+    }
+}
+
+MLF_KERNEL void mlf_softmax_int8(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,
+                                 const int8_t *input, int8_t *output)
+{
+    for (int32_t row = 0; row < rows; row++) {
+        mlf_softmax_row_int8(depth, quantization, input + row * depth, output + row * depth);
+    }
+}
+
+/*
+ * Return e^x for x <= 0, within 2e-7 of its value; 0 below the normal range.
+ *
+ * e^x = 2^n * e^r with n the integer nearest to x / ln 2 and r = x - n * ln 2, |r| <= ln 2 / 2; e^r is a Taylor
+ * polynomial of degree 7. Own code, so that firmware needs no mathematical library.
+ */
+MLF_KERNEL float mlf_exp_float(float x)
+{
+    if (!(x > -87.0f)) {
+        return x <= -87.0f ? 0.0f : x;
+    }
+    const int32_t n = (int32_t)(x * 1.44269504f - 0.5f);
+    const float r = (x - (float)n * 0.693359375f) + (float)n * 2.12194440e-4f; /* ln 2 in two parts */
+    float power = 1.0f / 5040.0f;
+    power = power * r + 1.0f / 720.0f;
+    power = power * r + 1.0f / 120.0f;
+    power = power * r + 1.0f / 24.0f;
+    power = power * r + 1.0f / 6.0f;
+    power = power * r + 0.5f;
+    power = power * r + 1.0f;
+    power = power * r + 1.0f;
+    const uint32_t bits = (uint32_t)(n + 127) << 23; /* 2^n as IEEE 754 single precision */
+    float scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return power * scale;
+}
+
+MLF_KERNEL void mlf_softmax_row_float(int32_t depth, float beta, const float *input, float *output)
+{
+    float greatest = input[0];
+    for (int32_t i = 1; i < depth; i++) {
+        greatest = input[i] > greatest ? input[i] : greatest;
+    }
+    float sum = 0.0f;
+    for (int32_t i = 0; i < depth; i++) {
+        output[i] = mlf_exp_float((input[i] - greatest) * beta);
+        sum += output[i];
+    }
+    for (int32_t i = 0; i < depth; i++) {
+        output[i] /= sum;
+    }
+}
+
+MLF_KERNEL void mlf_softmax_float(int32_t rows, int32_t depth, float beta, const float *input, float *output)
+{
+    for (int32_t row = 0; row < rows; row++) {
+        mlf_softmax_row_float(depth, beta, input + row * depth, output + row * depth);
+    }
+}
+
+#endif /* MLF_SOFTMAX_H_ */

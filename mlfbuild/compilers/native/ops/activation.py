@@ -1,0 +1,32 @@
+"""Fused activations as clamps, and the numbers that quantised kernels share."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.literals import floating
+from mlfbuild.compilers.native.ops.call import Constant
+from mlfbuild.graph import Activation, Tensor
+from mlfbuild.graph.quantize import activation_range, float_activation_range
+
+
+def zero_point(tensor: Tensor) -> int:
+    """Return the zero point of an int8 tensor."""
+    assert tensor.quantization is not None
+    return tensor.quantization.zero_point
+
+
+def quantization_constant(source: Tensor, output: Tensor, activation: Activation) -> Constant:
+    """Return the ``struct mlf_quantization`` of an int8 operator."""
+    minimum, maximum = activation_range(activation, output)
+    fields = {
+        "input_zero_point": zero_point(source),
+        "output_zero_point": zero_point(output),
+        "minimum": minimum,
+        "maximum": maximum,
+    }
+    return Constant.struct("quantization", "mlf_quantization", fields)
+
+
+def float_range_line(activation: Activation) -> str:
+    """Return the local ``range`` of a float32 operator."""
+    minimum, maximum = float_activation_range(activation)
+    return f"const struct mlf_float_range range = {{{floating(minimum)}, {floating(maximum)}}};"

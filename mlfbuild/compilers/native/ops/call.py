@@ -1,0 +1,109 @@
+"""What an operator is lowered to: a call of a function whose body calls a kernel with literal sizes.
+
+Nodes whose functions have equal text share one function; so everything that may differ between nodes of equal shapes
+stands in the constants that the call passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.graph import Array, Node
+from mlfbuild.graph.quantize import Rescale
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant in flash that one argument points to."""
+
+    name: str
+    """What it is to the operator: ``filter``."""
+    c_type: str
+    initializer: str
+    size: int
+    """Bytes."""
+    length: int | None = None
+    """Number of elements of an array; ``None`` for a single struct."""
+
+    @classmethod
+    def array(cls, name: str, c_type: str, values: Array) -> Constant:
+        """Return an array of numbers."""
+        return cls(name, c_type, "\n".join(("{", *array_lines(values), "}")), values.nbytes, values.size)
+
+    @classmethod
+    def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
+        """Return a struct of 32-bit integers and rescalings."""
+        texts = [
+            f".{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)}"
+            for field, value in fields.items()
+        ]
+        size = sum(8 if isinstance(value, Rescale) else 4 for value in fields.values())
+        return cls(name, f"struct {c_type}", f"{{{', '.join(texts)}}}", size)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the function and what the call passes: a constant, or the name of a tensor."""
+
+    c_type: str
+    """The pointer's type: ``const int8_t *``."""
+    name: str
+    argument: Constant | str
+
+
+@dataclass(frozen=True)
+class Call:
+    """The lowered form of a node."""
+
+    operator: str
+    """A word for the function's name: ``conv2d``."""
+    header: str
+    """The kernel header that the body needs."""
+    parameters: tuple[Parameter, ...]
+    body: tuple[str, ...]
+    """C statements, one a line, not indented."""
+
+
+def unsupported(node: Node, reason: str) -> UnsupportedModelError:
+    """Return the error that ``node`` cannot be compiled for ``reason``."""
+    return UnsupportedModelError(f"{node.operator.name} {node.name!r}: {reason}")
+
+
+def rescale_text(rescale: Rescale) -> str:
+    """Return the initialiser of a ``struct mlf_rescale``."""
+    return f"{{{rescale.multiplier}, {max(rescale.shift, 0)}, {max(-rescale.shift, 0)}}}"
+
+
+def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
+    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
+    records = [
+        f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in zip(bias.tolist(), rescales, strict=True)
+    ]
+    initializer = "\n".join(("{", *record_lines(records, 3), "}"))
+    return Constant("channels", "struct mlf_channel", initializer, 12 * len(records), len(records))
+
+
+def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_point: int) -> Array:
+    """Return int32 ``bias - zero_point * sum of the channel's weights``, modulo 2**32 as the kernels add.
+
+    With it a kernel multiplies stored inputs instead of their differences from the zero point.
+    """
+    axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
+    sums: Array = weights.sum(axis=axes, dtype=np.int64)
+    start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    return (start - zero_point * sums).astype(np.int32)
+
+
+def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
+    """Return a local constant struct, one field a line."""
+    return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
+
+
+def float_bias(bias: Array | None, channels: int) -> Constant:
+    """Return the float32 bias of each output channel, zeros where there is none."""
+    return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)

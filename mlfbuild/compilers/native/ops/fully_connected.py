@@ -1,0 +1,65 @@
+"""FULLY_CONNECTED."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.compilers.native.ops.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.compilers.native.ops.call import (
+    Call,
+    Constant,
+    Parameter,
+    channel_table,
+    float_bias,
+    folded_bias,
+    struct_lines,
+)
+from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph.ops import FullyConnected
+from mlfbuild.graph.ops.convolution import convolution_tensors
+from mlfbuild.graph.quantize import fully_connected_rescales
+
+
+def lower(graph: Graph, node: Node) -> Call:
+    """Return the call of ``mlf_fully_connected_int8`` or ``mlf_fully_connected_float``."""
+    operator = node.operator
+    assert isinstance(operator, FullyConnected)
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    bias_data = None if bias is None else bias.data
+    matrix = _matrix_lines(source, weights)
+    if source.dtype is DType.FLOAT32:
+        return Call("fully_connected", "fully_connected.h", (
+            Parameter("const float *", "input", source.name),
+            Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
+            Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
+            Parameter("float *", "output", output.name),
+        ), (
+            *matrix,
+            float_range_line(operator.activation),
+            "mlf_fully_connected_float(&matrix, range, input, weights, bias, output);",
+        ))  # fmt: skip
+    folded = folded_bias(bias_data, weights.data, 0, zero_point(source))
+    return Call("fully_connected", "fully_connected.h", (
+        Parameter("const struct mlf_quantization *", "quantization",
+                  quantization_constant(source, output, operator.activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const struct mlf_channel *", "channels",
+                  channel_table(folded, fully_connected_rescales(source, weights, output))),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        *matrix,
+        "mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);",
+    ))  # fmt: skip
+
+
+def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
+    """Every output reads all inputs of its row: nothing may be overwritten."""
+    return ()
+
+
+def _matrix_lines(source: Tensor, weights: Tensor) -> Sequence[str]:
+    outputs, inputs = weights.shape
+    fields = {"rows": str(source.elements // inputs), "inputs": str(inputs), "outputs": str(outputs)}
+    return struct_lines("mlf_matrix", "matrix", fields)

@@ -1,0 +1,51 @@
+"""PAD."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.literals import braces
+from mlfbuild.compilers.native.ops.activation import zero_point
+from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, unsupported
+from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph.ops import Pad
+
+_DIMENSIONS = 4
+
+
+def lower(graph: Graph, node: Node) -> Call:
+    """Return the call of ``mlf_pad_int8`` or ``mlf_pad_float``."""
+    operator = node.operator
+    assert isinstance(operator, Pad)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
+    if source.dtype is DType.FLOAT32:
+        c_type, statement = "float", "mlf_pad_float(&shape, 0.0f, input, output);"
+    else:
+        c_type, statement = "int8_t", f"mlf_pad_int8(&shape, {zero_point(output)}, input, output);"
+    return Call("pad", "pad.h", (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (*shape, statement))  # fmt: skip
+
+
+def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
+    """Elements move to later places: nothing may be overwritten."""
+    return ()
+
+
+def _padding_fields(node: Node, operator: Pad, source: Tensor) -> dict[str, str]:
+    """Return the fields of a ``struct mlf_padding``; a dimension that is not padded is merged into the one before."""
+    merged: list[tuple[int, int, int]] = []
+    for size, (before, after) in zip(source.shape, operator.paddings, strict=True):
+        if merged and before == after == 0:
+            merged[-1] = (merged[-1][0] * size, merged[-1][1] * size, merged[-1][2] * size)
+        else:
+            merged.append((size, before, after))
+    if len(merged) > _DIMENSIONS:
+        raise unsupported(node, f"{source} is padded in more than {_DIMENSIONS} dimensions")
+    merged = [(1, 0, 0)] * (_DIMENSIONS - len(merged)) + merged
+    return {
+        "input": braces([size for size, _, _ in merged]),
+        "output": braces([size + before + after for size, before, after in merged]),
+        "before": braces([before for _, before, _ in merged]),
+    }

@@ -1,0 +1,39 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.ops.call import Call, Parameter
+from mlfbuild.compilers.native.ops.window import window_lines
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
+from mlfbuild.graph.quantize import activation_range
+
+
+def lower(graph: Graph, node: Node) -> Call:
+    """Return the call of ``mlf_average_pool_*`` or ``mlf_max_pool_*``."""
+    operator = node.operator
+    assert isinstance(operator, AveragePool2D | MaxPool2D)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
+    if source.dtype is DType.FLOAT32:
+        c_type, suffix, bounds = "float", "float", float_range_line(operator.activation)
+    else:
+        minimum, maximum = activation_range(operator.activation, output)
+        c_type, suffix = "int8_t", "int8"
+        bounds = f"const struct mlf_int8_range range = {{{minimum}, {maximum}}};"
+    return Call(word, "pool.h", (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (
+        *window_lines(node, operator.window(), source, output),
+        bounds,
+        f"mlf_{word}_{suffix}(&window, range, input, output);",
+    ))  # fmt: skip
+
+
+def overwritable(_graph: Graph, node: Node) -> tuple[int, ...]:
+    """Without padding a pixel is written where its own window starts or before, which no later window reads."""
+    assert isinstance(node.operator, AveragePool2D | MaxPool2D)
+    return (0,) if node.operator.padding == ((0, 0), (0, 0)) else ()

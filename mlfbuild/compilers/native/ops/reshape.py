@@ -1,0 +1,21 @@
+"""RESHAPE, where the plan could not give both sides the same bytes."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.ops.call import Call, Parameter
+from mlfbuild.graph import Graph, Node
+
+
+def lower(graph: Graph, node: Node) -> Call:
+    """Return a call that copies the bytes."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    return Call("reshape", "compiler.h", (
+        Parameter("const void *", "input", source.name),
+        Parameter("void *", "output", output.name),
+    ), (f"memcpy(output, input, {source.size});",))  # fmt: skip
+
+
+def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
+    """Nothing may be overwritten: a copy must not overlap."""
+    return ()

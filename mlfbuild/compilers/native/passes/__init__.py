@@ -1,0 +1,19 @@
+"""Passes rewrite a graph into one that computes the same outputs with less; each is a pure function of a graph."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.passes.fold_constants import fold_constants
+from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
+from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
+from mlfbuild.compilers.native.passes.remove_identities import remove_identities
+from mlfbuild.graph import Graph
+
+PASSES = (fold_constants, remove_identities, fuse_padding, remove_dead_nodes)
+"""In the order in which they run."""
+
+
+def run_passes(graph: Graph) -> Graph:
+    """Return ``graph`` after all passes; inputs and outputs keep their names, order and values."""
+    for one_pass in PASSES:
+        graph = one_pass(graph)
+    return graph

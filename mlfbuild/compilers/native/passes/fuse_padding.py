@@ -1,0 +1,41 @@
+"""A PAD in front of convolutions becomes their own padding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
+
+
+def fuse_padding(graph: Graph) -> Graph:
+    """Let convolutions read what a PAD of rows and columns reads, with wider padding of their own.
+
+    A convolution takes its padding as its input's zero point, and PAD pads with its output's: both are the same here.
+    A PAD stays if anything else reads it; whether it is still needed is for dead node removal to find.
+    """
+    fused: dict[Node, Node] = {}
+    for pad in graph.nodes:
+        if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.outputs:
+            users = readers(graph, pad.outputs[0])
+            wider = [_fuse(graph, pad, pad.operator, user) for user in users]
+            if None not in wider:
+                fused.update((user, new) for user, new in zip(users, wider, strict=True) if new is not None)
+    return rebuild(graph, [fused.get(node, node) for node in graph.nodes])
+
+
+def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
+    """Return ``user`` reading what ``pad`` reads, or ``None`` where that would not be the same."""
+    source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
+    convolution = user.operator
+    if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
+        return None
+    batch, rows, columns, channels = operator.paddings
+    if any(batch) or any(channels) or source.quantization != padded.quantization:
+        return None
+    (top, bottom), (left, right) = convolution.padding
+    padding = ((top + rows[0], bottom + rows[1]), (left + columns[0], right + columns[1]))
+    new = replace(user, operator=replace(convolution, padding=padding), inputs=(pad.inputs[0], *user.inputs[1:]))
+    inputs = (source, *graph.inputs_of(user)[1:])
+    return new if new.operator.check(inputs, graph.outputs_of(user)) is None else None

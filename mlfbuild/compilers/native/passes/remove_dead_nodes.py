@@ -1,0 +1,17 @@
+"""Nodes whose results nobody reads go away."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.passes.rewrite import rebuild
+from mlfbuild.graph import Graph, Node
+
+
+def remove_dead_nodes(graph: Graph) -> Graph:
+    """Remove nodes from which no path leads to an output of the graph."""
+    needed = set(graph.outputs)
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            kept.append(node)
+            needed.update(name for name in node.inputs if name is not None)
+    return rebuild(graph, kept[::-1])

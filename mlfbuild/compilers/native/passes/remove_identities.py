@@ -1,0 +1,48 @@
+"""Nodes that hand on what they read go away: QUANTIZE to the same scale, RESHAPE to the same shape, PAD by nothing."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.passes.rewrite import rebuild, rename
+from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.ops import Pad, Quantize, Reshape
+
+
+def remove_identities(graph: Graph) -> Graph:
+    """Remove nodes whose output equals their input, bit for bit and in shape.
+
+    One that writes an output of the graph goes only if what it reads can take the output's name: if another node
+    writes it and it is not an output itself.
+    """
+    names: dict[str, str] = {}
+    removed: set[str] = set()
+    written = {name for node in graph.nodes for name in node.outputs}
+    for node in graph.nodes:
+        if not _is_identity(node, *graph.inputs_of(node), *graph.outputs_of(node)):
+            continue
+        source, output = _resolve(names, str(node.inputs[0])), node.outputs[0]
+        if output not in graph.outputs:
+            names[output] = source
+        elif source in written and source not in graph.outputs:
+            names[source] = output
+        else:
+            continue
+        removed.add(output)
+    final = {name: _resolve(names, name) for name in names}
+    return rebuild(graph, [rename(node, final) for node in graph.nodes if node.outputs[0] not in removed])
+
+
+def _resolve(names: dict[str, str], name: str) -> str:
+    while name in names:
+        name = names[name]
+    return name
+
+
+def _is_identity(node: Node, *tensors: Tensor | None) -> bool:
+    source, output = tensors[0], tensors[-1]
+    assert source is not None and output is not None
+    return (
+        isinstance(node.operator, Quantize | Reshape | Pad)
+        and source.shape == output.shape
+        and source.dtype is output.dtype
+        and source.quantization == output.quantization
+    )

@@ -1,0 +1,33 @@
+"""Small tools that passes share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mlfbuild.graph import Graph, Node, Tensor
+
+
+def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
+    """Return ``graph`` with ``nodes`` in place of its own, and only the tensors in use; ``extra`` replace namesakes."""
+    used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
+    used.update(graph.inputs, graph.outputs)
+    tensors = dict(graph.tensors)
+    tensors.update((tensor.name, tensor) for tensor in extra)
+    return Graph(
+        graph.name, [tensor for name, tensor in tensors.items() if name in used], nodes, graph.inputs, graph.outputs
+    )
+
+
+def rename(node: Node, names: Mapping[str, str]) -> Node:
+    """Return ``node`` with the tensors it reads and writes renamed by ``names``."""
+    return replace(
+        node,
+        inputs=tuple(None if name is None else names.get(name, name) for name in node.inputs),
+        outputs=tuple(names.get(name, name) for name in node.outputs),
+    )
+
+
+def readers(graph: Graph, name: str) -> tuple[Node, ...]:
+    """Return the nodes that read the tensor ``name``."""
+    return tuple(node for node in graph.nodes if name in node.inputs)

@@ -1,0 +1,148 @@
+"""The memory plan: where each tensor lies while the network runs, decided at compile time.
+
+Inputs and outputs lie in the caller's buffers. An input is only read; an output buffer holds nothing but its output.
+Constants lie in flash. All other tensors share one arena, whose offsets ``arena.place`` chooses. RESHAPE costs nothing
+where both sides can be the same bytes, and an operator that permits it writes over an input that nobody reads later.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from mlfbuild.compilers.native.arena import Buffer, place
+from mlfbuild.compilers.native.ops import overwritable
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.graph import Graph
+from mlfbuild.graph.ops import Reshape
+
+ALIGNMENT = 16
+"""Alignment in bytes of every tensor in the arena, and of the arena itself."""
+
+LARGEST_ARENA = (1 << 31) - 1
+
+
+class Area(enum.Enum):
+    """The kinds of memory."""
+
+    INPUT = enum.auto()
+    OUTPUT = enum.auto()
+    CONSTANT = enum.auto()
+    ARENA = enum.auto()
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a tensor lies."""
+
+    area: Area
+    position: int = 0
+    """Index of the input or output, or offset in the arena; 0 for constants, which have names."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The location of every tensor that nodes read or write."""
+
+    locations: Mapping[str, Location]
+    arena_size: int
+    copies: tuple[tuple[str, int], ...]
+    """(tensor, output index) of outputs that no node writes in place; they are copied at the end."""
+
+
+@dataclass
+class _Storage:
+    """Tensors that share their bytes, and the nodes between which these are in use."""
+
+    area: Area
+    position: int
+    size: int = 0
+    first: int = -1
+    last: int = -1
+
+
+def plan_memory(graph: Graph) -> Plan:
+    """Return the memory plan of ``graph``.
+
+    Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB.
+    """
+    storages = _storages(graph)
+    _note_lifetimes(graph, storages)
+    _reuse_inputs(graph, storages)
+    arena = _in_arena(storages.values())
+    buffers = [Buffer(-(-storage.size // ALIGNMENT) * ALIGNMENT, storage.first, storage.last) for storage in arena]
+    offsets, arena_size = place(buffers)
+    if arena_size > LARGEST_ARENA:
+        raise UnsupportedModelError(
+            f"{graph.name}: the intermediate tensors need an arena of {arena_size} bytes, at most {LARGEST_ARENA} are "
+            f"supported; use a smaller model"
+        )
+    for storage, offset in zip(arena, offsets, strict=True):
+        storage.position = offset
+    locations = {name: Location(storage.area, storage.position) for name, storage in storages.items()}
+    return Plan(locations, arena_size, _copies(graph, locations))
+
+
+def _storages(graph: Graph) -> dict[str, _Storage]:
+    """Give each tensor a storage; the two sides of a RESHAPE share one where the rules of buffers allow it."""
+    storages: dict[str, _Storage] = {}
+    for tensor in graph.tensors.values():
+        storages[tensor.name] = _Storage(Area.CONSTANT if tensor.constant else Area.ARENA, 0)
+    for index, name in enumerate(graph.inputs):
+        storages[name] = _Storage(Area.INPUT, index)
+    for index, name in enumerate(graph.outputs):
+        if storages[name].area is Area.ARENA:
+            storages[name] = _Storage(Area.OUTPUT, index)
+    for node in graph.nodes:
+        if isinstance(node.operator, Reshape) and node.inputs[0] is not None:
+            _share(storages, node.inputs[0], node.outputs[0])
+    return storages
+
+
+def _share(storages: dict[str, _Storage], source: str, output: str) -> None:
+    kept, gone = storages[source], storages[output]
+    if gone.area is not Area.ARENA:
+        kept, gone = gone, kept
+    if gone.area is Area.ARENA:
+        for name, storage in storages.items():
+            if storage is gone:
+                storages[name] = kept
+
+
+def _note_lifetimes(graph: Graph, storages: Mapping[str, _Storage]) -> None:
+    for index, node in enumerate(graph.nodes):
+        for name in (*node.inputs, *node.outputs):
+            if name is not None:
+                storage = storages[name]
+                storage.size = max(storage.size, graph.tensor(name).size)
+                storage.first = index if storage.first < 0 else storage.first
+                storage.last = index
+
+
+def _reuse_inputs(graph: Graph, storages: dict[str, _Storage]) -> None:
+    """Let a node write its output over an input in the arena that dies with it, where its operator permits that."""
+    for index, node in enumerate(graph.nodes):
+        output = storages[node.outputs[0]]
+        for position in overwritable(graph, node):
+            source = storages[str(node.inputs[position])]
+            if (
+                source is not output
+                and source.area is output.area is Area.ARENA
+                and source.last == output.first == index
+            ):
+                source.last = output.last
+                source.size = max(source.size, output.size)
+                storages.update({name: source for name, storage in storages.items() if storage is output})
+                break
+
+
+def _copies(graph: Graph, locations: Mapping[str, Location]) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (name, index) for index, name in enumerate(graph.outputs) if locations[name] != Location(Area.OUTPUT, index)
+    )
+
+
+def _in_arena(storages: Iterable[_Storage]) -> list[_Storage]:
+    unique = {id(storage): storage for storage in storages if storage.area is Area.ARENA}
+    return list(unique.values())

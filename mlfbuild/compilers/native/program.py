@@ -1,0 +1,157 @@
+"""The lowered model: the functions, constants and calls that the C file, the header and the metadata are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mlfbuild.compilers.native.interface import C_TYPES, Interface
+from mlfbuild.compilers.native.ops import lower
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.plan import Area, Plan
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import Reshape
+
+
+@dataclass(frozen=True)
+class Function:
+    """An operator function; nodes whose functions have equal text share it."""
+
+    name: str
+    call: Call
+    node: Node
+    """The first node that calls it."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done for a node: a call with C expressions as arguments, or nothing."""
+
+    index: int
+    node: Node
+    function: Function | None
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A lowered model. Constants carry the names that they have in C."""
+
+    name: str
+    graph: Graph
+    plan: Plan
+    interface: Interface
+    functions: tuple[Function, ...]
+    constants: tuple[Constant, ...]
+    steps: tuple[Step, ...]
+    copies: tuple[tuple[str, str, int], ...]
+    """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
+
+    @property
+    def prefix(self) -> str:
+        """What every name of the C file starts with."""
+        return f"tvmgen_{self.name}"
+
+    @property
+    def constants_size(self) -> int:
+        """Bytes of all constants; gaps between them are not counted."""
+        return sum(constant.size for constant in self.constants)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The kernel headers that functions include, in alphabetical order."""
+        return tuple(sorted({"compiler.h", *(function.call.header for function in self.functions)}))
+
+
+def lower_graph(name: str, graph: Graph, plan: Plan, interface: Interface) -> Program:
+    """Lower every node of ``graph``; raises ``UnsupportedModelError`` where no kernel can do it."""
+    lowering = _Lowering(f"tvmgen_{name}", graph, plan, interface)
+    steps = tuple(lowering.step(index, node) for index, node in enumerate(graph.nodes))
+    copies = tuple(
+        (f"outputs->{interface.outputs[index].member}", lowering.place(tensor), graph.tensor(tensor).size)
+        for tensor, index in plan.copies
+    )
+    return Program(
+        name, graph, plan, interface, tuple(lowering.functions.values()), tuple(lowering.constants), steps, copies
+    )
+
+
+class _Lowering:
+    """Functions and constants so far, equal ones once."""
+
+    def __init__(self, prefix: str, graph: Graph, plan: Plan, interface: Interface) -> None:
+        self.prefix = prefix
+        self.graph = graph
+        self.plan = plan
+        self.interface = interface
+        self.functions: dict[tuple[object, ...], Function] = {}
+        self.constants: list[Constant] = []
+        self._names: dict[Constant, str] = {}
+
+    def step(self, index: int, node: Node) -> Step:
+        """Lower the node at ``index``."""
+        if isinstance(node.operator, Reshape) and self._same_place(node):
+            return Step(index, node, None, ())
+        call = lower(self.graph, node)
+        function = self._function(index, node, call)
+        arguments = tuple(
+            self._argument(f"{self.prefix}_{call.operator}_{index}", parameter) for parameter in call.parameters
+        )
+        return Step(index, node, function, arguments)
+
+    def _same_place(self, node: Node) -> bool:
+        return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]
+
+    def _function(self, index: int, node: Node, call: Call) -> Function:
+        declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
+        new = Function(f"{self.prefix}_{call.operator}_{index}", call, node)
+        return self.functions.setdefault((call.operator, declared, call.body), new)
+
+    def _argument(self, prefix: str, parameter: Parameter) -> str:
+        value = parameter.argument
+        if isinstance(value, Constant):
+            name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
+            return name if value.length is not None else f"&{name}"
+        place = self.place(value)
+        if self.plan.locations[value].area is Area.CONSTANT:
+            return place
+        # Through void, as the arena is an array of bytes to the compiler.
+        through = "(void *)" if self.plan.locations[value].area is Area.ARENA and "float" in parameter.c_type else ""
+        return f"({parameter.c_type}){through}{place}"
+
+    def place(self, tensor: str) -> str:
+        """Return the C expression of a pointer to the tensor called ``tensor``."""
+        location = self.plan.locations[tensor]
+        if location.area is Area.INPUT:
+            return f"inputs->{self.interface.inputs[location.position].member}"
+        if location.area is Area.OUTPUT:
+            return f"outputs->{self.interface.outputs[location.position].member}"
+        if location.area is Area.ARENA:
+            return f"&arena[{location.position}]"
+        return self._constant_tensor(tensor)
+
+    def _constant_tensor(self, name: str) -> str:
+        tensor = self.graph.tensor(name)
+        assert tensor.data is not None
+        value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.data)
+        return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
+
+    def _constant(self, named: Constant, value: Constant) -> str:
+        """Return the name of a constant equal to ``value``, new or known, whatever it is to its operator."""
+        key = replace(value, name="")
+        if key not in self._names:
+            self._names[key] = named.name
+            self.constants.append(named)
+        return self._names[key]
+
+
+def node_comment(graph: Graph, node: Node) -> str:
+    """Return operator, activation operands and result of ``node``, as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
+    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in sources]
+    results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
+    return f"{node.operator.name} {', '.join(shapes)} -> {', '.join(results)}"
+
+
+def _shape(dtype: str, sizes: Sequence[int]) -> str:
+    return f"{dtype}[{','.join(str(size) for size in sizes)}]"

@@ -1,0 +1,194 @@
+"""Prints the C file of a model: includes, constants, workspace, operator functions, entry; always in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.compilers.native.interface import Port
+from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.compilers.native.ops.call import Constant
+from mlfbuild.compilers.native.plan import ALIGNMENT
+from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
+from mlfbuild.compilers.types import Placement
+
+_LINE_LENGTH = 116
+
+PARAMS_SECTION = ".rodata.tvm"
+WORKSPACE_SECTION = ".bss.noinit.tvm"
+"""TVM's names, which linker scripts know."""
+
+
+def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> str:
+    """Return the text of ``<model>_lib0.c``."""
+    parts = [
+        front_matter,
+        _includes(program),
+        _sections(program, placement),
+        *_constants(program, model_id),
+        _workspace(program),
+        *(_function(program, function) for function in program.functions),
+        _reentrant_entry(program),
+        _static_entry(program),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _includes(program: Program) -> str:
+    kernels = [f'#include "{kernel_folder()}/{header}"' for header in program.headers]
+    return "\n".join(
+        [
+            f'#include "tvmgen_{program.name}.h"',
+            "",
+            "#include <stddef.h>",
+            "#include <stdint.h>",
+            "#include <string.h>",
+            "",
+            *kernels,
+        ]
+    )
+
+
+def _sections(program: Program, placement: Placement) -> str:
+    upper = program.prefix.upper()
+    params = placement.params or PARAMS_SECTION
+    workspace = placement.workspace or WORKSPACE_SECTION
+    return "\n".join(
+        [
+            "#if defined(__GNUC__) && defined(__ELF__)",
+            f'#define {upper}_PARAMS __attribute__((section("{params}"))) MLF_ALIGNED({ALIGNMENT})',
+            f'#define {upper}_WORKSPACE __attribute__((section("{workspace}"))) MLF_ALIGNED({ALIGNMENT})',
+            "#else",
+            f"#define {upper}_PARAMS MLF_ALIGNED({ALIGNMENT})",
+            f"#define {upper}_WORKSPACE MLF_ALIGNED({ALIGNMENT})",
+            "#endif",
+        ]
+    )
+
+
+def _constants(program: Program, model_id: str) -> Iterator[str]:
+    section = f"{program.prefix.upper()}_PARAMS"
+    yield f'{section} const char mlf_{program.name}_model_id[] = "mlf:{program.name}:{model_id}";'
+    for constant in program.constants:
+        yield f"{section} static const {_declarator(constant)} = {constant.initializer};"
+
+
+def _declarator(constant: Constant) -> str:
+    length = "" if constant.length is None else f"[{constant.length}]"
+    return f"{constant.c_type} {constant.name}{length}"
+
+
+def _workspace(program: Program) -> str:
+    size = program.plan.arena_size
+    return f"{program.prefix.upper()}_WORKSPACE static uint8_t {program.prefix}_workspace[{size}];" if size else ""
+
+
+def _function(program: Program, function: Function) -> str:
+    parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
+    return "\n".join(
+        [
+            f"/* {node_comment(program.graph, function.node)} */",
+            f"MLF_NOINLINE static void {_wrapped(f'{function.name}(', parameters, ')', 26)}",
+            "{",
+            *(f"    {line}" for line in function.call.body),
+            "}",
+        ]
+    )
+
+
+def _reentrant_entry(program: Program) -> str:
+    name = program.name
+    arena = program.plan.arena_size > 0
+    used = any("arena[" in argument for step in program.steps for argument in step.arguments)
+    signature = _wrapped(
+        f"int32_t mlf_{name}_run(",
+        [
+            f"const struct tvmgen_{name}_inputs *inputs",
+            f"const struct tvmgen_{name}_outputs *outputs",
+            "void *workspace",
+        ],
+        ")",
+        0,
+    )
+    return "\n".join(
+        [
+            signature,
+            "{",
+            *(["    uint8_t *const arena = (uint8_t *)workspace;", ""] if used else []),
+            "    /* Read, so that linkers keep it as long as the model is in use. */",
+            f"    (void)*(const volatile char *)mlf_{name}_model_id;",
+            *_checks(program, arena=arena),
+            *(line for step in program.steps for line in _step(step, program)),
+            *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
+            "    return 0;",
+            "}",
+        ]
+    )
+
+
+def _checks(program: Program, *, arena: bool) -> Iterator[str]:
+    """Yield the lines that refuse missing and badly aligned pointers."""
+    yield "    if (inputs == NULL || outputs == NULL) {"
+    yield "        return -1;"
+    yield "    }"
+    tests = [
+        *(test for port in program.interface.inputs for test in _pointer_tests(f"inputs->{port.member}", port)),
+        *(test for port in program.interface.outputs for test in _pointer_tests(f"outputs->{port.member}", port)),
+    ]
+    if arena:
+        tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
+    else:
+        yield "    (void)workspace; /* nothing lies in it */"
+    if tests:
+        yield f"    if ({_joined(tests, ' ||', 8)}) {{"
+        yield "        return -1;"
+        yield "    }"
+
+
+def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
+    yield f"{pointer} == NULL"
+    if port.tensor.dtype.size > 1:
+        yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"
+
+
+def _step(step: Step, program: Program) -> Iterator[str]:
+    node = step.node
+    free = "" if step.function is not None else " (its input and output are the same bytes)"
+    yield f"    /* {step.index}: {node_comment(program.graph, node)}: {comment_text(node.name)}{free} */"
+    if step.function is not None:
+        call = _wrapped(f"{step.function.name}(", step.arguments, ")", 4)
+        yield f"    {call};"
+
+
+def _static_entry(program: Program) -> str:
+    name = program.name
+    workspace = f"{program.prefix}_workspace" if program.plan.arena_size else "NULL"
+    return "\n".join(
+        [
+            f"int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{name}_outputs *outputs)",
+            "{",
+            f"    return mlf_{name}_run(inputs, outputs, {workspace});",
+            "}",
+        ]
+    )
+
+
+def _wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
+    """Return ``start``, comma-separated ``items`` and ``end``, on lines that continue four columns further in."""
+    return f"{start}{_joined(items, ',', indent + 4, len(start) + indent)}{end}"
+
+
+def _joined(items: Sequence[str], separator: str, indent: int, used: int = 0) -> str:
+    text = ""
+    length = used
+    for position, item in enumerate(items):
+        piece = item + (separator if position + 1 < len(items) else "")
+        if text and length + 1 + len(piece) > _LINE_LENGTH:
+            text += "\n" + " " * indent
+            length = indent
+        elif text:
+            text += " "
+            length += 1
+        text += piece
+        length += len(piece)
+    return text

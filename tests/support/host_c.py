@@ -1,0 +1,194 @@
+"""Builds the C of a native library with this machine's compiler, runs it, and brings the outputs back.
+
+The harness calls ``mlf_<model>_run`` with a workspace of its own and ``tvmgen_<model>_run`` for every case, and checks
+on the way that both agree, that inputs are unchanged and that nothing around the buffers is written.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.library import Library, Module
+
+Array = npt.NDArray[Any]
+
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wpedantic")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+
+_MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+%(includes)s
+
+enum { GUARD = 64, PATTERN = 0x5a };
+
+struct buffer {
+  size_t size;
+  unsigned char *memory; /* guard, content, guard */
+};
+
+static struct buffer make(size_t size) {
+  struct buffer buffer = {size, aligned_alloc(64, (size + 2 * GUARD + 63) / 64 * 64)};
+  memset(buffer.memory, PATTERN, size + 2 * GUARD);
+  return buffer;
+}
+
+static void *content(struct buffer buffer) { return buffer.memory + GUARD; }
+
+static void check(struct buffer buffer, const char *what) {
+  for (size_t i = 0; i < GUARD; i++) {
+    if (buffer.memory[i] != PATTERN || buffer.memory[GUARD + buffer.size + i] != PATTERN) {
+      fprintf(stderr, "written outside %%s\n", what);
+      exit(1);
+    }
+  }
+}
+
+static void read_all(FILE *file, void *data, size_t size) {
+  if (fread(data, 1, size, file) != size) {
+    fprintf(stderr, "short input\n");
+    exit(1);
+  }
+}
+
+%(functions)s
+
+int main(int argc, char **argv) {
+  FILE *in = fopen(argv[1], "rb"), *out = fopen(argv[2], "wb");
+  if (argc != 3 || !in || !out) return 2;
+%(calls)s
+  return fclose(in) | fclose(out);
+}
+"""
+
+_FUNCTION = r"""
+static void run_%(model)s(FILE *in, FILE *out) {
+  struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE);
+%(makes)s
+  struct tvmgen_%(model)s_inputs inputs = {%(inputs)s};
+  struct tvmgen_%(model)s_outputs outputs = {%(outputs)s};
+%(reads)s
+  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)) != 0) exit(3);
+%(copies)s
+  if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);
+%(checks)s
+  check(workspace, "workspace");
+  free(workspace.memory);
+}
+"""
+
+
+def write_tree(library: Library, folder: Path) -> Path:
+    """Write the codegen files of ``library`` below ``folder`` as an archive holds them; returns ``folder``."""
+    for module in library.modules:
+        for file in module.codegen:
+            path = folder / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.data)
+    return folder
+
+
+def build(folder: Path, main: str, output: Path, flags: Sequence[str] = ()) -> Path:
+    """Compile ``host/src/*.c`` of ``folder``, warnings being errors, and link them with the program ``main``."""
+    objects = []
+    for source in sorted((folder / "host/src").glob("*.c")):
+        objects.append(folder / f"{source.stem}.o")
+        _run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", "-c", source, "-o", objects[-1]])
+    (folder / "main.c").write_text(main)
+    _run(["gcc", "-std=c11", *flags, "-I", folder / "host/include", folder / "main.c", *objects, "-o", output])
+    return output
+
+
+def run_on_host(library: Library, inputs: Sequence[Array], *, sanitize: bool = True) -> list[Array]:
+    """Run the only module of ``library`` once on ``inputs`` in call order, and return its outputs in call order."""
+    return run_cases_on_host(library, [inputs], sanitize=sanitize)[0]
+
+
+def run_cases_on_host(
+    library: Library, cases: Sequence[Sequence[Array]], *, sanitize: bool = True
+) -> list[list[Array]]:
+    """As ``run_on_host`` for many cases in one program."""
+    (module,) = library.modules
+    return run_many_on_host([(library, module, case) for case in cases], sanitize=sanitize)
+
+
+def run_many_on_host(
+    jobs: Sequence[tuple[Library, Module, Sequence[Array]]], *, sanitize: bool = True, optimise: str = "-O1"
+) -> list[list[Array]]:
+    """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each."""
+    flags = [optimise, "-g", *(SANITIZERS if sanitize else ())]
+    modules = {module.name: module for _, module, _ in jobs}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for library in {id(library): library for library, _, _ in jobs}.values():
+            write_tree(library, folder)
+        program = build(folder, _main(modules, [module for _, module, _ in jobs]), folder / "program", flags)
+        data = b"".join(np.ascontiguousarray(value).tobytes() for _, _, values in jobs for value in values)
+        (folder / "inputs").write_bytes(data)
+        _run([program, folder / "inputs", folder / "outputs"])
+        return _split((folder / "outputs").read_bytes(), [module for _, module, _ in jobs])
+
+
+def _run(command: Sequence[object]) -> None:
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, f"{command[0]} exits with {done.returncode}:\n{done.stdout}"
+
+
+def _main(modules: dict[str, Module], order: Sequence[Module]) -> str:
+    return _MAIN % {
+        "includes": "\n".join(f'#include "tvmgen_{name}.h"' for name in modules),
+        "functions": "\n".join(_function(module) for module in modules.values()),
+        "calls": "\n".join(f"  run_{module.name}(in, out);" for module in order),
+    }
+
+
+def _function(module: Module) -> str:
+    makes, reads, copies, checks = [], [], [], []
+    for index, info in enumerate(module.inputs):
+        makes.append(f"  struct buffer in{index} = make({info.size}), kept{index} = make({info.size});")
+        reads.append(f"  read_all(in, content(in{index}), {info.size});")
+        reads.append(f"  memcpy(content(kept{index}), content(in{index}), {info.size});")
+        checks.append(f"  if (memcmp(content(kept{index}), content(in{index}), {info.size})) exit(5);")
+        checks.append(f'  check(in{index}, "input {index}");')
+        checks.append(f"  free(in{index}.memory); free(kept{index}.memory);")
+    for index, info in enumerate(module.outputs):
+        makes.append(f"  struct buffer out{index} = make({info.size}), first{index} = make({info.size});")
+        copies.append(f"  memcpy(content(first{index}), content(out{index}), {info.size});")
+        copies.append(f"  memset(content(out{index}), PATTERN, {info.size});")
+        checks.append(f"  if (memcmp(content(first{index}), content(out{index}), {info.size})) exit(6);")
+        checks.append(f'  check(out{index}, "output {index}");')
+        checks.append(f"  fwrite(content(out{index}), 1, {info.size}, out);")
+        checks.append(f"  free(out{index}.memory); free(first{index}.memory);")
+    return _FUNCTION % {
+        "model": module.name,
+        "upper": module.name.upper(),
+        "makes": "\n".join(makes),
+        "reads": "\n".join(reads),
+        "copies": "\n".join(copies),
+        "checks": "\n".join(checks),
+        "inputs": ", ".join(f"content(in{index})" for index in range(len(module.inputs))),
+        "outputs": ", ".join(f"content(out{index})" for index in range(len(module.outputs))),
+    }
+
+
+def _split(data: bytes, order: Sequence[Module]) -> list[list[Array]]:
+    results, offset = [], 0
+    for module in order:
+        outputs = []
+        for info in module.outputs:
+            assert info.shape is not None
+            piece = data[offset : offset + info.size]
+            outputs.append(np.frombuffer(piece, np.dtype(info.dtype)).reshape(info.shape))
+            offset += info.size
+        results.append(outputs)
+    assert offset == len(data)
+    return results
