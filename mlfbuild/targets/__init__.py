@@ -20,8 +20,8 @@ __all__ = [
     "Cpu",
     "Memory",
     "cmake_folder",
-    "find_board",
-    "find_cpu",
+    "board_called",
+    "cpu_called",
     "toolchain_file",
 ]
 
@@ -41,12 +41,12 @@ def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
     raise UsageError(f"{name}: unknown {what} ({hint})")
 
 
-def find_cpu(name: str) -> Cpu:
+def cpu_called(name: str) -> Cpu:
     """Return the CPU called ``name``; raises ``UsageError`` with the nearest name there is."""
     return _find(CPUS, "cpu", name)
 
 
-def find_board(name: str) -> Board:
+def board_called(name: str) -> Board:
     """Return the board called ``name``; raises ``UsageError`` with the nearest name there is."""
     return _find(BOARDS, "board", name)
 

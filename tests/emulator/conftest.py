@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.targets import RUNTIME, Board, find_cpu, toolchain_file
+from mlfbuild.targets import RUNTIME, Board, cpu_called, toolchain_file
 
 PROJECT = """\
 cmake_minimum_required(VERSION 3.20)
@@ -46,7 +46,7 @@ def build_firmware(tool: Callable[[str], str]) -> Build:
         (folder / "CMakeLists.txt").write_text(
             PROJECT.format(board=board.name, runtime=RUNTIME, sources=" ".join(sources))
         )
-        toolchain = toolchain_file(find_cpu(board.cpu))
+        toolchain = toolchain_file(cpu_called(board.cpu))
         output = folder / "build"
         run_ok("cmake", "-G", "Ninja", "-S", folder, "-B", output, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", *options)
         run_ok("cmake", "--build", output, "-j", "2")

@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild.emulator import RunResult, run_elf
 from mlfbuild.errors import ProcessFailedError
-from mlfbuild.targets import BOARDS, Board, find_board
+from mlfbuild.targets import BOARDS, Board, board_called
 
 SOURCE = Path(__file__).with_name("board_app.c")
 FAULT_STATUS = 112
@@ -112,7 +112,7 @@ def test_a_hang_is_stopped_and_keeps_the_output(image: Path, board: Board) -> No
 
 
 def test_vector_instructions_are_used_where_there_are_any(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
-    image = build_firmware(tmp_path, find_board("mps3-an547"), {"main.c": SOURCE.read_text()})
+    image = build_firmware(tmp_path, board_called("mps3-an547"), {"main.c": SOURCE.read_text()})
     code = subprocess.run(["arm-none-eabi-objdump", "-d", image], capture_output=True, text=True, check=True).stdout
     assert re.search(r"\bvmul\.f32\s+q", code)
 
@@ -120,7 +120,7 @@ def test_vector_instructions_are_used_where_there_are_any(build_firmware: Callab
 def test_the_size_of_the_stack_is_a_setting(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     source = "extern char __stack_limit[], __stack_top[];\n"
     source += "int main(void) { return __stack_top - __stack_limit == 3000 ? 0 : 1; }\n"
-    board = find_board("mps2-an386")
+    board = board_called("mps2-an386")
     image = build_firmware(tmp_path, board, {"main.c": source}, "-DMLF_STACK_SIZE=3000")
     assert run_elf(image, board, timeout=60).exit_status == 0
 
@@ -128,6 +128,6 @@ def test_the_size_of_the_stack_is_a_setting(build_firmware: Callable[..., Path],
 def test_constructors_of_cxx_run_before_main(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     source = "struct Counter { int value; Counter() : value(41) {} ~Counter() { value = 0; } };\n"
     source += "static Counter counter;\nint main() { return counter.value + 1; }\n"
-    board = find_board("mps2-an386")
+    board = board_called("mps2-an386")
     image = build_firmware(tmp_path, board, {"main.cpp": source})
     assert run_elf(image, board, timeout=60).exit_status == 42

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mlfbuild.errors import UsageError
-from mlfbuild.targets import BOARDS, CPUS, RUNTIME, find_board, find_cpu, toolchain_file
+from mlfbuild.targets import BOARDS, CPUS, RUNTIME, board_called, cpu_called, toolchain_file
 from mlfbuild.targets.types import Board, Cpu
 
 UNITS = {"K": 1024, "M": 1024 * 1024}
@@ -40,22 +40,22 @@ def test_flags_are_those_of_the_toolchain_file(cpu: Cpu) -> None:
 
 
 def test_every_toolchain_file_has_a_cpu() -> None:
-    path = toolchain_file(find_cpu("cortex-m4"))
+    path = toolchain_file(cpu_called("cortex-m4"))
     assert path is not None
     assert {file.name for file in path.parent.glob("cortex-*.cmake")} == {c.toolchain for c in CPUS.values()} - {None}
 
 
 def test_the_host_has_no_toolchain_file() -> None:
-    assert toolchain_file(find_cpu("host")) is None
+    assert toolchain_file(cpu_called("host")) is None
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r'^cortex-m4f: unknown cpu \(did you mean "cortex-m4"\?\)$'):
-        find_cpu("cortex-m4f")
+        cpu_called("cortex-m4f")
     with pytest.raises(UsageError, match=r'^mps2_an386: unknown board \(did you mean "mps2-an386"\?\)$'):
-        find_board("mps2_an386")
+        board_called("mps2_an386")
 
 
 def test_a_name_like_no_other_is_answered_with_all() -> None:
     with pytest.raises(UsageError, match=r"^x86: unknown cpu \(known: cortex-m0plus, .*, host\)$"):
-        find_cpu("x86")
+        cpu_called("x86")

@@ -1,0 +1,49 @@
+"""Compare outputs with what was expected: integers exactly, floats within a fraction of the tensor's largest value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FLOAT_TOLERANCE = 1e-5
+"""Floats pass where max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output tensor of one case."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first element of an output that is wrong, and how many there are."""
+
+    element: int
+    expected: str
+    got: str
+    count: int
+    elements: int
+
+    def __str__(self) -> str:
+        return (
+            f"element {self.element}: expected {self.expected}, got {self.got} "
+            f"({self.count} of {self.elements} elements differ)"
+        )
+
+
+def first_difference(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> Difference | None:
+    """Return where the flat arrays differ, ``None`` where they are equal (integers) or close enough (floats)."""
+    wrong = _wrong_floats(expected, got) if expected.dtype.kind == "f" else expected != got
+    indices = np.flatnonzero(wrong)
+    if indices.size == 0:
+        return None
+    element = int(indices[0])
+    return Difference(element, str(expected[element]), str(got[element]), indices.size, expected.size)
+
+
+def _wrong_floats(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    finite = np.isfinite(expected)
+    largest = float(np.max(np.abs(expected[finite]), initial=0.0))
+    with np.errstate(invalid="ignore", over="ignore"):
+        far = ~(np.abs(got.astype(np.float64) - expected) <= FLOAT_TOLERANCE * largest)
+    same = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    wrong: npt.NDArray[np.bool_] = far & ~same
+    return wrong

@@ -1,0 +1,49 @@
+"""What a verification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Result of one module on one board; bytes are as measured by painting memory before each run."""
+
+    module: str
+    board: str
+    """QEMU's machine name, or ``host``."""
+    cases: int
+    problems: tuple[str, ...]
+    """One line for each thing that is wrong, ``kws: case 3, output 0 ('Identity'), element 7: expected ...``."""
+    workspace_size: int
+    """What the library says the module needs."""
+    workspace_used: int | None
+    """From the start of the workspace to the last byte written; ``None`` where the module owns its workspace."""
+    stack_used: int | None
+    """Of the deepest run; ``None`` on this machine, where it is not measured."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output element of every case was right and nothing was damaged."""
+        return not self.problems
+
+    def text(self) -> str:
+        """Return the report for people: one line where all is well, else the first problems and their number."""
+        if self.passed:
+            plural = "case" if self.cases == 1 else "cases"
+            return ", ".join([f"{self.module}: {self.cases} {plural} right on {self.board}", *self._memory()])
+        lines = list(self.problems[:_SHOWN])
+        hidden = len(self.problems) - len(lines)
+        if hidden:
+            lines.append(f"{self.module}: and {hidden} more problem{'s' if hidden > 1 else ''}")
+        return "\n".join(lines)
+
+    def _memory(self) -> list[str]:
+        words = []
+        if self.workspace_used is not None:
+            words.append(f"arena {self.workspace_used:,} of {self.workspace_size:,} bytes used")
+        if self.stack_used is not None:
+            words.append(f"stack {self.stack_used:,} bytes")
+        return words

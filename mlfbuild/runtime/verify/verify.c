@@ -1,0 +1,308 @@
+/*
+ * Test firmware around one module: runs every case of a file twice and writes down all that a check needs.
+ *
+ *   verify INPUTS OUTPUTS
+ *
+ * INPUTS holds the inputs of each case in call order, without gaps; OUTPUTS gets for each case two times (first and
+ * second run) a `struct record` and the outputs. So the image does not depend on the cases. A run that stops in the
+ * middle leaves the cases before it in OUTPUTS. The same file is compiled for a board and for this machine.
+ *
+ * verify_module.h is generated for the module:
+ *   MODULE_HEADER                the header of its C interface
+ *   MODULE_INPUTS, _OUTPUTS      the structs of pointers that its functions take
+ *   MODULE_INPUT_SIZES, _OUTPUT_SIZES  bytes, in the order of the structs' members
+ *   MODULE_RUN(inputs, outputs)  call it with its own workspace
+ *   MODULE_RUN_IN(inputs, outputs, workspace), MODULE_WORKSPACE_SIZE  call it with a workspace, where it has that
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verify_module.h"
+#include MODULE_HEADER
+
+#define EXIT_FILES 2 /* a file cannot be read or written */
+
+static const uint32_t input_sizes[] = {MODULE_INPUT_SIZES};
+static const uint32_t output_sizes[] = {MODULE_OUTPUT_SIZES};
+
+#define INPUTS (sizeof input_sizes / sizeof input_sizes[0])
+#define OUTPUTS (sizeof output_sizes / sizeof output_sizes[0])
+
+/* What a run broke; `index` of the record counts inputs or outputs. */
+enum damage { NOTHING, INPUT_CHANGED, BESIDE_INPUT, BESIDE_OUTPUT, BESIDE_WORKSPACE };
+
+struct record {
+    int32_t status; /* what the run function returned */
+    uint32_t damage;
+    uint32_t index;
+    uint32_t workspace_used; /* bytes from its start to the last one written; 0 where it was not ours to see */
+    uint32_t stack_used;     /* bytes; 0 where it is not measured */
+};
+
+/* ---- Guarded memory ------------------------------------------------------------------------------------------ */
+
+/* Bytes that belong to the module between guards that do not. */
+struct buffer {
+    uint8_t *bytes;
+    uint32_t size;
+};
+
+enum { GUARD = 64, ALIGNMENT = 64 };
+#define GUARDED(size) ((GUARD + (size) + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+
+static uint8_t memory[MODULE_MEMORY(GUARDED)] __attribute__((aligned(ALIGNMENT)));
+static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspace;
+
+static struct buffer take(uint8_t **free_memory, uint32_t size)
+{
+    const struct buffer buffer = {*free_memory + GUARD, size};
+    *free_memory += GUARDED(size);
+    return buffer;
+}
+
+static void lay_out_memory(void)
+{
+    uint8_t *free_memory = memory;
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        inputs[i] = take(&free_memory, input_sizes[i]);
+    }
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        outputs[i] = take(&free_memory, output_sizes[i]);
+    }
+    workspace = take(&free_memory, MODULE_WORKSPACE_SIZE);
+}
+
+/* No two bytes of a guard are alike, so that no fill pattern passes for it. */
+static uint8_t guard_byte(uint32_t i, uint8_t paint)
+{
+    return (uint8_t)(paint ^ (i + 1));
+}
+
+/* Paint a buffer and set up its guards. */
+static void prepare(struct buffer buffer, uint8_t paint)
+{
+    memset(buffer.bytes, paint, buffer.size);
+    for (uint32_t i = 0; i < GUARD; i++) {
+        buffer.bytes[buffer.size + i] = guard_byte(i, paint);
+        *(buffer.bytes - 1 - i) = guard_byte(i, paint);
+    }
+}
+
+static int guards_hold(struct buffer buffer, uint8_t paint)
+{
+    for (uint32_t i = 0; i < GUARD; i++) {
+        if (buffer.bytes[buffer.size + i] != guard_byte(i, paint) || *(buffer.bytes - 1 - i) != guard_byte(i, paint)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Bytes from the start to the last one that lost its paint. */
+static uint32_t used(struct buffer buffer, uint8_t paint)
+{
+    uint32_t size = buffer.size;
+    while (size > 0 && buffer.bytes[size - 1] == paint) {
+        size--;
+    }
+    return size;
+}
+
+/* ---- Files --------------------------------------------------------------------------------------------------- */
+
+static int read_all(int file, uint8_t *bytes, uint32_t size)
+{
+    while (size > 0) {
+        const int got = (int)read(file, bytes, size);
+        if (got <= 0) {
+            return 0;
+        }
+        bytes += got;
+        size -= (uint32_t)got;
+    }
+    return 1;
+}
+
+static int write_all(int file, const void *data, uint32_t size)
+{
+    const uint8_t *bytes = data;
+    while (size > 0) {
+        const int put = (int)write(file, bytes, size);
+        if (put <= 0) {
+            return 0;
+        }
+        bytes += put;
+        size -= (uint32_t)put;
+    }
+    return 1;
+}
+
+static int read_inputs(int file, uint32_t position)
+{
+    int ok = lseek(file, (off_t)position, SEEK_SET) == (off_t)position;
+    for (uint32_t i = 0; ok && i < INPUTS; i++) {
+        ok = read_all(file, inputs[i].bytes, inputs[i].size);
+    }
+    return ok;
+}
+
+/* The first input that is no longer what the file holds at `position`, or INPUTS. */
+static uint32_t changed_input(int file, uint32_t position)
+{
+    uint8_t chunk[256];
+    if (lseek(file, (off_t)position, SEEK_SET) != (off_t)position) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        for (uint32_t at = 0; at < inputs[i].size; at += sizeof chunk) {
+            const uint32_t left = inputs[i].size - at, size = left < sizeof chunk ? left : (uint32_t)sizeof chunk;
+            if (!read_all(file, chunk, size) || memcmp(chunk, inputs[i].bytes + at, size) != 0) {
+                return i;
+            }
+        }
+    }
+    return INPUTS;
+}
+
+static uint32_t size_of_inputs(void)
+{
+    uint32_t size = 0;
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        size += input_sizes[i];
+    }
+    return size;
+}
+
+/* ---- Running ------------------------------------------------------------------------------------------------- */
+
+static MODULE_INPUTS input_pointers;
+static MODULE_OUTPUTS output_pointers;
+
+/* The structs are pointers in call order and nothing else; an array of negative size says that they are not. */
+typedef char inputs_are_pointers[sizeof(MODULE_INPUTS) == INPUTS * sizeof(void *) ? 1 : -1];
+typedef char outputs_are_pointers[sizeof(MODULE_OUTPUTS) == OUTPUTS * sizeof(void *) ? 1 : -1];
+
+static void set_pointers(void)
+{
+    void *pointers[INPUTS > OUTPUTS ? INPUTS : OUTPUTS];
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        pointers[i] = inputs[i].bytes;
+    }
+    memcpy(&input_pointers, pointers, sizeof input_pointers);
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        pointers[i] = outputs[i].bytes;
+    }
+    memcpy(&output_pointers, pointers, sizeof output_pointers);
+}
+
+static int32_t call(int in_workspace)
+{
+#ifdef MODULE_RUN_IN
+    if (in_workspace) {
+        return MODULE_RUN_IN(&input_pointers, &output_pointers, workspace.bytes);
+    }
+#endif
+    (void)in_workspace;
+    return MODULE_RUN(&input_pointers, &output_pointers);
+}
+
+#ifdef MEASURE_STACK
+extern uint32_t __stack_limit[];
+
+/* Paint the free stack, call, and see how deep the paint is gone. Between the two nothing else may use the stack. */
+__attribute__((noinline)) static void measured_call(struct record *record, int in_workspace, uint32_t paint)
+{
+    const volatile uint32_t *deepest = __stack_limit;
+    volatile uint32_t *top;
+    __asm__ volatile("mov %0, sp" : "=r"(top));
+    for (volatile uint32_t *at = __stack_limit; at < top; at++) {
+        *at = paint;
+    }
+    record->status = call(in_workspace);
+    while (deepest < top && *deepest == paint) {
+        deepest++;
+    }
+    record->stack_used = (uint32_t)(top - deepest) * (uint32_t)sizeof *top;
+}
+#else
+static void measured_call(struct record *record, int in_workspace, uint32_t paint)
+{
+    (void)paint;
+    record->status = call(in_workspace);
+}
+#endif
+
+static void note(struct record *record, enum damage damage, uint32_t index)
+{
+    if (record->damage == NOTHING) {
+        record->damage = damage;
+        record->index = index;
+    }
+}
+
+static void look_for_damage(struct record *record, int file, uint32_t position, uint8_t paint)
+{
+    const uint32_t changed = changed_input(file, position);
+    if (changed < INPUTS) {
+        note(record, INPUT_CHANGED, changed);
+    }
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        if (!guards_hold(inputs[i], paint)) {
+            note(record, BESIDE_INPUT, i);
+        }
+    }
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        if (!guards_hold(outputs[i], paint)) {
+            note(record, BESIDE_OUTPUT, i);
+        }
+    }
+    if (!guards_hold(workspace, paint)) {
+        note(record, BESIDE_WORKSPACE, 0);
+    }
+}
+
+/* Run the case at `position` once and write it down; false where a file fails. */
+static int run_once(int in, int out, uint32_t position, int in_workspace, uint8_t paint)
+{
+    struct record record = {0, NOTHING, 0, 0, 0};
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        prepare(inputs[i], paint);
+    }
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        prepare(outputs[i], paint);
+    }
+    prepare(workspace, paint);
+    if (!read_inputs(in, position)) {
+        return 0;
+    }
+    measured_call(&record, in_workspace, paint * 0x01010101u);
+    record.workspace_used = used(workspace, paint);
+    look_for_damage(&record, in, position, paint);
+    int ok = write_all(out, &record, sizeof record);
+    for (uint32_t i = 0; ok && i < OUTPUTS; i++) {
+        ok = write_all(out, outputs[i].bytes, outputs[i].size);
+    }
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    const int in = argc == 3 ? open(argv[1], O_RDONLY) : -1;
+    const int out = argc == 3 ? open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
+    if (in < 0 || out < 0) {
+        return EXIT_FILES;
+    }
+    const uint32_t end = (uint32_t)lseek(in, 0, SEEK_END), step = size_of_inputs();
+    uint8_t paint = 0xA5; /* changes from run to run: what was written with the value of the paint shows later */
+    lay_out_memory();
+    set_pointers();
+    for (uint32_t position = 0; position + step <= end; position += step) {
+        if (!run_once(in, out, position, 0, paint) || !run_once(in, out, position, 1, (uint8_t)~paint)) {
+            return EXIT_FILES;
+        }
+        paint = (uint8_t)(paint * 5 + 3);
+    }
+    return close(in) == 0 && close(out) == 0 ? 0 : EXIT_FILES;
+}
