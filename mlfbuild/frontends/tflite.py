@@ -63,25 +63,38 @@ class _Importer:
             raise UnsupportedModelError(f"has {self._raw.subgraphs} subgraphs (control flow); supported is one")
         self._check_operators()
         nodes = [self._node(operator) for operator in self._raw.operators]
-        inputs = [self._tensor("the model's inputs", index).name for index in self._raw.inputs]
+        inputs = [self._input(index).name for index in self._raw.inputs]
         outputs = [self._tensor("the model's outputs", index).name for index in self._raw.outputs]
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
         used = {*inputs, *outputs}.union(*((*node.inputs, *node.outputs) for node in nodes))
         return Graph(name, [t for t in self._tensors.values() if t.name in used], nodes, inputs, outputs)
 
+    def _input(self, index: int) -> Tensor:
+        tensor = self._tensor("the model's inputs", index)
+        signature = self._raw.tensors[index].signature
+        if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, which stays as in the shape
+            raise UnsupportedModelError(
+                f"input {tensor.name!r} has the dynamic shape {list(signature)}; convert the model with a fixed one"
+            )
+        return tensor
+
     def _check_operators(self) -> None:
-        """Refuse operators that are not supported before looking at anything else, all kinds at once."""
-        missing = {op.code: op for op in reversed(self._raw.operators) if op.code not in OPERATORS}
+        """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
+        missing: dict[tuple[int, str], RawOperator] = {}
+        for operator in self._raw.operators:
+            if operator.code not in OPERATORS:
+                missing.setdefault((operator.code, operator.custom_code), operator)
         if missing:
-            found = "; ".join(self._place(operator) for operator in reversed(missing.values()))
+            found = "; ".join(self._place(operator) for operator in missing.values())
             supported = ", ".join(operator_name(code) for code in OPERATORS)
             raise UnsupportedModelError(f"{found}: not supported; supported are {supported}")
 
     def _place(self, operator: RawOperator) -> str:
         outputs = [index for index in operator.outputs if 0 <= index < len(self._names)]
-        name = f" {self._names[outputs[0]]!r}" if outputs else ""
-        return f"operator {operator.index} {operator_name(operator.code)}{name}"
+        target = f" writing {self._names[outputs[0]]!r}" if outputs else ""
+        custom = f" {operator.custom_code!r}" if operator.custom_code else ""
+        return f"operator {operator.index} ({operator_name(operator.code)}{custom}){target}"
 
     def _node(self, operator: RawOperator) -> Node:
         kind, place = OPERATORS[operator.code], self._place(operator)
@@ -113,12 +126,12 @@ class _Importer:
 
 def _check_types(site: Site, values: int) -> None:
     """Refuse element types that a sound model may have but no operator here computes in."""
-    activations = [tensor for tensor in (*site.inputs[:1], *site.outputs) if tensor is not None]
-    for tensor in activations:
+    source = site.input(0)
+    for tensor in (source, *site.outputs):
         if tensor.dtype not in ACTIVATION_TYPES:
             raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are int8 and float32")
     weights = site.inputs[1] if values == WITH_PARAMETERS and len(site.inputs) > 1 else None
-    if weights is not None and activations[0].dtype is DType.FLOAT32 and weights.dtype is not DType.FLOAT32:
+    if weights is not None and source.dtype is DType.FLOAT32 and weights.dtype is not DType.FLOAT32:
         raise site.unsupported(f"hybrid model ({weights} over float32) is not supported; quantise the activations too")
 
 
@@ -152,8 +165,12 @@ def _convert(raw: RawTensor, name: str, place: str) -> Tensor:
     ):
         if present:
             raise UnsupportedModelError(f"{where} {what}, which is not supported")
-    if any(size < 1 for size in raw.shape) or math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
-        raise GraphError(where, f"the shape {list(raw.shape)} is not between 1 element and 2 GiB")
+    if any(size < 0 for size in raw.shape):
+        raise GraphError(where, f"the shape {list(raw.shape)} has a negative dimension")
+    if 0 in raw.shape:
+        raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
+    if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
+        raise GraphError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
     return Tensor(name, raw.shape, dtype, _quantization(raw, where), _data(raw, dtype, where))
 
 

@@ -124,7 +124,9 @@ def _depthwise_conv2d(site: Site) -> Operator:
         options = site.read_options(DepthwiseConv2DOptions, BuiltinOptions.DepthwiseConv2DOptions)
         stride, dilation, padding = _window(site, options)
         activation = site.activation(options.FusedActivationFunction())
-        return ops.DepthwiseConv2D(stride, dilation, padding, activation, options.DepthMultiplier())
+        # Some converters leave the multiplier out; the weights have it too.
+        multiplier = options.DepthMultiplier() or site.input(1).shape[3] // site.input(0).shape[3]
+        return ops.DepthwiseConv2D(stride, dilation, padding, activation, multiplier)
 
 
 def _window(site: Site, options: Any) -> tuple[Pair, Pair, Padding]:
@@ -224,7 +226,8 @@ OPERATORS: Mapping[int, OperatorKind] = {
 
 def operator_name(code: int) -> str:
     """Return TFLite's name of the operator ``code``, or the number where it has none."""
-    return _name_of(BuiltinOperator, code)
+    name = _name_of(BuiltinOperator, code)
+    return f"code {name}" if name.isdigit() else name
 
 
 def type_name(code: int) -> str:

@@ -2,8 +2,8 @@
 
 The generated accessors of the ``tflite`` package follow offsets without looking whether they lead out of the file.
 So every access happens inside ``reading``, which turns what that can raise into a ``GraphError`` naming the place, and
-the total of what vectors and strings deliver is bounded by the file's size: overlapping vectors cannot make a small
-file expand without end.
+the total of what vectors and strings deliver is bounded: overlapping vectors cannot make a small file expand without
+end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from mlfbuild.graph import Array, GraphError
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
+
 MAXIMUM_RANK = 8
+MAXIMUM_COUNT = 1 << 16
+"""Of tensors and of operators."""
+
+MAXIMUM_METADATA = 1 << 26
+"""Bytes of vectors and strings, weights not counted; the largest models of microcontrollers have less than 2**20."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class RawTensor:
     index: int
     name: str
     shape: tuple[int, ...]
+    signature: tuple[int, ...]
+    """The shape with -1 where any size may stand; empty where the file says nothing."""
     type: int
     data: Array | None
     scales: tuple[float, ...]
@@ -48,6 +56,8 @@ class RawOperator:
 
     index: int
     code: int
+    custom_code: str
+    """The name of a custom operator, empty for others."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options_type: int
@@ -72,7 +82,7 @@ def reading(place: str) -> Iterator[None]:
         yield
     except GraphError:
         raise
-    except (struct.error, ValueError, TypeError, IndexError, OverflowError):
+    except (struct.error, ValueError, IndexError, OverflowError, TypeError):  # flatbuffers' word for a negative offset
         raise GraphError(place, "an offset or a length leads out of the file") from None
 
 
@@ -81,7 +91,7 @@ class Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._budget = 16 * len(data) + 4096
+        self._budget = min(2 * len(data), MAXIMUM_METADATA)
         if len(data) < 8 or data[4:8] != IDENTIFIER:
             raise GraphError("header", f"the file identifier {IDENTIFIER.decode()} is missing")
         with reading("header"):
@@ -93,7 +103,7 @@ class Reader:
     def read(self) -> RawModel:
         """Return the first subgraph as plain values."""
         with reading("subgraphs"):
-            subgraphs = self._count(self._model.SubgraphsLength(), 4)
+            subgraphs = self._count("subgraphs", self._model.SubgraphsLength())
             if subgraphs == 0:
                 raise GraphError("subgraphs", "there are none")
             subgraph = self._model.Subgraphs(0)
@@ -103,7 +113,7 @@ class Reader:
 
     def _tensors(self, subgraph: Any) -> tuple[RawTensor, ...]:
         with reading("tensors"):
-            count = self._count(subgraph.TensorsLength(), 4)
+            count = self._count("tensors", subgraph.TensorsLength())
         return tuple(self._tensor(subgraph, index) for index in range(count))
 
     def _tensor(self, subgraph: Any, index: int) -> RawTensor:
@@ -113,11 +123,12 @@ class Reader:
             name = tensor.Name() or b""
             self._charge(len(name))
             shape = self._indices(tensor.ShapeAsNumpy())
+            signature = self._indices(tensor.ShapeSignatureAsNumpy())
             if len(shape) > MAXIMUM_RANK:
                 raise GraphError(place, f"{len(shape)} dimensions, more than {MAXIMUM_RANK}")
             scales, zero_points, axis, custom = self._quantization(tensor.Quantization())
             return RawTensor(
-                index, name.decode(errors="backslashreplace"), shape, tensor.Type(), self._content(tensor.Buffer()),
+                index, _text(name), shape, signature, tensor.Type(), self._content(tensor.Buffer()),
                 scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, custom,
             )  # fmt: skip
 
@@ -136,35 +147,39 @@ class Reader:
             raise GraphError(f"buffer {index}", f"there are only {count}")
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
-            offset, size = buffer.Offset(), buffer.Size()
-            if offset > 1:
-                return np.frombuffer(self._data, np.uint8, count=size, offset=offset)
-            content = buffer.DataAsNumpy()
+            if buffer.Offset() > 1:
+                return np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
+            content: Any = buffer.DataAsNumpy()  # the number 0 where there is none
         return content if isinstance(content, np.ndarray) and content.size else None
 
     def _operators(self, subgraph: Any) -> tuple[RawOperator, ...]:
         with reading("operators"):
             codes = self._codes()
-            count = self._count(subgraph.OperatorsLength(), 4)
+            count = self._count("operators", subgraph.OperatorsLength())
         return tuple(self._operator(subgraph, index, codes) for index in range(count))
 
-    def _codes(self) -> tuple[int, ...]:
-        count = self._count(self._model.OperatorCodesLength(), 4)
-        codes = (self._model.OperatorCodes(index) for index in range(count))
-        # Files older than the 128th operator have only the one-byte field; newer ones fill the greater of both.
-        return tuple(max(code.BuiltinCode(), code.DeprecatedBuiltinCode()) for code in codes)
+    def _codes(self) -> tuple[tuple[int, str], ...]:
+        """Return (code, custom code) of each kind of operator in the file."""
+        count = self._count("operator codes", self._model.OperatorCodesLength())
+        return tuple(self._code(self._model.OperatorCodes(index)) for index in range(count))
 
-    def _operator(self, subgraph: Any, index: int, codes: Sequence[int]) -> RawOperator:
+    def _code(self, code: Any) -> tuple[int, str]:
+        custom = code.CustomCode() or b""
+        self._charge(len(custom))
+        # Files older than the 128th operator have only the one-byte field; newer ones have the truth in the greater.
+        return max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _text(custom)
+
+    def _operator(self, subgraph: Any, index: int, codes: Sequence[tuple[int, str]]) -> RawOperator:
         place = f"operator {index}"
         with reading(place):
             operator = subgraph.Operators(index)
             code = operator.OpcodeIndex()
             if not 0 <= code < len(codes):
                 raise GraphError(place, f"operator code {code} of {len(codes)}")
-            return RawOperator(
-                index, codes[code], self._indices(operator.InputsAsNumpy()), self._indices(operator.OutputsAsNumpy()),
-                operator.BuiltinOptionsType(), operator.BuiltinOptions(),
-            )  # fmt: skip
+            builtin, custom = codes[code]
+            inputs, outputs = self._indices(operator.InputsAsNumpy()), self._indices(operator.OutputsAsNumpy())
+            options = operator.BuiltinOptions()
+            return RawOperator(index, builtin, custom, inputs, outputs, operator.BuiltinOptionsType(), options)
 
     def _indices(self, vector: Any) -> tuple[int, ...]:
         return tuple(self._vector(vector).tolist())
@@ -176,14 +191,19 @@ class Reader:
         self._charge(vector.nbytes)
         return vector
 
-    def _count(self, count: int, width: int) -> int:
-        """Return the length of a vector whose elements take ``width`` bytes, if the file has room for it."""
-        if count * width > len(self._data):
-            raise ValueError(count)
-        self._charge(count * width)
+    def _count(self, place: str, count: int) -> int:
+        """Return the length of a vector of tables, if the file has room for it."""
+        if count > MAXIMUM_COUNT:
+            raise GraphError(place, f"{count} of them, more than {MAXIMUM_COUNT}")
+        self._charge(4 * count)
         return count
 
     def _charge(self, size: int) -> None:
+        """Take ``size`` bytes of vectors or strings off what a sound file can have."""
         self._budget -= size
         if self._budget < 0:
-            raise GraphError("vectors", "overlap so that they hold many times the file's size")
+            raise GraphError("vectors", "hold more than the file")
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="backslashreplace")

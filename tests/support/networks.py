@@ -7,7 +7,7 @@ accepts. Data comes from a drawn seed, since its every element is not worth shri
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 class Case:
     """A model file and one input for each of its inputs."""
 
-    model: bytes
+    model: bytes = field(repr=False)
     inputs: tuple[Array, ...]
 
 

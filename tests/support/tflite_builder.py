@@ -78,9 +78,7 @@ class Network:
         scales, zero_points = ([], []) if scale is None else ([scale], [zero_point])
         return self.tensor(data.shape, str(data.dtype), data=data, scales=scales, zero_points=zero_points)
 
-    def operator(
-        self, name: str, inputs: Sequence[int], output: int, kind: str | None = None, **options: float
-    ) -> int:
+    def operator(self, name: str, inputs: Sequence[int], output: int, kind: str | None = None, **options: float) -> int:
         """Add the operator ``name`` with options of the table ``kind`` and return ``output``."""
         self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), [output], kind, options))
         return output

@@ -10,6 +10,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 from tflite.BuiltinOptions import BuiltinOptions
+from tflite.QuantizationDetails import QuantizationDetails
 
 ALIGNMENT = 16
 """Of tensors' content in the file."""
@@ -30,6 +31,10 @@ class TensorSpec:
     is_sparse: bool = False
     buffer: int | None = None
     """Index of the buffer to name instead of the tensor's own."""
+    signature: list[int] | None = None
+    external: tuple[int, int] | None = None
+    """(offset, size) of content after the flatbuffer."""
+    has_custom_quantization: bool = False
 
 
 @dataclass
@@ -41,6 +46,7 @@ class OperatorSpec:
     outputs: list[int]
     options_kind: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
+    custom_code: str = ""
     options_tag: int | None = None
     """Tag of the union to write instead of that of ``options_kind``."""
 
@@ -56,13 +62,17 @@ class Writer:
     subgraphs: int
     version: int
     builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
+    written: dict[int, int] = field(default_factory=dict)
+    """Offsets of tensors by identity: one that stands in the list several times is written once."""
 
     def write(self) -> bytes:
         """Return the bytes of the file."""
-        codes = sorted({operator.code for operator in self.operators})
-        buffers = [self._table("Buffer"), *(self._buffer(tensor.content) for tensor in self.tensors)]
+        codes = sorted({(operator.code, operator.custom_code) for operator in self.operators})
+        buffers = [self._table("Buffer"), *(self._buffer(tensor) for tensor in self.tensors)]
         tensors = [self._tensor(index, tensor) for index, tensor in enumerate(self.tensors)]
-        operators = [self._operator(operator, codes.index(operator.code)) for operator in self.operators]
+        operators = [
+            self._operator(operator, codes.index((operator.code, operator.custom_code))) for operator in self.operators
+        ]
         subgraph = self._table(
             "SubGraph",
             Tensors=self._offsets(tensors),
@@ -73,17 +83,23 @@ class Writer:
         model = self._table(
             "Model",
             Version=self.version,
-            OperatorCodes=self._offsets([self._code(code) for code in codes]),
+            OperatorCodes=self._offsets([self._code(*code) for code in codes]),
             Subgraphs=self._offsets([subgraph] * self.subgraphs),
             Buffers=self._offsets(buffers),
         )
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
 
-    def _code(self, code: int) -> int:
-        return self._table("OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=min(code, 127), Version=1)
+    def _code(self, code: int, custom: str) -> int:
+        fields = {"BuiltinCode": code, "DeprecatedBuiltinCode": min(code, 127), "Version": 1}
+        if custom:
+            fields["CustomCode"] = self.builder.CreateString(custom)
+        return self._table("OperatorCode", **fields)
 
-    def _buffer(self, content: bytes) -> int:
+    def _buffer(self, tensor: TensorSpec) -> int:
+        content = tensor.content
+        if tensor.external is not None:
+            return self._table("Buffer", Offset=tensor.external[0], Size=tensor.external[1])
         if not content:
             return self._table("Buffer")
         self.builder.StartVector(1, len(content), ALIGNMENT)
@@ -92,6 +108,11 @@ class Writer:
         return self._table("Buffer", Data=self.builder.EndVector())
 
     def _tensor(self, index: int, spec: TensorSpec) -> int:
+        if id(spec) not in self.written:
+            self.written[id(spec)] = self._new_tensor(index, spec)
+        return self.written[id(spec)]
+
+    def _new_tensor(self, index: int, spec: TensorSpec) -> int:
         fields = {
             "Shape": self._numbers(spec.shape, np.int32),
             "Type": spec.type,
@@ -99,15 +120,20 @@ class Writer:
             "Name": self.builder.CreateString(spec.name),
             "IsVariable": spec.is_variable,
         }
+        if spec.signature is not None:
+            fields["ShapeSignature"] = self._numbers(spec.signature, np.int32)
         if spec.is_sparse:
             fields["Sparsity"] = self._table("SparsityParameters")
-        if spec.scales or spec.zero_points:
-            fields["Quantization"] = self._table(
-                "QuantizationParameters",
-                Scale=self._numbers(spec.scales, np.float32),
-                ZeroPoint=self._numbers(spec.zero_points, np.int64),
-                QuantizedDimension=spec.axis,
-            )
+        if spec.scales or spec.zero_points or spec.has_custom_quantization:
+            quantization = {
+                "Scale": self._numbers(spec.scales, np.float32),
+                "ZeroPoint": self._numbers(spec.zero_points, np.int64),
+                "QuantizedDimension": spec.axis,
+            }
+            if spec.has_custom_quantization:
+                quantization["Details"] = self._table("CustomQuantization")
+                quantization["DetailsType"] = QuantizationDetails.CustomQuantization
+            fields["Quantization"] = self._table("QuantizationParameters", **quantization)
         return self._table("Tensor", **fields)
 
     def _operator(self, spec: OperatorSpec, code: int) -> int:
