@@ -1,0 +1,164 @@
+"""Values that cannot be built wrong."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from mlfbuild.graph import DType, Graph, GraphError, Node, Quantization, Tensor, ops
+
+X = Tensor("x", (1, 4), DType.FLOAT32)
+Y = Tensor("y", (4,), DType.FLOAT32)
+Z = Tensor("z", (2, 2), DType.FLOAT32)
+C = Tensor("c", (4,), DType.FLOAT32, data=np.zeros(4, np.float32))
+
+
+def reshape(source: str, target: str) -> Node:
+    return Node(target, ops.Reshape(), (source,), (target,))
+
+
+def graph(
+    nodes: Sequence[Node] = (reshape("x", "y"), reshape("y", "z")),
+    *,
+    tensors: Sequence[Tensor] = (X, Y, Z, C),
+    inputs: Sequence[str] = ("x",),
+    outputs: Sequence[str] = ("z",),
+) -> Graph:
+    return Graph("net", tensors, nodes, inputs, outputs)
+
+
+def test_quantisation_of_one_and_of_many_scales() -> None:
+    single = Quantization((0.5,), (3,))
+    assert (single.scale, single.zero_point, single.per_channel) == (0.5, 3, False)
+    many = Quantization((0.5, 0.25), (0, 0), axis=1)
+    assert many.per_channel
+    with pytest.raises(ValueError, match="too many values"):
+        _ = many.scale
+
+
+@pytest.mark.parametrize(
+    ("scales", "zero_points", "reason"),
+    [
+        ((), (), "0 scales and 0 zero points"),
+        ((1.0, 2.0), (0,), "2 scales and 1 zero points"),
+        ((0.0,), (0,), "every scale must be a positive number"),
+        ((-1.0,), (0,), "every scale must be a positive number"),
+        ((float("nan"),), (0,), "every scale must be a positive number"),
+        ((float("inf"),), (0,), "every scale must be a positive number"),
+    ],
+)
+def test_wrong_quantisation(scales: tuple[float, ...], zero_points: tuple[int, ...], reason: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        Quantization(scales, zero_points)
+    assert str(caught.value) == f"quantisation: {reason}"
+
+
+def test_tensor() -> None:
+    tensor = Tensor("t", (2, 3), DType.INT32)
+    assert (tensor.elements, tensor.size, tensor.constant) == (6, 24, False)
+    assert str(tensor) == "'t' int32[2, 3]"
+    assert Tensor("scalar", (), DType.INT8).elements == 1
+
+
+def test_constant_data_becomes_read_only() -> None:
+    data = np.zeros(3, np.int8)
+    assert Tensor("t", (3,), DType.INT8, data=data).constant
+    with pytest.raises(ValueError, match="read-only"):
+        data[0] = 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": ""}, "tensor: has no name"),
+        ({"shape": (2, 0)}, "tensor 't': shape [2, 0] has a dimension below 1"),
+        ({"shape": (-1,)}, "tensor 't': shape [-1] has a dimension below 1"),
+        (
+            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=1)},
+            "tensor 't': 2 scales do not fit dimension 1 of [2, 3]",
+        ),
+        (
+            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=2)},
+            "tensor 't': 2 scales do not fit dimension 2 of [2, 3]",
+        ),
+        (
+            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=-2)},
+            "tensor 't': 2 scales do not fit dimension -2 of [2, 3]",
+        ),
+        ({"data": np.zeros((2, 2), np.int8)}, "tensor 't': holds int8[2, 2], declared int8[2, 3]"),
+        ({"data": np.zeros((2, 3), np.int16)}, "tensor 't': holds int16[2, 3], declared int8[2, 3]"),
+    ],
+)
+def test_wrong_tensor(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        Tensor(**{"name": "t", "shape": (2, 3), "dtype": DType.INT8, **fields})  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_graph() -> None:
+    net = graph()
+    assert [tensor.name for tensor in net.tensors.values()] == ["x", "y", "z", "c"]
+    assert net.inputs_of(net.nodes[1]) == (Y,)
+    assert net.outputs_of(net.nodes[1]) == (Z,)
+    assert net.tensor("z") is Z
+
+
+def test_constants_are_those_in_use_in_order_of_use() -> None:
+    other = Tensor("b", (4,), DType.FLOAT32, data=np.ones(4, np.float32))
+    add = Node("y", ops.Add(), ("b", "c"), ("y",))
+    unused = Tensor("unused", (1,), DType.FLOAT32, data=np.ones(1, np.float32))
+    net = graph([add], tensors=(X, Y, C, other, unused), outputs=("y", "c"))
+    assert [tensor.name for tensor in net.constants] == ["b", "c"]
+
+
+def test_an_absent_input_is_none() -> None:
+    weights = Tensor("w", (2, 4), DType.FLOAT32, data=np.zeros((2, 4), np.float32))
+    output = Tensor("o", (1, 2), DType.FLOAT32)
+    node = Node("o", ops.FullyConnected(), ("x", "w", None), ("o",))
+    net = graph([node], tensors=(X, weights, output), outputs=("o",))
+    assert net.inputs_of(node) == (X, weights, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tensors": (X, X)}, "tensor 'x': is declared twice"),
+        ({"inputs": ("x", "w")}, "graph 'net': input 'w' is not a tensor"),
+        ({"outputs": ("w",)}, "graph 'net': output 'w' is not a tensor"),
+        ({"inputs": ("x", "x")}, "graph 'net': names an input twice"),
+        ({"inputs": ("x", "c")}, "tensor 'c': is an input and constant"),
+        ({"nodes": ()}, "graph 'net': nothing writes the output 'z'"),
+        ({"nodes": (reshape("w", "y"),)}, "RESHAPE 'y': 'w' is not a tensor"),
+        ({"nodes": (reshape("x", "w"),)}, "RESHAPE 'w': 'w' is not a tensor"),
+        ({"nodes": (reshape("x", "c"),)}, "RESHAPE 'c': writes 'c', which already has a value"),
+        ({"nodes": (reshape("c", "x"),)}, "RESHAPE 'x': writes 'x', which already has a value"),
+        (
+            {"nodes": (reshape("x", "y"), reshape("x", "y"))},
+            "RESHAPE 'y': writes 'y', which already has a value",
+        ),
+        (
+            {"nodes": (reshape("y", "z"), reshape("x", "y"))},
+            "RESHAPE 'z': reads 'y' before anything wrote it (a cycle, or nodes out of order)",
+        ),
+        (
+            {"nodes": (reshape("z", "y"), reshape("y", "z"))},
+            "RESHAPE 'y': reads 'z' before anything wrote it (a cycle, or nodes out of order)",
+        ),
+        (
+            {"nodes": (Node("z", ops.Reshape(), ("x", "y"), ("z",)),), "inputs": ("x", "y")},
+            "RESHAPE 'z': has 2 inputs, takes 1",
+        ),
+    ],
+)
+def test_wrong_graph(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(GraphError) as caught:
+        graph(**changes)  # type: ignore[arg-type]
+    assert str(caught.value) == message
+
+
+def test_a_graph_error_survives_a_worker_process() -> None:
+    error = pickle.loads(pickle.dumps(GraphError("tensor 't'", "is wrong")))
+    assert (str(error), error.where, error.reason) == ("tensor 't': is wrong", "tensor 't'", "is wrong")
