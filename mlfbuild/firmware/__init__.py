@@ -11,7 +11,7 @@ Trees of all models of a target lie side by side below one ``mlf.cmake`` that in
 """
 
 from mlfbuild.firmware.record import Record, read_record, recorded_files, tree_damage
-from mlfbuild.firmware.target_tree import write_target_tree
+from mlfbuild.firmware.target_tree import target_files, write_target_tree
 from mlfbuild.firmware.tree import UnpackResult, remove_tree
 from mlfbuild.firmware.unpack import tree_files, unpack
 
@@ -21,6 +21,7 @@ __all__ = [
     "read_record",
     "recorded_files",
     "remove_tree",
+    "target_files",
     "tree_damage",
     "tree_files",
     "unpack",

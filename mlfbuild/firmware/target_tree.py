@@ -19,9 +19,9 @@ from mlfbuild.files import read_bytes
 from mlfbuild.firmware.cmake import FRAGMENT, head, here
 from mlfbuild.firmware.record import Record, is_folder, read_record
 from mlfbuild.firmware.tree import UnpackResult, remove_tree, write_tree
-from mlfbuild.targets.types import Board, Cpu
+from mlfbuild.targets import RUNTIME, Board, Cpu
 
-_BOARD_FILES = Path(__file__).parents[1] / "runtime" / "board"
+_BOARD_FILES = RUNTIME / "board"
 _SHARED_LINKER_SCRIPT = "mlf_board.ld"
 _RESERVED = {"board": "the board's files lie there", "models": "mlf::models is all models"}
 
@@ -41,7 +41,7 @@ def write_target_tree(directory: Path, models: Sequence[str], board: Board | Non
     for model in models:
         if model in _RESERVED:
             raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
-    files = {FRAGMENT: _fragment(models, board, cpu).encode(), **(_board_files(board) if board else {})}
+    files = target_files(models, board, cpu)
     old = read_record(directory)
     gone = sorted(set(old.models) - set(models)) if old else []
     record = Record.of(files, models=tuple(models))
@@ -50,6 +50,11 @@ def write_target_tree(directory: Path, models: Sequence[str], board: Board | Non
     removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
     result = write_tree(directory, files, record)
     return replace(result, removed=(*result.removed, *removed))
+
+
+def target_files(models: Sequence[str], board: Board | None, cpu: Cpu) -> dict[str, bytes]:
+    """Return the files of a target's folder, but for the models' trees and the record: relative path -> content."""
+    return {FRAGMENT: _fragment(models, board, cpu).encode(), **(_board_files(board) if board else {})}
 
 
 def _remove_model(tree: Path) -> tuple[str, ...]:
