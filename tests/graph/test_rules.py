@@ -1,0 +1,110 @@
+"""Rules that no TFLite file can break, because its reader resolves what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
+
+SCALE = Quantization((0.5,), (0,))
+
+
+def image(*shape: int, dtype: DType = DType.FLOAT32, name: str = "x") -> Tensor:
+    return Tensor(name, shape, dtype, SCALE if dtype is DType.INT8 else None)
+
+
+def weights(*shape: int) -> Tensor:
+    return Tensor("w", shape, DType.FLOAT32, data=np.zeros(shape, np.float32))
+
+
+X = image(1, 4, 4, 2)
+
+BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
+    "axes not ascending": (
+        ops.Mean((2, 1)), [X], image(1, 2), "axes [2, 1] must be ascending and different",
+    ),
+    "axes twice": (
+        ops.Mean((1, 1)), [X], image(1, 4, 2), "axes [1, 1] must be ascending and different",
+    ),
+    "axes negative": (
+        ops.Mean((-1,)), [X], image(1, 4, 4), "axes [-1] are not dimensions of 'x' float32[1, 4, 4, 2]",
+    ),
+    "negative padding": (
+        ops.MaxPool2D((2, 2), padding=((-1, 0), (0, 0))), [X], image(1, 2, 3, 2),
+        "padding ((-1, 0), (0, 0)) must not be negative",
+    ),
+    "padding that holds the whole filter": (
+        ops.AveragePool2D((2, 2), padding=((2, 0), (0, 0))), [X], image(1, 5, 3, 2),
+        "padding ((2, 0), (0, 0)) is wider than the filter (2, 2)",
+    ),
+    "stride zero": (
+        ops.MaxPool2D((2, 2), stride=(0, 1)), [X], image(1, 3, 3, 2),
+        "filter (2, 2), stride (0, 1) and dilation (1, 1) must be at least 1",
+    ),
+    "paddings of another rank": (
+        ops.Pad(((0, 0),)), [X], X, "1 pairs of paddings do not fit 'x' float32[1, 4, 4, 2]",
+    ),
+    "weights computed": (
+        ops.Conv2D(), [X, image(3, 1, 1, 2, name="w")], image(1, 4, 4, 3),
+        "the weights 'w' float32[3, 1, 1, 2] are not constant",
+    ),
+    "bias computed": (
+        ops.Conv2D(), [X, weights(3, 1, 1, 2), image(3, name="b")], image(1, 4, 4, 3),
+        "the bias 'b' float32[3] is not constant",
+    ),
+    "hybrid": (
+        ops.FullyConnected(), [image(1, 4, dtype=DType.INT8), weights(3, 4)], image(1, 3, dtype=DType.INT8),
+        "mixes 'x' int8[1, 4] and 'w' float32[3, 4]",
+    ),
+    "grouped weights": (
+        ops.Conv2D(), [X, weights(2, 1, 1, 1)], image(1, 4, 4, 2),
+        "the weights 'w' float32[2, 1, 1, 1] are for 1 input channels, 'x' float32[1, 4, 4, 2] has 2",
+    ),
+    "depthwise weights of two filters": (
+        ops.DepthwiseConv2D(), [X, weights(2, 1, 1, 2)], image(1, 4, 4, 2),
+        "the weights 'w' float32[2, 1, 1, 2] must have 1 as first dimension",
+    ),
+    "types mixed": (
+        ops.Reshape(), [X], image(32, dtype=DType.INT8), "mixes 'x' float32[1, 4, 4, 2] and 'x' int8[32]",
+    ),
+    "type without arithmetic": (
+        ops.Reshape(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8 or float32",
+    ),
+    "dequantise float32": (
+        ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2] must be int8",
+    ),
+    "quantise to float32": (
+        ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2] must be int8",
+    ),
+    "softmax of a scalar": (
+        ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over",
+    ),
+    "softmax to another scale": (
+        ops.Softmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
+        "'x' int8[4] must have scale 1/256 and zero point -128",
+    ),
+    "pool to another scale": (
+        ops.MaxPool2D((2, 2)), [image(1, 2, 2, 1, dtype=DType.INT8)],
+        Tensor("y", (1, 1, 1, 1), DType.INT8, Quantization((0.25,), (0,))),
+        "'x' int8[1, 2, 2, 1] and 'y' int8[1, 1, 1, 1] must have the same scale and zero point",
+    ),
+    "rows kept but not as in the input": (
+        ops.FullyConnected(keep_num_dims=True), [image(2, 3, 4), weights(5, 4)], image(6, 5),
+        "'x' float32[6, 5] should have the shape [2, 3, 5]",
+    ),
+    "rows kept of another depth": (
+        ops.FullyConnected(keep_num_dims=True), [image(2, 3, 8), weights(5, 4)], image(2, 3, 5),
+        "the last dimension of 'x' float32[2, 3, 8] should be 4",
+    ),
+    "required input absent": (
+        ops.Add(), [X, None], X, "a required input is absent",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("operator", "inputs", "output", "reason"), BROKEN.values(), ids=BROKEN)
+def test_broken_rule(operator: Operator, inputs: Sequence[Tensor | None], output: Tensor, reason: str) -> None:
+    assert operator.check(inputs, [output]) == reason
