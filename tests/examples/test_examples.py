@@ -1,0 +1,78 @@
+"""Each example is a firmware repo of its own: copied elsewhere, `scons` builds it and its firmware passes on QEMU."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TOOLS = ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Callable[[str], Path]:
+    """A function that copies an example, without what a build in place may have left there; one copy a module."""
+    for name in TOOLS:
+        tool(name)
+    folder = tmp_path_factory.mktemp("examples")
+
+    def copy(name: str) -> Path:
+        target = folder / name
+        if not target.exists():
+            left = shutil.ignore_patterns("build", ".sconsign.dblite", "__pycache__")
+            shutil.copytree(EXAMPLES / name, target, ignore=left)
+        return target
+
+    return copy
+
+
+def scons(folder: Path, *arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    command = [sys.executable, "-m", "SCons", "-Q", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize("target", ["m4", "m7", "m33", "m55"])
+def test_digits_are_as_right_on_the_device_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
+    output = scons(repo("digits"), f"target={target}")
+    scores = re.findall(r"^(device|host) +(\d+) of (\d+) right, (\d+\.\d\d) %$", output, re.MULTILINE)
+    assert [score[0] for score in scores] == ["device", "host"], output
+    assert scores[0][1:] == scores[1][1:]
+    assert int(scores[0][2]) >= 450
+    assert float(scores[0][3]) >= 97.0
+    assert output.splitlines()[-1] == "Test_result: PASS"
+
+
+@pytest.mark.parametrize("target", ["m4", "m55"])
+def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
+    output = scons(repo("two-models"), f"target={target}")
+    assert re.search(r"^iris: \d+ of 45 right, 45 answers as on the host$", output, re.MULTILINE), output
+    assert re.search(r"^wine: \d+ of 54 right, 54 answers as on the host$", output, re.MULTILINE), output
+    assert output.splitlines()[-1] == "Test_result: PASS"
+
+
+@pytest.mark.parametrize("example", ["digits", "two-models"])
+def test_networks_of_the_examples_verify(repo: Callable[[str], Path], example: str) -> None:
+    scons(repo(example), "target=m4", "verify")
+
+
+def test_a_wrong_answer_on_the_device_fails_the_build(repo: Callable[[str], Path], tmp_path: Path) -> None:
+    folder = tmp_path / "digits"
+    left = shutil.ignore_patterns("build", ".sconsign.dblite")
+    shutil.copytree(repo("digits"), folder, ignore=left)
+    table = folder / "src/test_split.c"
+    first = re.search(r"^    \{(\d), (\d), ", table.read_text(), re.MULTILINE)
+    assert first is not None
+    wrong = f"    {{{first[1]}, {(int(first[2]) + 1) % 10}, "
+    table.write_text(table.read_text().replace(first[0], wrong, 1))
+    with pytest.raises(AssertionError, match="Test_result: FAIL"):
+        scons(folder)
