@@ -82,7 +82,7 @@ def reading(place: str) -> Iterator[None]:
         yield
     except GraphError:
         raise
-    except (struct.error, ValueError, IndexError, OverflowError, TypeError):  # flatbuffers' word for a negative offset
+    except (struct.error, ValueError, IndexError, OverflowError, TypeError):  # TypeError: negative offsets
         raise GraphError(place, "an offset or a length leads out of the file") from None
 
 
@@ -147,9 +147,9 @@ class Reader:
             raise GraphError(f"buffer {index}", f"there are only {count}")
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
-            if buffer.Offset() > 1:
-                return np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
             content: Any = buffer.DataAsNumpy()  # the number 0 where there is none
+            if buffer.Offset() > 1:
+                content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None
 
     def _operators(self, subgraph: Any) -> tuple[RawOperator, ...]:
