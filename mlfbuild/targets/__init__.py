@@ -19,8 +19,8 @@ __all__ = [
     "Board",
     "Cpu",
     "Memory",
-    "cmake_folder",
     "board_called",
+    "cmake_folder",
     "cpu_called",
     "toolchain_file",
 ]

@@ -131,3 +131,30 @@ def test_constructors_of_cxx_run_before_main(build_firmware: Callable[..., Path]
     board = board_called("mps2-an386")
     image = build_firmware(tmp_path, board, {"main.cpp": source})
     assert run_elf(image, board, timeout=60).exit_status == 42
+
+
+SECTION = """\
+__attribute__((section("%s"))) %s value[9] = {1, 2};
+int main(int argc, char **argv) { (void)argv; volatile int i = argc; return value[i]; }
+"""
+
+
+@pytest.mark.parametrize("section", [".rodata.mlf", ".rodata.mlf.kws", ".mlf_weights"])
+def test_constants_may_have_a_section_of_any_name(
+    build_firmware: Callable[..., Path], tmp_path: Path, section: str
+) -> None:
+    board = board_called("mps3-an547")
+    image = build_firmware(tmp_path, board, {"main.c": SECTION % (section, "const int")})
+    assert run_elf(image, board, timeout=60).exit_status == 2
+
+
+def test_a_writable_section_that_startup_does_not_fill_is_refused(
+    build_firmware: Callable[..., Path], tmp_path: Path
+) -> None:
+    board = board_called("mps2-an386")
+    image = build_firmware(tmp_path, board, {"main.c": SECTION % (".data.mine", "int")})
+    assert run_elf(image, board, timeout=60).exit_status == 2
+    with pytest.raises(
+        AssertionError, match=r"a writable section has a name .* call it \.data\.<name> or \.bss\.<name>"
+    ):
+        build_firmware(tmp_path, board, {"main.c": SECTION % (".mine", "int")})

@@ -4,6 +4,7 @@
 #   include(board/board.cmake)
 #   target_link_libraries(app PRIVATE mlf::board)
 #
+# Link it to the executable itself: a library in between would not pass its objects on.
 # MLF_STACK_SIZE (bytes) sets the size of the stack.
 
 if(NOT DEFINED MLF_BOARD OR NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/${MLF_BOARD}.ld")
