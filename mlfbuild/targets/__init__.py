@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +22,7 @@ __all__ = [
     "board_called",
     "cmake_folder",
     "cpu_called",
+    "require_compiler",
     "toolchain_file",
 ]
 
@@ -36,6 +37,8 @@ _Entry = TypeVar("_Entry")
 def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
     if name in table:
         return table[name]
+    import difflib
+
     near = difflib.get_close_matches(name, table, n=1)
     hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(table)}"
     raise UsageError(f"{name}: unknown {what} ({hint})")
@@ -60,3 +63,20 @@ def cmake_folder() -> Path:
 def toolchain_file(cpu: Cpu) -> Path | None:
     """Return the CMake toolchain file that comes with mlfbuild for ``cpu``; ``None`` for the host's own compiler."""
     return None if cpu.toolchain is None else cmake_folder() / "toolchains" / cpu.toolchain
+
+
+def require_compiler(toolchain: Path | None) -> None:
+    """Raise ``ToolNotFoundError`` where the C compiler of a toolchain file is missing.
+
+    CMake would say so too, among many lines. ``None`` is this machine's own compiler; what somebody else's toolchain
+    file needs is for that file to say.
+    """
+    import shutil
+
+    from mlfbuild.process import find_tool
+
+    if toolchain is None:
+        if "CC" not in os.environ and shutil.which("cc") is None:
+            find_tool("gcc")
+    elif toolchain.resolve().parent == (cmake_folder() / "toolchains").resolve():
+        find_tool("arm-none-eabi-gcc")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mlfbuild.emulator.harness import module_header
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TensorInfo
-from mlfbuild.targets import BOARDS, Board, board_called, cpu_called, toolchain_file
+from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from support.hand_written_library import OUTPUTS, write_library
 
 A = np.array([[1, 2, 3, 4], [-5, 6, 100, 8], [9, -10, 11, 12]], np.int8)
@@ -200,3 +202,21 @@ def test_the_image_does_not_depend_on_the_vectors(workdir: Path, tmp_path: Path)
     before = image.stat().st_mtime_ns
     verify(workdir, M4, vectors=vectors(tmp_path, in0=A[:1], in1=B[:1], out0=SUM[:1], out1=MEAN[:1]))
     assert image.stat().st_mtime_ns == before
+
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wpedantic", "-O2"]
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["callers-workspace", "own-workspace"])
+@pytest.mark.parametrize("compiler", [["gcc"], ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-DMEASURE_STACK=1"]])
+def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: list[str], reentrant: bool) -> None:
+    module = write_library(tmp_path, reentrant=reentrant)
+    (tmp_path / "verify_module.h").write_text(module_header(module))
+    source = RUNTIME / "verify" / "verify.c"
+    command = [*compiler, *WARNINGS, "-I", str(tmp_path), "-c", str(source), "-o", str(tmp_path / "verify.o")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_the_firmware_knows_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden(module_header(write_library(tmp_path)), "verify_module.h")

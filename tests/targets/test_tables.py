@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import UsageError
-from mlfbuild.targets import BOARDS, CPUS, RUNTIME, board_called, cpu_called, toolchain_file
+from mlfbuild.errors import ToolNotFoundError, UsageError
+from mlfbuild.targets import BOARDS, CPUS, RUNTIME, board_called, cpu_called, require_compiler, toolchain_file
 from mlfbuild.targets.types import Board, Cpu
 
 UNITS = {"K": 1024, "M": 1024 * 1024}
@@ -59,3 +60,19 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 def test_a_name_like_no_other_is_answered_with_all() -> None:
     with pytest.raises(UsageError, match=r"^x86: unknown cpu \(known: cortex-m0plus, .*, host\)$"):
         cpu_called("x86")
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
+    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found; .*gcc-arm-none-eabi"):
+        require_compiler(toolchain_file(cpu_called("cortex-m4")))
+    require_compiler(tmp_path / "toolchain-of-somebody-else.cmake")
+
+
+def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(ToolNotFoundError, match=r"^gcc: program not found; .*apt-get install gcc libc6-dev"):
+        require_compiler(None)
+    monkeypatch.setenv("CC", "/opt/clang")
+    require_compiler(None)
