@@ -6,6 +6,14 @@
 
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.layout import archive_files
-from mlfbuild.archive.load import load_archive, read_archive, write_archive
+from mlfbuild.archive.load import archive_bytes, load_archive, read_archive, write_archive
 
-__all__ = ["archive_files", "describe", "describe_text", "load_archive", "read_archive", "write_archive"]
+__all__ = [
+    "archive_bytes",
+    "archive_files",
+    "describe",
+    "describe_text",
+    "load_archive",
+    "read_archive",
+    "write_archive",
+]

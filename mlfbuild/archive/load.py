@@ -45,12 +45,17 @@ def read_archive(data: bytes, where: str) -> Library:
     return reader(document, files, where)
 
 
-def load_archive(path: Path) -> Library:
-    """Return the library in the archive file ``path``; raises ``InputFileError`` as ``read_archive`` does."""
+def archive_bytes(path: Path) -> bytes:
+    """Return the content of the archive file ``path``; raises ``InputFileError``, also for an absurd size."""
     try:
         size = path.stat().st_size
     except OSError:
         size = 0  # reading it gives the reason
     if size > tar.MAX_BYTES:
         raise InputFileError(f"{path}: is larger than {tar.MAX_BYTES >> 20} MiB, which no archive is; check the path")
-    return read_archive(read_bytes(path, "archive"), str(path))
+    return read_bytes(path, "archive")
+
+
+def load_archive(path: Path) -> Library:
+    """Return the library in the archive file ``path``; raises ``InputFileError`` as ``read_archive`` does."""
+    return read_archive(archive_bytes(path), str(path))

@@ -23,6 +23,8 @@ _MAX_PART = 255  # bytes between slashes, what file systems take
 _MAX_DEPTH = 32
 _BLOCK = 512
 _CHUNK = 4096
+_MAX_EXTENDED = 1024 * 1024  # bytes
+_EXTENDED_TYPES = {b"x", b"g", b"L", b"K"}  # pax for one member and for all, GNU's long name and long target
 _ACCEPTED_TYPES = {b"\0", b"0", b"5", b"7"}  # files, old and new, folders, contiguous files
 _REFUSED_TYPES = {
     b"1": "a hard link", b"2": "a symbolic link", b"3": "a character device", b"4": "a block device", b"6": "a pipe",
@@ -171,12 +173,10 @@ def _members(source: _Source) -> Iterator[_Member]:
         kind = header[156:157]
         name = overrides.get("path", _ustar_name(header))
         size = _size(overrides.get("size"), header, f"member {_shown(name)}", source)
-        if kind in b"xgL":
-            body = source.body(size, "an extended header")
-            overrides |= _overrides(kind, body, source)
-            continue
-        if kind == b"K":  # the long target of a link, which the next header brings
-            source.body(size, "an extended header")
+        if kind in _EXTENDED_TYPES:
+            if size > _MAX_EXTENDED:
+                raise source.error("an extended header is too long")
+            overrides |= _overrides(kind, source.body(size, "an extended header"), source)
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
@@ -216,6 +216,8 @@ def _overrides(kind: bytes, body: bytes, source: _Source) -> dict[str, str]:
     """Return what an extended header says of the next member: its ``path`` and ``size``."""
     if kind == b"L":
         return {"path": body.split(b"\0")[0].decode(errors="surrogateescape")}
+    if kind == b"K":  # the long target of a link; the link itself comes next and is refused
+        return {}
     records = dict(_pax_records(body, source))
     if any(key.startswith("GNU.sparse.") for key in records):
         raise source.error("holds a sparse file, refused")

@@ -32,7 +32,7 @@ class ArchiveCompiler:
         if request.executor not in executors:
             raise UsageError(
                 f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
-                f"not for {request.executor}; write `executor: {executors[0]}`"
+                f"not for {request.executor}; choose executor {executors[0]}"
             )
         if request.placement.workspace is not None:
             raise UsageError(f"{request.name}: placement of the workspace: {request.source} decides it; remove it")

@@ -69,7 +69,9 @@ def _module(module: Module, runtime: bool) -> Iterator[str]:
     paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
     sources = [path for path in paths if path.suffix in _SOURCE_SUFFIXES]
     objects = [path for path in sources if path.suffix in _OBJECT_SUFFIXES]
-    include_dirs = sorted({"/".join(path.parts[:3]) for path in paths if path.parts[2] == "include"})
+    include_dirs = sorted(
+        {"/".join(path.parts[:3]) for path in paths if len(path.parts) > 3 and path.parts[2] == "include"}
+    )
     yield _MODULE.format(name=module.name)
     if sources:
         yield f"add_library(\n  {target} STATIC EXCLUDE_FROM_ALL\n{lines(here(path) for path in sources)})\n"

@@ -51,8 +51,8 @@ def write_tree(directory: Path, files: Mapping[str, bytes], record: Record) -> U
             write_atomic(directory / path, files[path])
     if changed or stale or old != record:
         write_atomic(directory / RECORD, record.to_json())
-    unchanged = [path for path in files if path not in changed]
-    return UnpackResult(tuple(changed), tuple(unchanged), tuple(stale))
+    unchanged = files.keys() - set(changed)
+    return UnpackResult(tuple(changed), tuple(path for path in files if path in unchanged), tuple(stale))
 
 
 def remove_tree(directory: Path) -> tuple[str, ...]:
@@ -96,10 +96,14 @@ def _remove_leftovers(directory: Path, paths: Iterable[str]) -> None:
 
 def _remove_empty_folders(path: Path) -> None:
     """Remove the folder ``path`` where it holds nothing but folders that hold nothing; a plain file stays."""
-    if is_folder(path):
+    if not is_folder(path):
+        return
+    try:
         for child in list(path.iterdir()):
             _remove_empty_folders(child)
         path.rmdir()
+    except OSError as error:
+        raise storage_error(path, error) from None
 
 
 # Conflicts -----------------------------------------------------------------------------------------------------------

@@ -197,6 +197,15 @@ def test_damaged_pax_headers(record: bytes) -> None:
         tar.unpack(buffer.getvalue(), "a.tar")
 
 
+def test_an_absurdly_long_pax_header() -> None:
+    record = b"1048600 comment=" + b"x" * 1048583 + b"\n"
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as file:
+        file.addfile(member("PaxHeader", record, kind=b"x"), io.BytesIO(record))
+    with pytest.raises(InputFileError, match="an extended header is too long"):
+        tar.unpack(buffer.getvalue(), "a.tar")
+
+
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
 def test_a_bomb_is_refused_before_it_goes_off(compress, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tar, "MAX_BYTES", 1 << 20)

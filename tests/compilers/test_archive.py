@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.compilers import CompileRequest, Placement
+from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library import Library
@@ -26,6 +26,12 @@ def request(tmp_path: Path, library: Library) -> CompileRequest:
 
 @pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["aot", "graph"])
 def test_the_library_is_the_archives(tmp_path: Path, library: Library) -> None:
+    assert ARCHIVE.compile(request(tmp_path, library)) == library
+
+
+def test_what_the_native_compiler_made_is_taken_whole(tmp_path: Path, shared: Path) -> None:
+    model = CompileRequest("kws", shared / "models" / "kws_int8.tflite", HOST)
+    library = compiler_called("native").compile(model)
     assert ARCHIVE.compile(request(tmp_path, library)) == library
 
 

@@ -99,6 +99,15 @@ def test_the_text_names_no_place(tmp_path: Path) -> None:
     assert str(tmp_path) not in (tmp_path / "mlf.cmake").read_text()
 
 
+def test_files_outside_the_usual_folders_are_no_include_folders() -> None:
+    files = tuple(
+        CodegenFile(PurePosixPath(path), b"") for path in ("x.h", "host/include", "host/include/x.h", "a/b/c.h")
+    )
+    text = library_fragment(Library((replace(native_module(), codegen=files),)))
+    assert "add_library(mlf_tiny INTERFACE)" in text
+    assert text.count("target_include_directories") == 1 and "codegen/host/include" in text
+
+
 # Builds
 
 
