@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 from SCons.Action import Action
@@ -26,7 +28,7 @@ def action(function: BuildFunction, comstr: str) -> Any:
             function(target, source, env)
         except MlfError as error:
             raise BuildError(
-                node=target[0], errstr=str(error), status=error.exit_code, exitstatus=error.exit_code, action=None
+                node=target[0], errstr=_words(error), status=error.exit_code, exitstatus=error.exit_code, action=None
             ) from None
 
     return Action(run, comstr)
@@ -40,9 +42,14 @@ def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
         try:
             return function(*arguments, **keywords)
         except MlfError as error:
-            raise UserError(str(error)) from None
+            raise UserError(_words(error)) from None
 
     return run
+
+
+def _words(error: MlfError) -> str:
+    """Return the error's text with paths as the user wrote them: SCons hands out absolute ones."""
+    return str(error).replace(f"{Path.cwd()}{os.sep}", "")
 
 
 def show(text: str) -> None:

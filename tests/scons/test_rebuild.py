@@ -99,7 +99,8 @@ def test_a_model_is_added(repo: FirmwareRepo) -> None:
     ran = repo.build()
     assert archives(ran) == {"gamma"}
     assert trees(ran) == {"gamma"}
-    assert objects(ran) == {"gamma_lib0.c.obj"}
+    assert objects(ran) - {"main.c.obj"} == {"gamma_lib0.c.obj"}, "main.c has one include folder more"
+    assert linked(ran)
 
 
 def test_a_model_is_removed(repo: FirmwareRepo) -> None:
@@ -108,7 +109,8 @@ def test_a_model_is_removed(repo: FirmwareRepo) -> None:
     ran = repo.build()
     assert not archives(ran)
     assert not (repo.root / "build/mlf/m4/beta").exists()
-    assert not objects(ran)
+    assert objects(ran) <= {"main.c.obj"}, "main.c has one include folder less"
+    assert linked(ran)
     assert_nothing_ran(repo.build())
 
 
