@@ -97,15 +97,40 @@ def write_tree(library: Library, folder: Path) -> Path:
     return folder
 
 
-def build(folder: Path, main: str, output: Path, flags: Sequence[str] = ()) -> Path:
-    """Compile ``host/src/*.c`` of ``folder``, warnings being errors, and link them with the program ``main``."""
-    objects = []
-    for source in sorted((folder / "host/src").glob("*.c")):
-        objects.append(folder / f"{source.stem}.o")
-        _run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", "-c", source, "-o", objects[-1]])
+def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False) -> Path:
+    """Compile ``host/src/*.c`` of ``folder``, warnings being errors, and link them with the program ``main``.
+
+    ``together`` compiles them as one translation unit, which is quicker for many small models.
+    """
+    sources = sorted((folder / "host/src").glob("*.c"))
+    if together:
+        (folder / "all.c").write_text("".join(f'#include "{source}"\n' for source in sources))
+        sources = [folder / "all.c"]
+    objects = [folder / f"{source.stem}.o" for source in sources]
+    for source, output in zip(sources, objects, strict=True):
+        run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", "-c", source, "-o", output])
     (folder / "main.c").write_text(main)
-    _run(["gcc", "-std=c11", *flags, "-I", folder / "host/include", folder / "main.c", *objects, "-o", output])
-    return output
+    run(
+        [
+            "gcc",
+            "-std=c11",
+            *flags,
+            "-I",
+            folder / "host/include",
+            folder / "main.c",
+            *objects,
+            "-o",
+            folder / "program",
+        ]
+    )
+    return folder / "program"
+
+
+def run(command: Sequence[object]) -> str:
+    """Run ``command``, which must succeed, and return what it prints."""
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, f"{command[0]} exits with {done.returncode}:\n{done.stdout}"
+    return done.stdout
 
 
 def run_on_host(library: Library, inputs: Sequence[Array], *, sanitize: bool = True) -> list[Array]:
@@ -131,16 +156,11 @@ def run_many_on_host(
         folder = Path(name)
         for library in {id(library): library for library, _, _ in jobs}.values():
             write_tree(library, folder)
-        program = build(folder, _main(modules, [module for _, module, _ in jobs]), folder / "program", flags)
+        program = build(folder, _main(modules, [module for _, module, _ in jobs]), flags, together=len(modules) > 2)
         data = b"".join(np.ascontiguousarray(value).tobytes() for _, _, values in jobs for value in values)
         (folder / "inputs").write_bytes(data)
-        _run([program, folder / "inputs", folder / "outputs"])
+        run([program, folder / "inputs", folder / "outputs"])
         return _split((folder / "outputs").read_bytes(), [module for _, module, _ in jobs])
-
-
-def _run(command: Sequence[object]) -> None:
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, f"{command[0]} exits with {done.returncode}:\n{done.stdout}"
 
 
 def _main(modules: dict[str, Module], order: Sequence[Module]) -> str:

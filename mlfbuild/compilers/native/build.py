@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 
 import mlfbuild
@@ -12,21 +13,22 @@ from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
 from mlfbuild.compilers.native.program import Program, lower_graph
-from mlfbuild.compilers.native.source import print_source
+from mlfbuild.compilers.native.source import PARAMS_SECTION, WORKSPACE_SECTION, print_source
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import read_bytes, sha256
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction
 from mlfbuild.targets.types import Cpu
 
+_SECTION = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
 _LARGEST_TENSOR = (1 << 31) - 1
 
 
 def compile_model(request: CompileRequest) -> Library:
-    """Read and compile the model file of ``request``."""
+    """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
     graph = read_model(request.source, request.name)
     return compile_graph(graph, request, sha256(read_bytes(request.source, "model")))
 
@@ -34,8 +36,9 @@ def compile_model(request: CompileRequest) -> Library:
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
-    Raises ``UnsupportedModelError`` where the compiler cannot do it.
+    Raises ``UnsupportedModelError`` where the compiler cannot do it, ``UsageError`` for a bad placement.
     """
+    _check_placement(request)
     _check_sizes(graph)
     interface = interface_of(graph)
     optimised = run_passes(graph)
@@ -59,6 +62,19 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         model_id=model_id,
     )
     return Library((module,))
+
+
+def _check_placement(request: CompileRequest) -> None:
+    params = request.placement.params or PARAMS_SECTION
+    workspace = request.placement.workspace or WORKSPACE_SECTION
+    for key, section in (("params", params), ("workspace", workspace)):
+        if not _SECTION.fullmatch(section):
+            raise UsageError(
+                f"{request.name}: placement.{key}: {section!r} is not a section name; use letters, digits, dots and "
+                f"underscores, as in {PARAMS_SECTION}"
+            )
+    if params == workspace:
+        raise UsageError(f"{request.name}: placement: {params} cannot hold both the constants and the workspace")
 
 
 def _check_sizes(graph: Graph) -> None:

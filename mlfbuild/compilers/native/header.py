@@ -55,7 +55,7 @@ def _own_part(program: Program) -> Iterator[str]:
     yield (_brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     yield (
         _brief(
-            f'Runs module "{name}" in a workspace of the caller: reentrant, without static data',
+            f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
             rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
             r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
         )
@@ -82,8 +82,8 @@ def _brief(*lines: str) -> str:
 
 
 def _struct(name: str, ports: Iterable[Port]) -> str:
-    members = "".join(f"  void* {port.member};\n" for port in ports)
-    return f"\nstruct {name} {{\n{members}}};"
+    members = [f"  void* {port.member};" for port in ports] or ["  void* unused; /* C has no empty structs */"]
+    return "\n".join(["", f"struct {name} {{", *members, "};"])
 
 
 def _facts(prefix: str, port: Port) -> Iterator[str]:

@@ -68,7 +68,7 @@ def _sections(program: Program, placement: Placement) -> str:
 
 def _constants(program: Program, model_id: str) -> Iterator[str]:
     section = f"{program.prefix.upper()}_PARAMS"
-    yield f'{section} const char mlf_{program.name}_model_id[] = "mlf:{program.name}:{model_id}";'
+    yield f'{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
     for constant in program.constants:
         yield f"{section} static const {_declarator(constant)} = {constant.initializer};"
 
@@ -99,7 +99,6 @@ def _function(program: Program, function: Function) -> str:
 def _reentrant_entry(program: Program) -> str:
     name = program.name
     arena = program.plan.arena_size > 0
-    used = any("arena[" in argument for step in program.steps for argument in step.arguments)
     signature = _wrapped(
         f"int32_t mlf_{name}_run(",
         [
@@ -114,11 +113,12 @@ def _reentrant_entry(program: Program) -> str:
         [
             signature,
             "{",
-            *(["    uint8_t *const arena = (uint8_t *)workspace;", ""] if used else []),
+            *(["    uint8_t *const arena = (uint8_t *)workspace;", ""] if arena else []),
             "    /* Read, so that linkers keep it as long as the model is in use. */",
             f"    (void)*(const volatile char *)mlf_{name}_model_id;",
             *_checks(program, arena=arena),
             *(line for step in program.steps for line in _step(step, program)),
+            "",
             *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
             "    return 0;",
             "}",
@@ -152,12 +152,13 @@ def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
 
 
 def _step(step: Step, program: Program) -> Iterator[str]:
-    node = step.node
-    free = "" if step.function is not None else " (its input and output are the same bytes)"
-    yield f"    /* {step.index}: {node_comment(program.graph, node)}: {comment_text(node.name)}{free} */"
+    yield ""
+    yield f"    /* {step.index}: {comment_text(step.node.name)}"
+    yield f"       {node_comment(program.graph, step.node)} */"
     if step.function is not None:
-        call = _wrapped(f"{step.function.name}(", step.arguments, ")", 4)
-        yield f"    {call};"
+        yield f"    {_wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
+    else:
+        yield "    /* nothing to do: its input and its output are the same bytes */"
 
 
 def _static_entry(program: Program) -> str:

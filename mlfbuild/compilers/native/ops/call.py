@@ -38,12 +38,12 @@ class Constant:
     @classmethod
     def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
         """Return a struct of 32-bit integers and rescalings."""
-        texts = [
-            f".{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)}"
+        lines = [
+            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)},"
             for field, value in fields.items()
         ]
         size = sum(8 if isinstance(value, Rescale) else 4 for value in fields.values())
-        return cls(name, f"struct {c_type}", f"{{{', '.join(texts)}}}", size)
+        return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, un
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Pad
 
-_DIMENSIONS = 4
+_DIMENSIONS = 5
 
 
 def lower(graph: Graph, node: Node) -> Call:

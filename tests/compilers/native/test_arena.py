@@ -1,0 +1,73 @@
+"""Packing: never an overlap, never below the bound, never worse than the peers."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlfbuild.compilers.native.arena import Buffer, lower_bound, place
+
+
+@st.composite
+def buffers(draw: st.DrawFn, most: int = 20) -> list[Buffer]:
+    count = draw(st.integers(0, most))
+    found = []
+    for _ in range(count):
+        first = draw(st.integers(0, 15))
+        found.append(Buffer(16 * draw(st.integers(1, 64)), first, first + draw(st.integers(0, 6))))
+    return found
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(buffers())
+def test_buffers_in_use_together_never_overlap(items: list[Buffer]) -> None:
+    offsets, size = place(items)
+    assert size >= lower_bound(items)
+    for (a, at), (b, bt) in itertools.combinations(zip(items, offsets, strict=True), 2):
+        if a.meets(b):
+            assert at + a.size <= bt or bt + b.size <= at
+    assert size == max((offset + item.size for item, offset in zip(items, offsets, strict=True)), default=0)
+    assert all(offset >= 0 and offset % 16 == 0 for offset in offsets)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(buffers(most=5))
+def test_few_buffers_are_packed_as_well_as_possible(items: list[Buffer]) -> None:
+    """Try every packing whose offsets are sums of sizes, among which there is always a best one."""
+    sums = sorted(
+        {sum(part) for n in range(len(items) + 1) for part in itertools.combinations([i.size for i in items], n)}
+    )
+    best = min(
+        (
+            max((offset + item.size for item, offset in zip(items, offsets, strict=True)), default=0)
+            for offsets in itertools.product(sums[:8], repeat=len(items))
+            if all(
+                at + a.size <= bt or bt + b.size <= at
+                for (a, at), (b, bt) in itertools.combinations(zip(items, offsets, strict=True), 2)
+                if a.meets(b)
+            )
+        ),
+        default=None,
+    )
+    if best is not None:
+        assert place(items)[1] <= best
+
+
+def test_placing_is_deterministic() -> None:
+    items = [Buffer(16 * (7 * i % 11 + 1), i % 9, i % 9 + i % 4) for i in range(40)]
+    assert place(items) == place(list(items))
+
+
+def test_an_order_that_no_simple_rule_finds() -> None:
+    # By size, by start, by length and by area all end at 112.
+    items = [Buffer(32, 1, 3), Buffer(48, 0, 0), Buffer(32, 0, 2), Buffer(32, 1, 2)]
+    assert place(items)[1] == lower_bound(items) == 96
+
+
+def test_many_buffers_are_packed_well() -> None:
+    items = [Buffer(16 * (i * i * 37 % 101 + 1), i, i + i * i * 13 % 12) for i in range(150)]
+    offsets, size = place(items)
+    assert len(offsets) == 150
+    assert size <= 1.1 * lower_bound(items)

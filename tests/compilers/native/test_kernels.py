@@ -1,0 +1,74 @@
+"""Each operator's C, under sanitizers, against TensorFlow Lite Micro: integers bit for bit, floats within 1e-5."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from support.host_c import run_many_on_host
+from support.native import compile_bytes
+from support.networks import OPERATORS, Case, cases
+from support.oracle import tflite_micro_run
+
+NETWORKS = 16
+SWEEP_NETWORKS = 400
+
+
+def drawn(operator: str, dtype: str, count: int) -> list[Case]:
+    """``count`` networks of one operator; drawn first, so that one program can run them all."""
+    found: list[Case] = []
+
+    @settings(
+        max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(cases(operator, dtype))
+    def collect(case: Case) -> None:
+        found.append(case)
+
+    collect()
+    return found
+
+
+def assert_equal(got: npt.NDArray[np.generic], expected: npt.NDArray[np.generic], what: str) -> None:
+    assert got.dtype == expected.dtype, what
+    if expected.dtype == np.float32:
+        limit = 1e-5 * float(np.abs(expected).max())
+        np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=limit, err_msg=what)
+    else:
+        np.testing.assert_array_equal(got, expected.reshape(got.shape), err_msg=what)
+
+
+def check(operator: str, dtype: str, count: int) -> None:
+    jobs, expected = [], []
+    for index, case in enumerate(drawn(operator, dtype, count)):
+        try:
+            expected.append(tflite_micro_run(case.model, case.inputs))
+        except RuntimeError:  # TensorFlow Lite Micro does not take every network that TFLite's rules allow
+            continue
+        library = compile_bytes(case.model, f"net{index}")
+        jobs.append((library, library.modules[0], case.inputs))
+    assert len(jobs) > count // 2
+    for (library, _, _), got, wanted in zip(jobs, run_many_on_host(jobs), expected, strict=True):
+        assert_equal(got[0], wanted[0], f"{operator}\n{library.modules[0].source_text}")
+
+
+OPERATORS_AND_TYPES = [
+    pytest.param(operator, dtype, id=f"{operator}-{dtype}")
+    for operator in OPERATORS
+    for dtype in ("int8", "float32")
+    if (operator, dtype) != ("DEQUANTIZE", "float32")
+]
+
+
+@pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
+def test_equals_tensorflow_lite_micro(operator: str, dtype: str) -> None:
+    check(operator, dtype, NETWORKS)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
+def test_equals_tensorflow_lite_micro_often(operator: str, dtype: str) -> None:
+    check(operator, dtype, SWEEP_NETWORKS)

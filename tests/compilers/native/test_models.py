@@ -1,0 +1,55 @@
+"""The MLPerf Tiny networks on this machine, under sanitizers, against the vectors of TensorFlow Lite Micro."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.library import Module
+from mlfbuild.targets import CPUS
+from support.host_c import run_cases_on_host, run_many_on_host
+
+ARENAS = {"kws_int8": 16_000, "ic_int8": 49_152, "ad_int8": 256, "vww_int8": 55_296}
+"""Bytes: the two or three largest tensors that are alive together."""
+
+FLOAT_MODELS = ("ad_f32", "ic_f32", "vww_f32")
+
+
+def compile_model(shared: Path, model: str) -> Module:
+    request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
+    (module,) = compiler_called("native").compile(request).modules
+    return module
+
+
+@pytest.mark.parametrize("model", [*ARENAS, *FLOAT_MODELS])
+def test_every_vector_under_sanitizers(shared: Path, model: str, tool: object) -> None:
+    tool("gcc")  # type: ignore[operator]
+    request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
+    library = compiler_called("native").compile(request)
+    vectors = np.load(shared / "golden" / f"{model}.npz")
+    got = np.stack([case[0] for case in run_cases_on_host(library, [[case] for case in vectors["in0"]])])
+    expected = vectors["out0"].reshape(got.shape)
+    if model in FLOAT_MODELS:
+        assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("model", ARENAS)
+def test_arena_is_as_small_as_the_networks_allow(shared: Path, model: str) -> None:
+    assert compile_model(shared, model).main[0].workspace_size == ARENAS[model]
+
+
+def test_two_models_in_one_program(shared: Path) -> None:
+    jobs, expected = [], []
+    for model in ("kws_int8", "ad_int8", "kws_int8"):
+        request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
+        library = compiler_called("native").compile(request)
+        vectors = np.load(shared / "golden" / f"{model}.npz")
+        jobs.append((library, library.modules[0], [vectors["in0"][1]]))
+        expected.append(vectors["out0"][1])
+    for got, wanted in zip(run_many_on_host(jobs), expected, strict=True):
+        np.testing.assert_array_equal(got[0], wanted.reshape(got[0].shape))

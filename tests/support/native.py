@@ -1,0 +1,34 @@
+"""Compiles models that tests build in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlfbuild.compilers import CompileRequest, Placement
+from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.files import sha256
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph import Graph
+from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
+
+
+def request(name: str, placement: Placement | None = None, cpu: str = "cortex-m4") -> CompileRequest:
+    """A request for the model ``name``; its source is never opened."""
+    return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], placement=placement or Placement())
+
+
+def compile_bytes(model: bytes, name: str = "net") -> Library:
+    """The native library of the ``.tflite`` content ``model``."""
+    return compile_graph(parse_tflite(model, name, name), request(name), sha256(model))
+
+
+def compile_network(graph: Graph) -> Library:
+    """The native library of a graph that no file was read for."""
+    return compile_graph(graph, request(graph.name), sha256(graph.name.encode()))
+
+
+def generated(library: Library, ending: str) -> str:
+    """The text of the only codegen file whose path ends in ``ending``."""
+    (file,) = (file for file in library.modules[0].codegen if str(file.path).endswith(ending))
+    return file.data.decode()
