@@ -92,6 +92,8 @@ class Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._budget = min(2 * len(data), MAXIMUM_METADATA)
+        if not data:
+            raise GraphError("header", "the file is empty")
         if len(data) < 8 or data[4:8] != IDENTIFIER:
             raise GraphError("header", f"the file identifier {IDENTIFIER.decode()} is missing")
         with reading("header"):

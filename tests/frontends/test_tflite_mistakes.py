@@ -46,7 +46,6 @@ def test_the_network_itself_is_sound() -> None:
 
 
 HEADERS = {
-    "empty": b"",
     "short": b"\x1c\x00\x00\x00TF",
     "text": b"models:\n  kws: {source: kws.tflite}\n",
     "zeros": bytes(4096),
@@ -57,6 +56,10 @@ HEADERS = {
 @pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS)
 def test_not_tflite_at_all(data: bytes) -> None:
     assert message(data) == "header: the file identifier TFL3 is missing"
+
+
+def test_empty() -> None:
+    assert message(b"") == "header: the file is empty"
 
 
 def test_only_a_header() -> None:
