@@ -1,7 +1,7 @@
 /*
  * From reset to main(), and what happens when something goes wrong: vector table, floating point, memory, faults.
  *
- * The symbols in capitals with leading underscores come from mlf_board.ld.
+ * Symbols with two leading underscores come from mlf_board.ld.
  */
 #include <stdint.h>
 #include <stdlib.h>
