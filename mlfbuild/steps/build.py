@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlfbuild.steps.firmware import build_firmware
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.steps.models import compile_if_needed, finish_target, tree_is_whole, unpack_job
+from mlfbuild.steps.models import compile_if_needed, finish_target, unpack_job
 from mlfbuild.steps.progress import Progress, Silent
 from mlfbuild.steps.workers import map_in_workers
 
@@ -59,7 +59,7 @@ def _build_models(targets: Sequence[TargetJob], jobs: int, watch: Progress) -> t
         watch.start(f"compile {job.title}")
     results = []
     for job, compiled in map_in_workers(compile_if_needed, todo, jobs):
-        written = 0 if not compiled and tree_is_whole(job.tree) else len(unpack_job(job).written)
+        written = len(unpack_job(job).written)  # writes what differs: nothing, if the tree is whole and of this archive
         watch.finish(f"compile {job.title}", _words(compiled, written))
         results.append(ModelResult(job, compiled, written))
     return tuple(results)

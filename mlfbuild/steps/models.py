@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import describe, read_archive, write_archive
+from mlfbuild.archive import archive_bytes, describe, describe_text, read_archive, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.files import read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
@@ -22,11 +22,15 @@ def compile_model(job: CompileJob) -> int:
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
     arena is larger than the board's RAM, and ``StorageError``.
     """
-    library = compiler_called(job.compiler).compile(job.request)
-    _check_ram(job, library)
-    data = write_archive(library)
+    data = write_archive(_compile(job))
     write_atomic(job.archive, data)
     return len(data)
+
+
+def _compile(job: CompileJob) -> Library:
+    library = compiler_called(job.compiler).compile(job.request)
+    _check_ram(job, library)
+    return library
 
 
 def _check_ram(job: CompileJob, library: Library) -> None:
@@ -45,24 +49,38 @@ def archive_key(job: CompileJob) -> str:
     return sha256("\n".join((job.settings(), source, fingerprint(COMPILE_ROOMS))).encode())
 
 
-def _key_file(job: CompileJob) -> Path:
+def key_file(job: CompileJob) -> Path:
+    """Return the file beside the archive that remembers what it was made from."""
     return job.archive.with_name(f".{job.archive.name}.key")
 
 
 def compile_if_needed(job: CompileJob) -> bool:
     """Compile the job's model unless its archive was made from the very same things; True if it was compiled."""
     key = archive_key(job)
-    if _recorded(job) == {"made-from": key, "sha256": _hash_of(job.archive)}:
+    if _recorded(job) == _stamp(job, key):
         return False
     compile_model(job)
-    record = {"made-from": key, "sha256": _hash_of(job.archive)}
-    write_atomic(_key_file(job), json.dumps(record).encode())
+    write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
     return True
+
+
+def is_current(job: CompileJob) -> bool:
+    """Whether the job's archive is there, unchanged, and made from what there is now."""
+    return bool(_recorded(job) == _stamp(job, archive_key(job)))
+
+
+def library_of(job: CompileJob) -> Library:
+    """Return what the job's archive holds, or will hold once it is made; writes nothing, raises as compiling does."""
+    return load_archive(job.archive)[0] if is_current(job) else _compile(job)
+
+
+def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
+    return {"made-from": key, "sha256": _hash_of(job.archive)}
 
 
 def _recorded(job: CompileJob) -> Any:
     try:
-        return json.loads(_key_file(job).read_bytes())
+        return json.loads(key_file(job).read_bytes())
     except (OSError, ValueError):
         return None
 
@@ -76,7 +94,7 @@ def _hash_of(path: Path) -> str | None:
 
 def load_archive(path: Path) -> tuple[Library, str]:
     """Return the library in the archive ``path`` and the SHA-256 of the file; raises ``InputFileError``."""
-    data = read_bytes(path, "archive")
+    data = archive_bytes(path)
     return read_archive(data, str(path)), sha256(data)
 
 
@@ -84,6 +102,12 @@ def inspect(path: Path) -> dict[str, Any]:
     """Return what the archive ``path`` holds, as plain JSON values; raises ``InputFileError``."""
     library, _ = load_archive(path)
     return describe(library)
+
+
+def inspect_text(path: Path) -> str:
+    """Return what the archive ``path`` holds, as lines for people; raises ``InputFileError``."""
+    library, _ = load_archive(path)
+    return describe_text(library)
 
 
 def unpack_archive(
@@ -96,9 +120,6 @@ def unpack_archive(
     Raises ``InputFileError``, ``ConflictError`` (before anything is written) and ``StorageError``.
     """
     library, archive_id = load_archive(archive)
-    if model is not None and len(library.modules) > 1 and model not in {module.name for module in library.modules}:
-        names = ", ".join(module.name for module in library.modules)
-        raise InputFileError(f"{archive}: holds several modules ({names}), none is called {model!r}")
     return unpack(library, directory, archive_id=archive_id, model=model, params_section=params_section)
 
 
