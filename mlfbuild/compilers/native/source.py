@@ -58,9 +58,12 @@ def _sections(program: Program, placement: Placement) -> str:
             "#if defined(__GNUC__) && defined(__ELF__)",
             f'#define {upper}_PARAMS __attribute__((section("{params}"))) MLF_ALIGNED({ALIGNMENT})',
             f'#define {upper}_WORKSPACE __attribute__((section("{workspace}"))) MLF_ALIGNED({ALIGNMENT})',
+            "/* Of its own, so that linkers drop the static workspace where nobody runs in it. */",
+            f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             f"#define {upper}_PARAMS MLF_ALIGNED({ALIGNMENT})",
             f"#define {upper}_WORKSPACE MLF_ALIGNED({ALIGNMENT})",
+            f"#define {upper}_ENTRY",
             "#endif",
         ]
     )
@@ -166,6 +169,7 @@ def _static_entry(program: Program) -> str:
     workspace = f"{program.prefix}_workspace" if program.plan.arena_size else "NULL"
     return "\n".join(
         [
+            f"{program.prefix.upper()}_ENTRY",
             f"int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{name}_outputs *outputs)",
             "{",
             f"    return mlf_{name}_run(inputs, outputs, {workspace});",

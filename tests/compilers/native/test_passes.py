@@ -1,0 +1,147 @@
+"""Each pass: what it takes away, what it must leave, and that no pass changes a value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfbuild.compilers.native.passes import PASSES
+from mlfbuild.compilers.native.passes.fold_constants import fold_constants
+from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
+from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
+from mlfbuild.compilers.native.passes.remove_identities import remove_identities
+from mlfbuild.graph import Graph
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.ops import Add, Conv2D, MaxPool2D, Pad, Quantize, Reshape
+from support.sketch import RANDOM, Sketch
+
+MARGIN = ((0, 0), (1, 1), (1, 1), (0, 0))
+
+
+def operators(graph: Graph) -> list[str]:
+    return [node.operator.name for node in graph.nodes]
+
+
+def assert_same_values(before: Graph, after: Graph) -> None:
+    assert (before.inputs, before.outputs) == (after.inputs, after.outputs)
+    values = {name: RANDOM.integers(-128, 128, before.tensor(name).shape, dtype=np.int8) for name in before.inputs}
+    expected, got = evaluate(before, values), evaluate(after, values)
+    for name in before.outputs:
+        np.testing.assert_array_equal(expected[name], got[name])
+
+
+def test_fold_constants_computes_what_reads_only_constants() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("a", 3, constant=True), s.tensor("b", 3, constant=True), s.tensor("sum", 3))
+    s.node(Reshape(), "sum", s.tensor("column", 3, 1))
+    s.node(Add(), s.tensor("x", 3, 1), "column", s.tensor("y", 3, 1))
+    before = s.graph(["x"], ["y"])
+    after = fold_constants(before)
+    assert operators(after) == ["ADD"]
+    assert after.tensor("column").constant
+    assert "sum" not in after.tensors
+    assert_same_values(before, after)
+
+
+def test_fold_constants_leaves_a_result_that_would_fill_the_flash() -> None:
+    s = Sketch()
+    s.node(Pad(((0, 300_000),)), s.tensor("a", 3, constant=True), s.tensor("padded", 300_003))
+    s.node(Add(), s.tensor("x", 300_003), "padded", s.tensor("y", 300_003))
+    assert operators(fold_constants(s.graph(["x"], ["y"]))) == ["PAD", "ADD"]
+
+
+def test_remove_identities_bypasses_them() -> None:
+    s = Sketch()
+    s.node(Quantize(), s.tensor("x", 4), s.tensor("same", 4))
+    s.node(Add(), "same", "x", s.tensor("sum", 4))
+    s.node(Pad(((0, 0),)), "sum", s.tensor("y", 4))
+    before = s.graph(["x"], ["y"])
+    after = remove_identities(before)
+    assert [(node.operator.name, node.inputs, node.outputs) for node in after.nodes] == [("ADD", ("x", "x"), ("y",))]
+    assert_same_values(before, after)
+
+
+def test_remove_identities_keeps_what_only_looks_like_one() -> None:
+    s = Sketch()
+    s.node(Quantize(), s.tensor("x", 4), s.tensor("other_scale", 4, scale=0.2))
+    s.node(Reshape(), "other_scale", s.tensor("other_zero", 4, scale=0.2, zero_point=9))
+    s.node(Reshape(), "other_zero", s.tensor("shaped", 2, 2, scale=0.2, zero_point=9))
+    s.node(Quantize(), "x", s.tensor("output_of_an_input", 4))
+    graph = s.graph(["x"], ["shaped", "output_of_an_input"])
+    assert operators(remove_identities(graph)) == operators(graph)
+
+
+def test_remove_identities_keeps_both_of_two_outputs() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 4), "x", s.tensor("y", 4))
+    s.node(Quantize(), "y", s.tensor("z", 4))
+    before = s.graph(["x"], ["y", "z"])
+    after = remove_identities(before)
+    assert operators(after) == ["ADD", "QUANTIZE"]
+    assert_same_values(before, after)
+
+
+def test_remove_identities_follows_chains_to_an_output() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 4), "x", s.tensor("sum", 4))
+    for source, output in (("sum", "a"), ("a", "b"), ("b", "y")):
+        s.node(Quantize(), source, s.tensor(output, 4))
+    s.node(Add(), "a", "b", s.tensor("z", 4))
+    before = s.graph(["x"], ["y", "z"])
+    after = remove_identities(before)
+    assert operators(after) == ["ADD", "ADD"]
+    assert_same_values(before, after)
+
+
+def convolution_behind_a_pad(pad_zero_point: int = 3) -> Sketch:
+    s = Sketch()
+    s.node(Pad(MARGIN), s.tensor("x", 1, 4, 4, 2), s.tensor("padded", 1, 6, 6, 2, zero_point=pad_zero_point))
+    s.node(Conv2D(), "padded", s.weights("w", 3, 3, 3, 2), s.tensor("y", 1, 4, 4, 3, scale=2.0))
+    return s
+
+
+def test_fuse_padding_widens_a_convolution() -> None:
+    before = convolution_behind_a_pad().graph(["x"], ["y"])
+    after = remove_dead_nodes(fuse_padding(before))
+    assert operators(after) == ["CONV_2D"]
+    assert after.nodes[0].operator == Conv2D(padding=((1, 1), (1, 1)))
+    assert_same_values(before, after)
+
+
+def test_fuse_padding_keeps_a_pad_with_another_reader() -> None:
+    s = convolution_behind_a_pad()
+    s.node(MaxPool2D((2, 2)), "padded", s.tensor("z", 1, 5, 5, 2))
+    assert operators(fuse_padding(s.graph(["x"], ["y", "z"]))) == ["PAD", "CONV_2D", "MAX_POOL_2D"]
+
+
+def test_fuse_padding_keeps_a_pad_that_is_an_output_or_changes_the_zero_point() -> None:
+    for graph in (
+        convolution_behind_a_pad().graph(["x"], ["y", "padded"]),
+        convolution_behind_a_pad(pad_zero_point=5).graph(["x"], ["y"]),
+    ):
+        assert operators(remove_dead_nodes(fuse_padding(graph))) == ["PAD", "CONV_2D"]
+
+
+def test_fuse_padding_keeps_a_pad_wider_than_the_filter() -> None:
+    s = Sketch()
+    s.node(Pad(((0, 0), (3, 0), (0, 0), (0, 0))), s.tensor("x", 1, 4, 4, 2), s.tensor("padded", 1, 7, 4, 2))
+    s.node(Conv2D(), "padded", s.weights("w", 3, 3, 3, 2), s.tensor("y", 1, 5, 2, 3, scale=2.0))
+    assert operators(remove_dead_nodes(fuse_padding(s.graph(["x"], ["y"])))) == ["PAD", "CONV_2D"]
+
+
+def test_remove_dead_nodes() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 3), "x", s.tensor("y", 3))
+    s.node(Add(), "x", "y", s.tensor("unused", 3))
+    s.node(Add(), "unused", "y", s.tensor("unused_too", 3))
+    after = remove_dead_nodes(s.graph(["x", s.tensor("ignored", 4)], ["y"]))
+    assert operators(after) == ["ADD"]
+    assert set(after.tensors) == {"x", "y", "ignored"}
+
+
+def test_passes_leave_their_argument_alone() -> None:
+    graph = convolution_behind_a_pad().graph(["x"], ["y"])
+    nodes, tensors = graph.nodes, dict(graph.tensors)
+    for one_pass in PASSES:
+        one_pass(graph)
+    assert graph.nodes == nodes
+    assert dict(graph.tensors) == tensors

@@ -1,0 +1,40 @@
+"""Graphs made by hand, tensor by tensor: for tests of what needs no model file."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfbuild.graph import DType, Graph, Node, Operator, Quantization, Tensor
+
+RANDOM = np.random.default_rng(7)
+
+
+class Sketch:
+    """A graph under construction; all int8 tensors have scale 0.1 and zero point 3 unless told otherwise."""
+
+    def __init__(self, name: str = "net") -> None:
+        self.name = name
+        self.tensors: list[Tensor] = []
+        self.nodes: list[Node] = []
+
+    def tensor(self, name: str, *shape: int, scale: float = 0.1, zero_point: int = 3, constant: bool = False) -> str:
+        data = RANDOM.integers(-128, 128, shape, dtype=np.int8) if constant else None
+        self.tensors.append(Tensor(name, shape, DType.INT8, Quantization((scale,), (zero_point,)), data))
+        return name
+
+    def real(self, name: str, *shape: int) -> str:
+        self.tensors.append(Tensor(name, shape, DType.FLOAT32))
+        return name
+
+    def weights(self, name: str, *shape: int) -> str:
+        data = RANDOM.integers(-127, 128, shape, dtype=np.int8)
+        self.tensors.append(Tensor(name, shape, DType.INT8, Quantization((0.02,), (0,)), data))
+        return name
+
+    def node(self, operator: Operator, *names: str) -> str:
+        *inputs, output = names
+        self.nodes.append(Node(f"node {output}", operator, tuple(inputs), (output,)))
+        return output
+
+    def graph(self, inputs: list[str], outputs: list[str]) -> Graph:
+        return Graph(self.name, self.tensors, self.nodes, inputs, outputs)
