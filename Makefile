@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest -n 2
 .PHONY: help setup demo test lint sweep clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 8
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing and make the virtual environment .venv
 	@scripts/setup.sh
