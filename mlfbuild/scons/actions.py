@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 
 from SCons.Action import Action
@@ -15,6 +17,8 @@ from SCons.Util import display
 from mlfbuild.errors import MlfError
 
 T = TypeVar("T")
+
+_OUR_FOLDER = Path(__file__).parent
 
 BuildFunction = Callable[[list[Any], list[Any], Any], None]
 
@@ -42,9 +46,21 @@ def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
         try:
             return function(*arguments, **keywords)
         except MlfError as error:
-            raise UserError(_words(error)) from None
+            raise _at_the_users_line(UserError(_words(error))) from None
 
     return run
+
+
+def _at_the_users_line(error: Exception) -> Exception:
+    """Return ``error`` so that SCons prints the SConscript's line: it takes the innermost frame that is not its own."""
+    frame = inspect.currentframe()
+    while frame is not None and _is_ours_or_of_scons(frame.f_code.co_filename):
+        frame = frame.f_back
+    return error if frame is None else error.with_traceback(TracebackType(None, frame, frame.f_lasti, frame.f_lineno))
+
+
+def _is_ours_or_of_scons(filename: str) -> bool:
+    return Path(filename).is_relative_to(_OUR_FOLDER) or f"{os.sep}SCons{os.sep}" in filename
 
 
 def _words(error: MlfError) -> str:

@@ -28,7 +28,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
             action(_verify, "$MLFVERIFYCOMSTR"),
             MLFVERIFYJOB=job,
         )
-        env.Depends(report, [*models, env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
+        env.Depends(report, [env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
     return nodes

@@ -1,0 +1,184 @@
+"""The SCons tool as its users meet it: builders, runs, verification, and the words of its errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.firmware_repo import FirmwareRepo, tiny_network
+from support.oracle import tflite_micro_cases
+
+
+@pytest.fixture
+def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
+        tool(name)
+    return FirmwareRepo(tmp_path)
+
+
+def write_vectors(repo: FirmwareRepo, *, seed: int = 1, wrong: bool = False) -> None:
+    """Vectors of TensorFlow Lite Micro for the model alpha; ``wrong`` changes one element of case 1."""
+    inputs = np.random.default_rng(0).integers(-128, 128, (3, 1, 8), np.int8)
+    cases = tflite_micro_cases(tiny_network(seed), [[case] for case in inputs])
+    outputs = np.stack([case[0] for case in cases])
+    if wrong:
+        outputs[1, 0, 2] ^= 1
+    np.savez(repo.root / "alpha.npz", in0=inputs, out0=outputs)
+    if b"vectors" not in repo.read("mlfbuild.yml"):
+        repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, vectors: alpha.npz}")
+        repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
+
+
+def test_run_prints_and_keeps_what_the_firmware_printed(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
+    ran = repo.build()
+    assert "hello" in ran.output
+    assert repo.read("build/m4/app/app.elf.log").strip() == b"hello"
+    assert "hello" not in repo.build().output, "an image that did not change is not run again"
+
+
+def test_a_firmware_that_fails_fails_the_build(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
+    repo.replace("src/main.c", "return 0", "return 7")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert "exit status 7 on mps2-an386" in ran.output
+    assert "hello" in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    write_vectors(repo)
+    assert "alpha: 3 cases right on mps2-an386" in repo.build().output
+    assert "cases right" not in repo.build().output
+    repo.write_model("beta", seed=8)
+    assert "cases right" not in repo.build().output, "alpha and its vectors are as before"
+    repo.write_model("alpha", seed=8)
+    write_vectors(repo, seed=8)
+    assert "alpha: 3 cases right on mps2-an386" in repo.build().output
+
+
+def test_verify_names_the_element_that_differs_and_fails_every_time(
+    repo: FirmwareRepo, tool: Callable[[str], str]
+) -> None:
+    tool("qemu-system-arm")
+    write_vectors(repo, wrong=True)
+    for _ in range(2):
+        ran = repo.scons()
+        assert ran.status == 2
+        assert "alpha: case 1, output 0" in ran.output
+        assert "element 2: expected" in ran.output
+        assert "Traceback" not in ran.output
+
+
+def test_verify_without_vectors_stops_scons(repo: FirmwareRepo) -> None:
+    repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert "nothing to verify: no chosen model has vectors (alpha, beta)" in ran.output
+
+
+def test_every_mistake_of_the_project_file_is_shown_at_once(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "cortex-m4", "cortex-m5")
+    repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, optoins: {}}")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert '\nscons: *** mlfbuild.yml:3:13: targets.m4.cpu: unknown cpu "cortex-m5"' in f"\n{ran.output}"
+    assert "\nmlfbuild.yml:6:" in ran.output
+    assert 'models.beta.optoins: unknown key (did you mean "options"?)' in ran.output
+    assert f'File "{repo.root}/SConstruct", line 2, in <module>' in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_a_missing_target_is_asked_for(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "\nmodels:", "\n  m7: {cpu: cortex-m7, board: mps2-an500}\nmodels:")
+    repo.replace("SConstruct", ', target="m4"', "")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert "has the targets m4, m7: MlfModels needs target=" in ran.output
+
+
+def test_a_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
+    repo.write("models/alpha.tflite", tiny_network(1)[:200])
+    ran = repo.scons("-k")
+    assert ran.status == 2
+    assert "[build/mlf/m4/alpha.tar] models/alpha.tflite: not a valid TFLite model" in ran.output
+    assert "Traceback" not in ran.output
+    assert not (repo.root / "build/mlf/m4/alpha.tar").exists()
+    assert (repo.root / "build/mlf/m4/beta/mlf.cmake").is_file(), "-k goes on with the other model"
+
+
+def test_a_c_error_in_the_firmware_shows_the_compilers_words(repo: FirmwareRepo) -> None:
+    repo.replace("src/main.c", "return 0;", "return nothing;")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert "'nothing' undeclared" in ran.output
+    assert "Traceback" not in ran.output
+
+
+@pytest.mark.parametrize("missing", ["cmake", "ninja", "arm-none-eabi-gcc"])
+def test_a_missing_tool_is_named(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
+    programs = tmp_path_factory.mktemp("bin")
+    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
+        for program in Path(folder).glob("*") if Path(folder).is_dir() else ():
+            if not program.name.startswith(missing) and not (programs / program.name).exists():
+                (programs / program.name).symlink_to(program)
+    ran = repo.scons(env={"PATH": str(programs)})
+    assert ran.status == 2
+    assert f"{missing}: program not found; install it (Debian: apt-get install" in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
+    (tmp_path / "site_scons/site_tools").mkdir(parents=True)
+    (tmp_path / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "SConstruct").write_text(
+        'env = Environment(tools=["mlf"])\n'
+        'archive = env.MlfArchive("out/net", "net.tflite", MLFCPU="cortex-m33")\n'
+        'env.MlfUnpack("firmware/net", archive)\n'
+    )
+    scons = [sys.executable, "-m", "SCons", "-Q"]
+    first = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.splitlines() == [
+        "Compiling model net.tflite -> out/net.tar",
+        "Unpacking out/net.tar -> firmware/net",
+    ]
+    assert (tmp_path / "firmware/net/codegen/host/src/net_lib0.c").is_file()
+    again = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert again.stdout == "scons: `.' is up to date.\n"
+
+
+def test_interrupted_in_the_middle_and_taken_up_again(repo: FirmwareRepo) -> None:
+    for index in range(12):
+        repo.write_model(f"more{index}", seed=index)
+    models = "".join(f"  more{index}: {{source: models/more{index}.tflite}}\n" for index in range(12))
+    repo.replace("mlfbuild.yml", "firmware:", f"{models}firmware:")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "SCons", "-j", "2"],
+        cwd=repo.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+    build = repo.root / "build/mlf/m4"
+    deadline = time.monotonic() + 60
+    while not any(build.glob("*.tar")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in output
+    assert not list(build.rglob("*.tmp"))
+    ran = repo.build()
+    assert (repo.root / "build/m4/app/app.elf").is_file(), ran.output
+    assert "Compiling" not in repo.build().output
