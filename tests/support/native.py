@@ -28,7 +28,7 @@ def compile_network(graph: Graph) -> Library:
     return compile_graph(graph, request(graph.name), sha256(graph.name.encode()))
 
 
-def generated(library: Library, ending: str) -> str:
-    """The text of the only codegen file whose path ends in ``ending``."""
+def generated(library: Library, ending: str = "_lib0.c") -> str:
+    """The text of the only codegen file whose path ends in ``ending`` (by default the C file)."""
     (file,) = (file for file in library.modules[0].codegen if str(file.path).endswith(ending))
     return file.data.decode()

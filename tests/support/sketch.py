@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from mlfbuild.graph import DType, Graph, Node, Operator, Quantization, Tensor
 
@@ -26,9 +27,9 @@ class Sketch:
         self.tensors.append(Tensor(name, shape, DType.FLOAT32))
         return name
 
-    def weights(self, name: str, *shape: int) -> str:
-        data = RANDOM.integers(-127, 128, shape, dtype=np.int8)
-        self.tensors.append(Tensor(name, shape, DType.INT8, Quantization((0.02,), (0,)), data))
+    def weights(self, name: str, *shape: int, data: npt.NDArray[np.int8] | None = None) -> str:
+        values = RANDOM.integers(-127, 128, shape, dtype=np.int8) if data is None else data
+        self.tensors.append(Tensor(name, values.shape, DType.INT8, Quantization((0.02,), (0,)), values))
         return name
 
     def node(self, operator: Operator, *names: str) -> str:

@@ -23,7 +23,7 @@ def floating(value: float) -> str:
         return "NAN"
     if math.isinf(value):
         return "INFINITY" if value > 0 else "-INFINITY"
-    return f"{np.format_float_scientific(np.float32(value), unique=True, trim='0')}f"
+    return f"{np.float32(value)!s}f"
 
 
 def braces(values: Sequence[int]) -> str:
@@ -52,7 +52,7 @@ def _lines(literals: Sequence[str], per_line: int) -> Iterator[str]:
 
 
 def _float_literals(values: Array) -> list[str]:
-    """Numpy's own shortest text is the same as ``floating``'s digits, and much quicker for many values."""
+    """Return what ``floating`` returns for each value; numpy makes the texts of a whole array much quicker."""
     if not np.isfinite(values).all():
         return [floating(value) for value in values]
     return [f"{text}f" for text in values.astype(str).tolist()]

@@ -21,7 +21,9 @@ _RESERVED_WORDS = """
 
 _RESERVED = frozenset(_RESERVED_WORDS.split())
 
-_RESERVED_PATTERN = re.compile(r"_[_A-Z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WINT|SIG_ATOMIC)\w*_(MIN|MAX|C)$")
+_RESERVED_PATTERN = re.compile(
+    r"_[A-Z]|__[0-9A-Za-z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WINT|SIG_ATOMIC)\w*_(MIN|MAX|C)$"
+)
 """Names that the C implementation keeps for itself, and limits of ``<stdint.h>``."""
 
 

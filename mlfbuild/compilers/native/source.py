@@ -91,7 +91,7 @@ def _function(program: Program, function: Function) -> str:
     return "\n".join(
         [
             f"/* {node_comment(program.graph, function.node)} */",
-            f"MLF_NOINLINE static void {_wrapped(f'{function.name}(', parameters, ')', 26)}",
+            _wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
             "{",
             *(f"    {line}" for line in function.call.body),
             "}",

@@ -1,0 +1,85 @@
+"""Tensor names of any kind, some chosen to break C."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mlfbuild.compilers.native.names import comment_text, member_name
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.graph.ops import Add
+from support.host_c import run_many_on_host
+from support.native import compile_network, generated
+from support.sketch import RANDOM, Sketch
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [
+        ("input_1", "input_1"),
+        ("serving_default_x:0", "serving_default_x_0"),
+        ("+_+ ", "____"),
+        ("42", "_42"),
+        ("int", "int_"),
+        ("class", "class_"),
+        ("Workspace", "Workspace_"),
+        ("workspace_", "workspace_"),
+        ("__LINE__", "__LINE___"),
+        ("_Bool", "_Bool_"),
+        ("INT8_MAX", "INT8_MAX_"),
+        ("Internal", "Internal"),
+        ("unix", "unix_"),
+        ("NULL", "NULL_"),
+        ("größe", "gr____e"),
+        ("\ud800", "___"),
+    ],
+)
+def test_members(name: str, member: str) -> None:
+    assert member_name(name) == member
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["*/ int x; /*", "??/\n#error", 'a\\\n"', "// \\", "\x00\x07\x1b[31m", "größe", "//*", "\ud800", "x" * 100_000],
+)
+def test_comments_are_harmless(name: str) -> None:
+    text = comment_text(name)
+    assert re.fullmatch(r"[\x20-\x7e]{1,100}", text)
+    assert not re.search(r"\*|\\|\?|\"|#", text)
+
+
+HOSTILE = ("*/ int x; /*", "??/\n#error no", "int", "workspace", "9 lives", "__FILE__", "größe\\", "y" * 3000)
+
+
+def test_hostile_names_compile_and_run() -> None:
+    s = Sketch("hostile")
+    for name in HOSTILE:
+        s.tensor(name, 3)
+    for index in range(0, len(HOSTILE), 2):
+        s.node(Add(), HOSTILE[index], HOSTILE[index + 1], s.tensor(f"sum of {HOSTILE[index]}", 3))
+    graph = s.graph(list(HOSTILE), [node.outputs[0] for node in s.nodes])
+    library = compile_network(graph)
+    values = [RANDOM.integers(-9, 9, (3,), dtype="int8") for _ in HOSTILE]
+    (outputs,) = run_many_on_host([(library, library.modules[0], values)])
+    for index, output in enumerate(outputs):
+        assert output.tolist() == (values[2 * index] + values[2 * index + 1] - 3).tolist()
+    assert [info.name for info in library.modules[0].inputs] == list(HOSTILE)
+
+
+@pytest.mark.parametrize(("first", "second"), [("a:0", "a/0"), ("x", "X"), ("int", "int_")])
+def test_names_that_c_cannot_tell_apart_are_refused(first: str, second: str) -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor(first, 2), s.tensor("b", 2), s.tensor(second, 2))
+    with pytest.raises(UnsupportedModelError, match=f"{re.escape(repr(first))} and {re.escape(repr(second))}"):
+        compile_network(s.graph([first, "b"], [second]))
+
+
+def test_names_inside_the_network_are_free() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 2), "x", s.tensor("a:0", 2))
+    s.node(Add(), "a:0", "x", s.tensor("a/0", 2))
+    s.node(Add(), "a/0", "a:0", s.tensor("y", 2))
+    assert "struct tvmgen_net_inputs {\n  void* x;\n};" in generated(
+        compile_network(s.graph(["x"], ["y"])), "tvmgen_net.h"
+    )

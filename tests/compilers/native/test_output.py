@@ -1,0 +1,248 @@
+"""The printed files themselves: reviewed golden ones, determinism, facts in the header and in the metadata."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
+from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers, with_includes
+from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.graph import Activation, DType, Tensor
+from mlfbuild.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, Reshape, Softmax
+from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
+from support.host_c import build, run, write_tree
+from support.native import compile_network, generated, request
+from support.sketch import Sketch
+from support.tflite_builder import Network
+
+Golden = Callable[[str, str], None]
+
+
+def fixed(shape: tuple[int, ...]) -> np.ndarray:
+    """Weights that anybody can check by eye."""
+    return (np.arange(np.prod(shape)) % 7 - 3).astype(np.int8).reshape(shape)
+
+
+def separable() -> Library:
+    """Two blocks of equal shapes, which share their functions, and a classifier."""
+    s = Sketch("separable")
+    source = s.tensor("image", 1, 4, 4, 4)
+    for block, sign in ((1, np.int8(1)), (2, np.int8(-1))):
+        s.weights(f"dw{block}", data=fixed((1, 3, 3, 4)) * sign)
+        s.weights(f"pw{block}", data=fixed((4, 1, 1, 4)) * sign)
+        s.node(DepthwiseConv2D(padding=((1, 1), (1, 1)), activation=Activation.RELU), source, f"dw{block}",
+               s.tensor(f"block {block} depthwise", 1, 4, 4, 4))  # fmt: skip
+        source = s.node(Conv2D(), f"block {block} depthwise", f"pw{block}", s.tensor(f"block {block}", 1, 4, 4, 4))
+    s.node(Add(), source, "block 1", s.tensor("sum", 1, 4, 4, 4))
+    s.node(Reshape(), "sum", s.tensor("flat", 1, 64))
+    s.node(FullyConnected(), "flat", s.weights("w", data=fixed((3, 64))), s.tensor("logits", 1, 3, scale=0.5))
+    s.node(Softmax(), "logits", s.tensor("classes", 1, 3, scale=1 / 256, zero_point=-128))
+    return compile_network(s.graph(["image"], ["classes"]))
+
+
+def real() -> Library:
+    s = Sketch("real")
+    s.tensors.append(Tensor("w", (2, 3), DType.FLOAT32, None, np.array([[0.1, -1e-7, 3e38], [0, -2.5, 1]], np.float32)))
+    s.node(FullyConnected(Activation.RELU), s.real("x", 1, 3), "w", s.real("hidden", 1, 2))
+    s.node(Softmax(), "hidden", s.real("y", 1, 2))
+    return compile_network(s.graph(["x"], ["y"]))
+
+
+def copies() -> Library:
+    s = Sketch("copies")
+    s.node(Reshape(), s.tensor("x", 2, 3), s.tensor("flat", 6))
+    s.tensors.append(Tensor("limits", (2,), DType.INT32, None, np.array([-(2**31), 2**31 - 1], np.int32)))
+    return compile_network(s.graph(["x"], ["flat", "x", "limits"]))
+
+
+@pytest.mark.parametrize("make", [separable, real, copies])
+def test_golden_files(make: Callable[[], Library], golden: Golden) -> None:
+    library = make()
+    source = generated(library).replace(kernel_folder(), "mlfbuild-0123456789ab")
+    golden(source, f"{make.__name__}_lib0.c")
+    golden(generated(library, f"tvmgen_{make.__name__}.h"), f"tvmgen_{make.__name__}.h")
+    golden(library.modules[0].source_text, f"{make.__name__}.txt")
+
+
+def test_golden_files_hold_no_long_lines_or_trailing_blanks() -> None:
+    for library in (separable(), real(), copies()):
+        for file in library.modules[0].codegen:
+            text = file.data.decode()
+            assert text.endswith("\n")
+            assert not text.endswith("\n\n")
+            for line in text.splitlines():
+                assert len(line) <= 120
+                assert line == line.rstrip()
+                assert line.isascii()
+
+
+_DIGEST = """
+import hashlib, sys
+from pathlib import Path
+from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.targets import CPUS
+(module,) = compiler_called("native").compile(CompileRequest("net", Path(sys.argv[1]), CPUS["cortex-m4"])).modules
+digest = hashlib.sha256(repr((module.main, module.operator_functions, module.source_text)).encode())
+for file in module.codegen:
+    digest.update(str(file.path).encode() + file.data)
+print(digest.hexdigest())
+"""
+
+
+def test_same_input_same_bytes(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    network = Network()
+    y = network.input((1, 8, 8, 3), 0.1)
+    for _ in range(3):
+        weights = random.integers(-127, 128, (3, 3, 3, 3), dtype=np.int8)
+        y = network.add(y, network.conv2d(y, weights, weight_scales=[0.01], scale=0.2, padding="SAME"), scale=0.3)
+    digests = set()
+    for seed, folder in (("0", "one"), ("1", "two"), ("4242", "a longer folder")):
+        path = tmp_path / folder / "net.tflite"
+        path.parent.mkdir()
+        path.write_bytes(network.build())
+        env = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC+{seed[0]}"}
+        command = [sys.executable, "-c", _DIGEST, path]
+        digests.add(
+            subprocess.run(command, cwd=path.parent, env=env, capture_output=True, text=True, check=True).stdout
+        )
+    assert len(digests) == 1
+
+
+_FACTS = r"""
+#include <stdio.h>
+#include "tvmgen_separable.h"
+int main(void) {
+  const int shape[] = MLF_SEPARABLE_IMAGE_SHAPE;
+  printf("%d %d %d %d %d\n", TVMGEN_SEPARABLE_IMAGE_SIZE, TVMGEN_SEPARABLE_CLASSES_SIZE,
+         TVMGEN_SEPARABLE_WORKSPACE_SIZE, MLF_SEPARABLE_WORKSPACE_ALIGNMENT, MLF_SEPARABLE_IMAGE_RANK);
+  printf("%d %d %d %d\n", (int)(sizeof shape / sizeof *shape), shape[3], MLF_SEPARABLE_IMAGE_DIM1,
+         MLF_SEPARABLE_CLASSES_ELEMENTS);
+  printf("%.8g %d %.8g %d\n", MLF_SEPARABLE_IMAGE_SCALE, MLF_SEPARABLE_IMAGE_ZERO_POINT, MLF_SEPARABLE_CLASSES_SCALE,
+         MLF_SEPARABLE_CLASSES_ZERO_POINT);
+  for (float real = -14.0f; real <= 14.0f; real += 3.5f) printf("%d ", mlf_separable_quantize_image(real));
+  printf("%d %d\n", mlf_separable_quantize_image(0.25f), mlf_separable_quantize_image(-0.25f));
+  printf("%.8g %.8g\n", mlf_separable_dequantize_image(127), mlf_separable_dequantize_classes(-128));
+  puts(mlf_separable_model_id);
+  return 0;
+}
+"""
+
+
+def test_facts_in_the_header(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("gcc")
+    library = separable()
+    write_tree(library, tmp_path)
+    assert run([build(tmp_path, _FACTS)]).splitlines() == [
+        f"64 3 {library.modules[0].main[0].workspace_size} 16 4",
+        "4 4 4 3",
+        "0.1 3 0.00390625 -128",
+        "-128 -102 -67 -32 3 38 73 108 127 6 0",
+        "12.400001 0",
+        f"mlf:separable:{library.modules[0].model_id}",
+    ]
+
+
+def test_metadata_tells_the_truth() -> None:
+    (module,) = separable().modules
+    (main,) = module.main
+    source = generated(separable())
+    assert module.target == ("c -keys=arm_cpu,cpu -mcpu=cortex-m4",)
+    assert (module.name, module.executor, module.params) == ("separable", "aot", {})
+    assert main.io_size == 64 + 3
+    assert [(info.name, info.dtype, info.size, info.shape) for info in main.inputs] == [
+        ("image", "int8", 64, (1, 4, 4, 4))
+    ]
+    assert [(info.scale, info.zero_point) for info in main.outputs] == [(1 / 256, -128)]
+    defined = re.findall(r"^MLF_NOINLINE static void (\w+)\(", source, re.MULTILINE)
+    assert [function.name for function in module.operator_functions] == defined
+    assert len(defined) == 5  # one for both depthwise convolutions, one for both pointwise ones
+    arrays = re.findall(r"^TVMGEN\w+ static const (.*?) \w+(?:\[(\d+)\])? = ", source, re.MULTILINE)
+    sizes = {"int8_t": 1, "struct mlf_channel": 12, "struct mlf_quantization": 16, "struct mlf_add_quantization": 44,
+             "struct mlf_softmax_quantization": 12}  # fmt: skip
+    assert main.constants_size == sum(sizes[c_type] * int(length or 1) for c_type, length in arrays)
+
+
+def test_constants_size_is_the_section_of_the_object(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """Every constant is aligned to 16, so the section is larger by the gaps and the model id, and no more."""
+    library = separable()
+    write_tree(library, tmp_path)
+    run([tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags, "-I", tmp_path / "host/include", "-c",
+         tmp_path / "host/src/separable_lib0.c", "-o", tmp_path / "net.o"])  # fmt: skip
+    symbols = re.findall(r"^\S+ (\S+) [rR] (\w+)$", run(["nm", "-S", tmp_path / "net.o"]), re.MULTILINE)
+    sizes = {name: int(size, 16) for size, name in symbols}
+    del sizes["mlf_separable_model_id"]
+    assert sum(sizes.values()) == library.modules[0].main[0].constants_size
+
+
+def test_kernel_folder_holds_what_is_included() -> None:
+    paths = {str(file.path) for file in separable().modules[0].codegen}
+    headers = {path.rpartition("/")[2] for path in paths if kernel_folder() in path}
+    assert headers == {"add.h", "compiler.h", "conv2d.h", "depthwise_conv2d.h", "dot.h", "fixed_point.h",
+                       "fully_connected.h", "requantize.h", "softmax.h", "window.h"}  # fmt: skip
+    assert re.fullmatch(r"mlfbuild-[0-9a-f]{12}", kernel_folder())
+    assert set(with_includes(kernel_headers())) == set(kernel_headers())
+
+
+def test_a_large_arena_is_refused() -> None:
+    s = Sketch("large")
+    s.node(Add(), s.tensor("x", 1 << 30), "x", s.tensor("a", 1 << 30))
+    s.node(Add(), "a", "x", s.tensor("b", 1 << 30))
+    s.node(Add(), "b", "a", s.tensor("c", 1 << 30))
+    s.node(Add(Activation.RELU), "a", "b", s.tensor("d", 1 << 30))
+    s.node(Add(), "d", "c", s.tensor("y", 1 << 30))
+    with pytest.raises(UnsupportedModelError, match="need an arena of 3221225472 bytes"):
+        compile_network(s.graph(["x"], ["y"]))
+
+
+def test_a_large_tensor_is_refused() -> None:
+    s = Sketch("large")
+    s.node(Add(), s.tensor("x", 1 << 31), "x", s.tensor("y", 1 << 31))
+    with pytest.raises(UnsupportedModelError, match="takes 2147483648 bytes"):
+        compile_network(s.graph(["x"], ["y"]))
+
+
+def test_deep_softmax_and_many_broadcasts_are_refused() -> None:
+    s = Sketch("deep")
+    s.node(Softmax(), s.tensor("x", 9000), s.tensor("y", 9000, scale=1 / 256, zero_point=-128))
+    with pytest.raises(UnsupportedModelError, match=r"^SOFTMAX 'node y': int8 softmax is supported over at most 8191"):
+        compile_network(s.graph(["x"], ["y"]))
+    s = Sketch("broadcast")
+    s.node(Add(), s.tensor("x", 2, 1, 2, 1, 2), s.tensor("z", 1, 2, 1, 2, 1), s.tensor("y", 2, 2, 2, 2, 2))
+    with pytest.raises(UnsupportedModelError, match=r"^ADD 'node y': .* over more than 4 dimensions"):
+        compile_network(s.graph(["x", "z"], ["y"]))
+
+
+def test_requests_that_are_refused(tmp_path: Path) -> None:
+    native = compiler_called("native")
+    assert native.check_options({}) == []
+    assert native.check_options({"memory": "small"}) == [("memory", "unknown option; the native compiler has none")]
+    good = request("net")
+    with pytest.raises(UsageError, match='no executor "graph"; use "aot"'):
+        native.compile(CompileRequest("net", good.source, good.cpu, executor="graph"))
+    with pytest.raises(UsageError, match=r"options\.memory: unknown option"):
+        native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
+    with pytest.raises(InputFileError):
+        native.compile(CompileRequest("net", tmp_path / "missing.tflite", good.cpu))
+    with pytest.raises(UsageError, match="no such compiler; there are archive, native"):
+        compiler_called("nativ")
+    assert all(compiler.name == name for name, compiler in COMPILERS.items())
+
+
+def test_the_compiler_imports_little() -> None:
+    """Reading and printing need numpy and flatbuffers; what takes long to import must stay out."""
+    code = "import mlfbuild.compilers.native.build, sys; print(sorted({name.split('.')[0] for name in sys.modules}))"
+    names = ast.literal_eval(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    )
+    assert not {"pydantic", "rich", "click", "yaml", "SCons", "elftools", "jinja2"} & set(names)
