@@ -67,10 +67,15 @@ def target_jobs(
     """
     wanted = _chosen("model", models, project.models)
     folder = build or project.root / BUILD_FOLDER
-    return [
+    jobs = [
         _target_job(project, project.targets[name], wanted, folder)
         for name in _chosen("target", targets, project.targets)
     ]
+    for name in models:
+        if not any(job.model == name for target in jobs for job in target.models):
+            built = ", ".join(project.models[name].targets)
+            raise UsageError(f"model {name!r}: not built for {', '.join(targets)} (its targets: {built})")
+    return jobs
 
 
 def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
@@ -128,14 +133,22 @@ def compile_job(
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
 
 
+def default_name(source: Path) -> str:
+    """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
+    name = re.sub(r"[^a-z0-9_]", "_", source.stem.lower())
+    return name if re.match("[a-z]", name) and name not in {"board", "models"} else f"model_{name}"
+
+
 def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:
     """Return the firmware images that the project file asks for on ``targets``, where all their models are chosen."""
+    chosen = {target.name: {job.model for job in target.models} for target in targets}
     folder = build or project.root / BUILD_FOLDER
     return [
         firmware_job(project, spec, target, folder)
         for target in targets
         for spec in project.firmware.values()
-        if target.name in spec.targets and set(spec.models) <= {job.model for job in target.models}
+        if target.name in spec.targets
+        and {model.name for model in project.models_on(target.name, spec.name)} <= chosen[target.name]
     ]
 
 
@@ -161,7 +174,7 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
     return FirmwareJob(
         name=spec.name,
         target=target,
-        models=spec.models,
+        models=tuple(model.name for model in project.models_on(target.name, spec.name)),
         sources=spec.sources,
         include_dirs=spec.include_dirs,
         cmake=spec.cmake,

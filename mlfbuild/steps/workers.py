@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import multiprocessing
 import os
@@ -21,14 +22,23 @@ R = TypeVar("R")
 _lock = threading.Lock()
 
 
-def _ignore_interrupts() -> None:
-    # Ctrl-C reaches the whole process group; the parent answers it, a worker's traceback would only hide the answer.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+@contextlib.contextmanager
+def _held_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back inside the ``with`` block.
+
+    Processes started there keep it blocked from their first instruction: Ctrl-C reaches the whole process group, the
+    parent answers it, and a worker's traceback would only hide the answer.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @functools.cache
 def _pool(workers: int) -> ProcessPoolExecutor:
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"), initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
     return pool
 
@@ -42,7 +52,9 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
     with _lock:
         pool = _pool(workers or os.cpu_count() or 1)
     try:
-        return pool.submit(function, argument).result()
+        with _held_interrupts():
+            future = pool.submit(function, argument)
+        return future.result()
     except BrokenProcessPool:
         _pool.cache_clear()
         raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
@@ -60,7 +72,8 @@ def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: 
         return
     with _lock:
         pool = _pool(workers)
-    futures: list[tuple[A, Future[R]]] = [(job, pool.submit(function, job)) for job in jobs]
+    with _held_interrupts():
+        futures: list[tuple[A, Future[R]]] = [(job, pool.submit(function, job)) for job in jobs]
     try:
         for job, future in futures:
             yield job, future.result()

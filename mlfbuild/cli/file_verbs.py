@@ -1,0 +1,116 @@
+"""Verbs that work on single files, with no project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import Settings, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.errors import ConflictError, UsageError
+
+_FILE = click.Path(path_type=Path)
+_TAR_MAGIC = (257, b"ustar")
+
+
+@verb("format")
+@click.argument("model", type=_FILE)
+@click.option("--cpu", required=True, metavar="CPU", help="Processor core to compile for, as cortex-m4 or host.")
+@click.option("-O", "options", multiple=True, metavar="KEY=VALUE", help="Option of the compiler; may be repeated.")
+@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+@click.option("--name", metavar="NAME", help="Name of the model in C, default made from the file's name.")
+@click.option("--compiler", metavar="NAME", help="native, or archive for a .tar; default by the file's suffix.")
+@click.option("--executor", default="aot", show_default=True, metavar="NAME", help="aot or graph.")
+def compile_model(
+    settings: Settings,
+    model: Path,
+    cpu: str,
+    options: tuple[str, ...],
+    output: Path,
+    name: str | None,
+    compiler: str | None,
+    executor: str,
+) -> None:
+    """Compile MODEL into a Model Library Format archive."""
+    from mlfbuild.steps.models import compile_model as compile_archive
+    from mlfbuild.steps.project import compile_job, default_name
+
+    job = compile_job(
+        name=name or default_name(model),
+        source=model,
+        cpu=cpu,
+        compiler=compiler or ("archive" if model.suffix.lower() == ".tar" else "native"),
+        executor=executor,
+        options=dict(_option(text) for text in options),
+        archive=output,
+    )
+    _check_output(output, model)
+    size = compile_archive(job)
+    if settings.json:
+        show_json({"model": job.model, "archive": output, "size": size})
+    elif not settings.quiet:
+        show(f"{output}: model {job.model} for {cpu}, {size:,} bytes")
+
+
+compile_model.name = "compile"
+
+
+@verb("format")
+@click.argument("archive", type=_FILE)
+def inspect(settings: Settings, archive: Path) -> None:
+    """Tell what ARCHIVE holds: modules, inputs and outputs, memory, files."""
+    from mlfbuild.steps.models import inspect as facts_of
+    from mlfbuild.steps.models import inspect_text
+
+    if settings.json:
+        show_json(facts_of(archive))
+    else:
+        show(inspect_text(archive))
+
+
+@verb("format")
+@click.argument("archive", type=_FILE)
+@click.option("-o", "output", type=_FILE, required=True, metavar="DIR", help="Folder to unpack into.")
+def unpack(settings: Settings, archive: Path, output: Path) -> None:
+    """Unpack ARCHIVE into a folder that a CMake build includes.
+
+    Files that an earlier unpack wrote there are updated or removed; any other file that is in the way is left alone,
+    with exit status 6.
+    """
+    from mlfbuild.steps.models import unpack_archive
+
+    result = unpack_archive(archive, output)
+    if settings.json:
+        show_json({"directory": output, **vars(result)})
+    elif not settings.quiet:
+        written, unchanged, removed = len(result.written), len(result.unchanged), len(result.removed)
+        show(f"{output}: {written} files written, {unchanged} unchanged, {removed} removed")
+
+
+def _option(text: str) -> tuple[str, str | int | float | bool]:
+    """Split ``key=value``; the value is a number, true or false where it reads like one."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"-O {text}: write KEY=VALUE")
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return key, value
+    return key, read if isinstance(read, (bool, int, float)) else value
+
+
+def _check_output(output: Path, source: Path) -> None:
+    """Raise ``ConflictError`` where ``output`` is the model itself or holds something that is no archive."""
+    if output.is_dir():
+        raise UsageError(f"{output}: is a folder; -o names the archive to write")
+    if not output.is_file():
+        return
+    if source.exists() and output.samefile(source):
+        raise ConflictError(f"{output}: is the model itself; choose another file for -o")
+    offset, magic = _TAR_MAGIC
+    with output.open("rb") as file:
+        start = file.read(offset + len(magic))
+    if start and not start.endswith(magic):
+        raise ConflictError(f"{output}: is there and is no archive; remove it or choose another file for -o")

@@ -1,0 +1,140 @@
+"""Verbs that work on a project file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfbuild.cli.options import Settings, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.watch import watching
+from mlfbuild.errors import CheckFailedError, ProjectFileError
+
+if TYPE_CHECKING:
+    from mlfbuild.steps.build import ModelResult
+    from mlfbuild.steps.jobs import FirmwareJob
+
+
+@verb("format")
+@click.option("--model", "source", type=click.Path(path_type=Path), metavar="FILE", help="Model file to start with.")
+@click.option("--board", default="mps2-an386", show_default=True, metavar="NAME", help="Board that QEMU emulates.")
+def init(settings: Settings, source: Path | None, board: str) -> None:
+    """Write a starter project into this folder.
+
+    It is a whole firmware: mlfbuild.yml, SConstruct, CMakeLists.txt and src/main.c. Nothing is overwritten.
+    """
+    from mlfbuild.steps.starter import write_starter
+
+    written = write_starter(Path(), model=source, board=board)
+    if settings.json:
+        show_json({"written": written})
+    elif not settings.quiet:
+        show("\n".join(f"wrote {path}" for path in written))
+        show("next: `mlfbuild check`, then `scons` or `mlfbuild build`")
+
+
+@verb("file", "format")
+def check(settings: Settings) -> None:
+    """Check the project file and list every mistake in it."""
+    from mlfbuild.steps.project import load
+
+    try:
+        project = load(settings.file)
+    except ProjectFileError as error:
+        if settings.json:
+            show_json({"file": settings.file, "problems": error.problems})
+        raise
+    if settings.json:
+        show_json({"file": settings.file, "problems": []})
+    elif not settings.quiet:
+        counts = [
+            f"{len(names)} {noun}{'' if len(names) == 1 or noun == 'firmware' else 's'}"
+            for noun, names in (("target", project.targets), ("model", project.models), ("firmware", project.firmware))
+        ]
+        show(f"{settings.file}: no mistakes ({', '.join(counts)})")
+
+
+@verb("file", "target", "model", "format")
+def plan(settings: Settings) -> None:
+    """List every file that a build reads and writes."""
+    from mlfbuild.steps.plan import plan as plan_of
+    from mlfbuild.steps.plan import plan_text
+    from mlfbuild.steps.project import load
+
+    planned = plan_of(load(settings.file), settings.target, settings.model)
+    if settings.json:
+        show_json(planned)
+    else:
+        show(plan_text(planned))
+
+
+@verb("file", "target", "model", "jobs", "format")
+def build(settings: Settings) -> None:
+    """Compile and unpack every model, then build every firmware."""
+    from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+
+    project = load(settings.file)
+    targets = target_jobs(project, settings.target, settings.model)
+    with watching(settings) as watch:
+        report = build_all(targets, firmware_jobs(project, targets), jobs=settings.jobs, progress=watch)
+    if settings.json:
+        show_json(
+            {
+                "models": [_model(result) for result in report.models],
+                "firmware": [_image(job) for job in report.firmware],
+            }
+        )
+    elif not settings.quiet:
+        trees = [f"{result.job.title}: {result.job.tree}" for result in report.models]
+        images = [f"{job.name} for {job.target.name}: {job.elf}" for job in report.firmware]
+        show("\n".join([*trees, *images]))
+
+
+def _model(result: ModelResult) -> dict[str, Any]:
+    job = result.job
+    return {
+        "model": job.model,
+        "target": job.target,
+        "archive": job.archive,
+        "tree": job.tree,
+        "compiled": result.compiled,
+        "written": result.written,
+    }
+
+
+def _image(job: FirmwareJob) -> dict[str, Any]:
+    return {"firmware": job.name, "target": job.target.name, "elf": job.elf}
+
+
+@verb("file", "target", "model", "jobs", "format")
+def verify(settings: Settings) -> None:
+    """Run every model that has vectors on QEMU and compare all outputs."""
+    from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
+    from mlfbuild.steps.verify import verify_job, verify_jobs
+
+    project = load(settings.file)
+    targets = target_jobs(project, settings.target, settings.model)
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
+    reports = []
+    with watching(settings) as watch:
+        build_all(targets, jobs=settings.jobs, progress=watch)
+        for job in jobs:
+            task = f"verify {job.model.title}"
+            watch.start(task)
+            report = verify_job(job)
+            watch.finish(task, "passed" if report.passed else "FAILED")
+            reports.append(report)
+    if settings.json:
+        results = zip(jobs, reports, strict=True)
+        show_json([{"target": job.target.name, "passed": report.passed, **vars(report)} for job, report in results])
+    else:
+        for report in reports:
+            if not (settings.quiet and report.passed):
+                show(report.text())
+    failed = [job.model.title for job, report in zip(jobs, reports, strict=True) if not report.passed]
+    if failed:
+        raise CheckFailedError(f"verify: {', '.join(failed)}: differs from the expected outputs")

@@ -1,0 +1,112 @@
+"""What a build will do: every file it reads and writes, known before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.firmware import target_files, tree_files
+from mlfbuild.firmware.record import RECORD
+from mlfbuild.manifest import Project
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.models import is_current, key_file, library_of, tree_is_whole
+from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
+
+
+def plan(project: Project, targets: Sequence[str] = (), models: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
+
+    Nothing is written; a model whose archive is out of date is compiled in memory, because only that tells which files
+    its tree has. Objects and other files of CMake's and Ninja's own are inside ``build`` of each firmware. Raises what
+    compiling raises.
+    """
+    jobs = target_jobs(project, targets, models)
+    vectors = vectors_of(project)
+    return {
+        "project": _text(project.path),
+        "targets": [_target(job) for job in jobs],
+        "models": [_model(model, project, vectors.get(model.model)) for job in jobs for model in job.models],
+        "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs)],
+    }
+
+
+def plan_text(planned: dict[str, Any]) -> str:
+    """Return a plan as lines for people: files read have ``<`` before them, files written ``>``."""
+    return "\n".join(_lines(planned))
+
+
+def _target(job: TargetJob) -> dict[str, Any]:
+    files = target_files(job.in_fragment(), job.board, job.cpu)
+    return {
+        "target": job.name,
+        "cpu": job.cpu.name,
+        "board": job.board.name if job.board else None,
+        "toolchain": _text(job.toolchain) if job.toolchain else None,
+        "tree": _text(job.tree),
+        "up_to_date": all(_holds(job.tree / path, data) for path, data in files.items()),
+        "reads": [],
+        "writes": [_text(job.tree / path) for path in (*files, RECORD)],
+    }
+
+
+def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str, Any]:
+    files = tree_files(library_of(job), model=job.model)
+    return {
+        "model": job.model,
+        "target": job.target,
+        "compiler": job.compiler,
+        "archive": _text(job.archive),
+        "tree": _text(job.tree),
+        "vectors": _text(vectors) if vectors else None,
+        "up_to_date": is_current(job) and tree_is_whole(job.tree),
+        "reads": [_text(project.path), _text(job.request.source)],
+        "writes": [
+            _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
+        ],
+    }
+
+
+def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
+    sources = job.sources if job.cmake is None else (job.cmake / "CMakeLists.txt",)
+    return {
+        "firmware": job.name,
+        "target": job.target.name,
+        "build": _text(job.build),
+        "elf": _text(job.elf),
+        "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake")],
+        "writes": [_text(job.elf)],
+    }
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _text(path: Path) -> str:
+    return path.as_posix()
+
+
+def _lines(planned: dict[str, Any]) -> Iterator[str]:
+    for entry in planned["models"]:
+        yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
+        yield from _files(entry)
+    for entry in planned["targets"]:
+        device = entry["cpu"] + (f" on {entry['board']}" if entry["board"] else "")
+        yield f"target {entry['target']} ({device}): {_state(entry)}"
+        yield from _files(entry)
+    for entry in planned["firmware"]:
+        yield f"firmware {entry['firmware']} for {entry['target']}: CMake and Ninja decide, in {entry['build']}"
+        yield from _files(entry)
+
+
+def _state(entry: dict[str, Any]) -> str:
+    return "up to date" if entry["up_to_date"] else "to be made"
+
+
+def _files(entry: dict[str, Any]) -> Iterator[str]:
+    yield from (f"  < {path}" for path in entry["reads"])
+    yield from (f"  > {path}" for path in entry["writes"])

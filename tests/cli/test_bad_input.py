@@ -1,0 +1,215 @@
+"""Files and machines as they should not be: one clear line, the right exit status, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from support.command import Ended, Folder
+from support.firmware_repo import tiny_network
+
+MODEL = tiny_network(0)
+COMPILE = ("compile", "broken.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar")
+
+
+def assert_one_line(ended: Ended, status: int) -> None:
+    assert ended.status == status, ended
+    assert ended.out == ""
+    assert re.fullmatch(r"mlfbuild: [^\n]+\n", ended.err), ended.err
+
+
+def spoiled(seed: int) -> bytes:
+    """The model with a few of its bytes changed."""
+    chance = random.Random(seed)
+    data = bytearray(MODEL)
+    for _ in range(chance.randint(1, 8)):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", MODEL[:1], MODEL[:40], MODEL[: len(MODEL) // 2], MODEL[:-1][:200], os.urandom(5000), b"\0" * 5000,
+     b"x" * (1 << 20), b"mlfbuild: 1\n", b"PK\x03\x04" + MODEL],
+    ids=["empty", "one-byte", "header", "half", "cut", "random", "zeros", "large", "text", "zip"],
+)  # fmt: skip
+def test_what_is_no_model(folder: Folder, content: bytes) -> None:
+    folder.write("broken.tflite", content)
+    assert_one_line(folder.run(*COMPILE), 5)
+    assert not (folder.root / "out").exists()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_spoiled_model_compiles_or_gets_one_line(folder: Folder, seed: int) -> None:
+    folder.write("broken.tflite", spoiled(seed))
+    ended = folder.run(*COMPILE)
+    assert ended.status in {0, 4, 5}
+    if ended.status:
+        assert_one_line(ended, ended.status)
+        assert not (folder.root / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", MODEL, os.urandom(3000), b"\x1f\x8b" + os.urandom(500)])
+@pytest.mark.parametrize("verb", [("inspect",), ("unpack", "-o", "tree")], ids=["inspect", "unpack"])
+def test_what_is_no_archive(folder: Folder, content: bytes, verb: tuple[str, ...]) -> None:
+    folder.write("broken.tar", content)
+    assert_one_line(folder.run(*verb, "broken.tar"), 5)
+    assert not (folder.root / "tree").exists()
+
+
+def test_a_folder_as_a_source(folder: Folder) -> None:
+    assert_one_line(folder.run("compile", "models", "--cpu", "host", "-o", "a.tar"), 5)
+    (folder.root / "models/beta.tflite").unlink()
+    (folder.root / "models/beta.tflite").mkdir()
+    ended = folder.run("build")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: is a folder, not a file\n",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "mlfbuild.yml:3:1: not YAML: "),
+        (b"\x89PNG\r\n\x1a\n", "mlfbuild.yml:1:1: not UTF-8 text"),
+        (MODEL, "mlfbuild.yml:"),
+        (b"", "mlfbuild.yml:1:1: empty"),
+    ],
+    ids=["open-bracket", "png", "model", "empty"],
+)
+def test_what_is_no_project_file(folder: Folder, content: bytes, message: str) -> None:
+    folder.write("mlfbuild.yml", content)
+    ended = folder.run("build")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith(message)
+
+
+@pytest.mark.parametrize("output", ["/proc/a.tar", "main.c/a.tar", "/dev/full/a.tar"])
+def test_a_folder_that_cannot_be_written(folder: Folder, output: str) -> None:
+    assert_one_line(folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", output), 8)
+
+
+def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
+    folder.write("build", "mine")
+    assert_one_line(folder.run("build", "-q"), 8)
+    assert (folder.root / "build").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "status"), [("main.c", 6), ("models/alpha.tflite", 6), ("models", 2)], ids=["text", "model", "folder"]
+)
+def test_an_output_that_is_something_else(folder: Folder, name: str, status: int) -> None:
+    before = {path: (folder.root / path).read_bytes() for path in folder.files()}
+    assert_one_line(folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", name), status)
+    assert {path: (folder.root / path).read_bytes() for path in folder.files()} == before
+
+
+def test_unpacking_over_other_files(folder: Folder) -> None:
+    folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "a.tar")
+    folder.write("tree/metadata.json", "mine")
+    assert_one_line(folder.run("unpack", "a.tar", "-o", "tree"), 6)
+    assert {path for path in folder.files() if path.startswith("tree/")} == {"tree/metadata.json"}
+
+
+def test_a_missing_tool_is_named_with_the_way_to_get_it(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    for name in ("CMAKE", "NINJA"):
+        monkeypatch.delenv(f"MLFBUILD_{name}", raising=False)
+    ended = folder.run("build", "-q")
+    assert_one_line(ended, 3)
+    assert "apt-get install" in ended.err
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_a_failing_compiler_is_shown(folder: Folder) -> None:
+    folder.write("main.c", "int main(void) { return undeclared; }\n")
+    ended = folder.run("build", "-q")
+    assert ended.status == 7
+    assert ended.err.startswith("mlfbuild: cmake: failed with exit status ")
+    assert "undeclared" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_full_disk_leaves_nothing(folder: Folder) -> None:
+    def allow_files_of_1_kib() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    command = ("compile", "models/alpha.tflite", "--cpu", "host", "-o", "out/a.tar")
+    ended = folder.spawn(*command, prepare=allow_files_of_1_kib)
+    assert_one_line(ended, 8)
+    assert "File too large" in ended.err
+    assert not list((folder.root / "out").iterdir())
+    assert_one_line(folder.spawn("build", "-q", "-j", "2", prepare=allow_files_of_1_kib), 8)
+    assert not [path for path in folder.files() if path.endswith((".tar", ".tmp"))]
+
+
+@pytest.mark.parametrize("arguments", [("schema",), ("--help",), ("check",), ("inspect", "a.tar")])
+def test_results_to_a_full_disk(folder: Folder, arguments: tuple[str, ...]) -> None:
+    folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "a.tar")
+    with Path("/dev/full").open("w") as full:
+        assert_one_line(folder.spawn(*arguments, stdout=full), 8)
+
+
+def test_a_reader_that_has_seen_enough(folder: Folder) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = folder.spawn("schema", stdout=writer)
+    os.close(writer)
+    assert (ended.status, ended.err) == (0, "")
+
+
+def test_text_that_the_terminal_cannot_show(folder: Folder) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    ended = folder.spawn("compile", "models/alpha.tflite", "--cpu", "host", "-o", "→.tar", env=environment)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.startswith("\\u2192.tar: model alpha")
+
+
+def interrupted_after(folder: Folder, seconds: float, *arguments: str) -> Ended:
+    """Send the group of a new process what Ctrl-C sends, ``seconds`` after its start."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "mlfbuild", *arguments], cwd=folder.root, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    return Ended(process.returncode, out, err)
+
+
+@pytest.mark.usefixtures("host_tools")
+@pytest.mark.parametrize(("seconds", "jobs"), [(0.7, "1"), (0.4, "2"), (0.6, "2"), (1.0, "2"), (1.6, "2")])
+def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds: float, jobs: str) -> None:
+    ended = interrupted_after(folder, seconds, "build", "-q", "-j", jobs)
+    assert ended.status in {0, 130}
+    assert "Traceback" not in ended.err
+    if ended.status == 130:
+        assert ended.err == "mlfbuild: interrupted; nothing half-written is left\n"
+    assert not [path for path in folder.files() if path.endswith(".tmp")]
+    for archive in folder.root.rglob("*.tar"):
+        assert folder.run("inspect", str(archive)).status == 0
+    assert folder.spawn("build", "-q").status == 0
+    assert subprocess.run([folder.root / "build/pc/app/app"], check=True, capture_output=True).stdout
+
+
+def test_a_build_that_takes_its_time_can_be_stopped(folder: Folder, tmp_path: Path) -> None:
+    slow = tmp_path / "bin" / "cmake"
+    folder.write("bin/cmake", "#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    started = time.monotonic()
+    os.environ["MLFBUILD_CMAKE"] = str(slow)
+    try:
+        ended = interrupted_after(folder, 3.0, "build", "-q", "-j", "1")
+    finally:
+        del os.environ["MLFBUILD_CMAKE"]
+    assert (ended.status, ended.err) == (130, "mlfbuild: interrupted; nothing half-written is left\n")
+    assert time.monotonic() - started < 30

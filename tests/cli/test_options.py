@@ -1,0 +1,97 @@
+"""Options, help and usage mistakes: nothing here builds anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from mlfbuild import __version__
+from mlfbuild.cli.app import app
+from support.command import Folder
+
+VERBS = list(app.commands)
+
+
+def test_the_verbs_are_those_of_the_manual() -> None:
+    assert " ".join(VERBS) == "init check plan build verify compile inspect unpack schema cmake-dir"
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_reads_well(folder: Folder, golden, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    ended = folder.run(*verb.split(), "--help")
+    assert (ended.status, ended.err) == (0, "")
+    assert folder.run(*verb.split(), "-h") == ended
+    golden(ended.out, "help.txt")
+
+
+def test_version(folder: Folder) -> None:
+    assert folder.run("--version").out == f"mlfbuild {__version__}\n"
+
+
+def test_no_verb_shows_the_help(folder: Folder) -> None:
+    ended = folder.run()
+    assert ended.status == 2
+    assert "Usage: mlfbuild" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("biuld", "No such command 'biuld' (did you mean 'build'?)."),
+        ("frobnicate", "No such command 'frobnicate'."),
+        ("build -j 0", "0 is not in the range x>=1"),
+        ("build -j many", "'many' is not a valid integer"),
+        ("check extra", "unexpected extra argument (extra)"),
+        ("check --format xml", "'xml' is not one of 'text', 'json'"),
+        ("compile", "Missing argument 'MODEL'"),
+        ("compile models/alpha.tflite -o a.tar", "Missing option '--cpu'"),
+        ("compile models/alpha.tflite --cpu host", "Missing option '-o'"),
+        ("unpack a.tar", "Missing option '-o'"),
+        ("check --target pc", "No such option '--target'"),
+        ("--target pc schema", "--target means nothing to `mlfbuild schema`"),
+        ("-j 3 inspect a.tar", "--jobs means nothing to `mlfbuild inspect`"),
+        ("-C /nowhere check", "/nowhere: No such file or directory"),
+        ("check -C mlfbuild.yml", "mlfbuild.yml: Not a directory"),
+    ],
+)
+def test_usage_mistakes(folder: Folder, arguments: str, message: str) -> None:
+    ended = folder.run(*arguments.split())
+    assert ended.status == 2
+    assert ended.out == ""
+    assert message in " ".join(ended.err.split())
+    assert "Usage: " in ended.err
+
+
+@pytest.mark.parametrize(
+    "arguments", ["-q -f mlfbuild.yml check", "check -q -f mlfbuild.yml", "-q check -f mlfbuild.yml"]
+)
+def test_shared_options_stand_before_or_after_the_verb(folder: Folder, arguments: str) -> None:
+    folder.write("other.yml", "")
+    ended = folder.run(*arguments.split())
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+
+
+def test_the_later_option_wins(folder: Folder) -> None:
+    assert folder.run("-f", "missing.yml", "check", "-f", "mlfbuild.yml").status == 0
+    assert folder.run("--format", "json", "check", "--format", "text").out.startswith("mlfbuild.yml: no mistakes")
+
+
+def test_c_works_in_another_folder(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    ended = folder.run("-C", str(folder.root), "check")
+    assert ended.out == "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n"
+
+
+@pytest.mark.parametrize("verb", ["--help", "compile"])
+def test_starting_loads_little(folder: Folder, verb: str) -> None:
+    rest = "['models/alpha.tflite', '--cpu', 'host', '-o', 'a.tar', '-q']" if verb == "compile" else "[]"
+    code = (
+        f"import sys; from mlfbuild.cli import main; assert main(['{verb}', *{rest}]) == 0\n"
+        "print([m for m in ('pydantic', 'yaml', 'rich', 'jinja2', 'elftools', 'SCons', 'multiprocessing')"
+        " if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder.root, check=True)
+    assert done.stderr == "[]\n"

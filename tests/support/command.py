@@ -1,0 +1,99 @@
+"""The command `mlfbuild` in a folder with a small project, in this process (quick) or as a real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlfbuild.cli.run import run
+from support.firmware_repo import tiny_network
+from support.oracle import tflite_micro_run
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  alpha: {source: models/alpha.tflite, vectors: alpha.npz}
+  beta: {source: models/beta.tflite}
+firmware:
+  app: {sources: [main.c], models: [alpha, beta]}
+"""
+
+MAIN_C = """\
+#include <stdio.h>
+#include "tvmgen_alpha.h"
+#include "tvmgen_beta.h"
+
+int main(void) {
+  printf("arenas of %u and %u bytes\\n", (unsigned)TVMGEN_ALPHA_WORKSPACE_SIZE, (unsigned)TVMGEN_BETA_WORKSPACE_SIZE);
+  return 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What stdout holds, as JSON."""
+        return json.loads(self.out)
+
+
+class Folder:
+    """A folder with the project above; ``run`` and ``spawn`` run the command there."""
+
+    def __init__(self, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.root = root
+        self._capsys = capsys
+        self.write("mlfbuild.yml", PROJECT)
+        self.write("main.c", MAIN_C)
+        for seed, name in enumerate(("alpha", "beta")):
+            self.write(f"models/{name}.tflite", tiny_network(seed))
+        self.write_vectors("alpha")
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def write_vectors(self, name: str, *, wrong: bool = False) -> None:
+        """Write three cases with the answers of TensorFlow Lite Micro; ``wrong`` spoils one element of case 1."""
+        model = (self.root / f"models/{name}.tflite").read_bytes()
+        inputs = np.random.default_rng(7).integers(-128, 128, (3, 1, 8), np.int8)
+        outputs = np.stack([tflite_micro_run(model, [case])[0] for case in inputs])
+        if wrong:
+            outputs[1].flat[2] ^= 1
+        np.savez(self.root / f"{name}.npz", in0=inputs, out0=outputs)
+
+    def run(self, *arguments: str) -> Ended:
+        """Run the command in this process."""
+        self._capsys.readouterr()
+        status = run(arguments)
+        return Ended(status, *self._capsys.readouterr())
+
+    def spawn(self, *arguments: str, prepare: Callable[[], None] | None = None, **options: Any) -> Ended:
+        """Run the command as a process of its own; ``prepare`` runs in it first."""
+        command = [sys.executable, "-m", "mlfbuild", *arguments]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        done = subprocess.run(command, cwd=self.root, preexec_fn=prepare, text=True, timeout=120, check=False, **pipes)
+        return Ended(done.returncode, done.stdout or "", done.stderr or "")
+
+    def files(self) -> set[str]:
+        """Every file below the folder."""
+        return {path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if not path.is_dir()}
