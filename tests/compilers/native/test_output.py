@@ -17,7 +17,7 @@ from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers, with_includes
 from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
-from mlfbuild.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, Reshape, Softmax
+from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, FullyConnected, Mean, Reshape, Softmax
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.host_c import build, run, write_tree
@@ -212,15 +212,24 @@ def test_a_large_tensor_is_refused() -> None:
         compile_network(s.graph(["x"], ["y"]))
 
 
-def test_deep_softmax_and_many_broadcasts_are_refused() -> None:
-    s = Sketch("deep")
-    s.node(Softmax(), s.tensor("x", 9000), s.tensor("y", 9000, scale=1 / 256, zero_point=-128))
-    with pytest.raises(UnsupportedModelError, match=r"^SOFTMAX 'node y': int8 softmax is supported over at most 8191"):
-        compile_network(s.graph(["x"], ["y"]))
-    s = Sketch("broadcast")
-    s.node(Add(), s.tensor("x", 2, 1, 2, 1, 2), s.tensor("z", 1, 2, 1, 2, 1), s.tensor("y", 2, 2, 2, 2, 2))
-    with pytest.raises(UnsupportedModelError, match=r"^ADD 'node y': .* over more than 4 dimensions"):
-        compile_network(s.graph(["x", "z"], ["y"]))
+def test_what_no_kernel_can_do_is_refused() -> None:
+    deep, broadcast, wide, mean = Sketch("deep"), Sketch("broadcast"), Sketch("wide"), Sketch("mean")
+    deep.node(Softmax(), deep.tensor("x", 9000), deep.tensor("y", 9000, scale=1 / 256, zero_point=-128))
+    broadcast.node(Add(), broadcast.tensor("x", 2, 1, 2, 1, 2), broadcast.tensor("z", 1, 2, 1, 2, 1, constant=True),
+                   broadcast.tensor("y", 2, 2, 2, 2, 2))  # fmt: skip
+    wide.node(AveragePool2D((1 << 12, 1 << 12)), wide.tensor("x", 1, 1 << 12, 1 << 12, 1), wide.tensor("y", 1, 1, 1, 1))
+    mean.node(Mean((0,)), mean.tensor("x", 1 << 24), mean.tensor("y"))
+    for sketch, words in (
+        (deep, "deep: SOFTMAX 'node y': int8 softmax is supported over at most 8191 elements, here 9000"),
+        (
+            broadcast,
+            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1] broadcast over more than",
+        ),
+        (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
+        (mean, "mean: MEAN 'node y': an int8 mean is supported of at most 8388608 elements, here 16777216"),
+    ):
+        with pytest.raises(UnsupportedModelError, match=f"^{re.escape(words)}"):
+            compile_network(sketch.graph(["x"], ["y"]))
 
 
 def test_requests_that_are_refused(tmp_path: Path) -> None:

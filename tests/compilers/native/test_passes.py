@@ -49,6 +49,12 @@ def test_fold_constants_leaves_a_result_that_would_fill_the_flash() -> None:
     assert operators(fold_constants(s.graph(["x"], ["y"]))) == ["PAD", "ADD"]
 
 
+def test_fold_constants_makes_no_giants() -> None:
+    s = Sketch()
+    s.node(Pad(((0, 1 << 30),)), s.tensor("a", 1, constant=True), s.tensor("y", (1 << 30) + 1))
+    assert operators(fold_constants(s.graph([], ["y"]))) == ["PAD"]
+
+
 def test_remove_identities_bypasses_them() -> None:
     s = Sketch()
     s.node(Quantize(), s.tensor("x", 4), s.tensor("same", 4))

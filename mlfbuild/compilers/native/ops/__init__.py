@@ -17,6 +17,7 @@ from mlfbuild.compilers.native.ops import (
     softmax,
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
+from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, Operator
 from mlfbuild.graph import ops as graph_ops
 
@@ -49,7 +50,10 @@ def _module(node: Node) -> ModuleType:
 
 def lower(graph: Graph, node: Node) -> Call:
     """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
-    call = _module(node).lower(graph, node)
+    try:
+        call = _module(node).lower(graph, node)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{graph.name}: {error}") from None
     assert isinstance(call, Call)
     return call
 

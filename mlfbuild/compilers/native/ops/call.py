@@ -16,6 +16,9 @@ from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Array, Node
 from mlfbuild.graph.quantize import Rescale
 
+LARGEST_SUM = 1 << 23
+"""Stored int8 values, less a zero point, that surely add up within 32 bits."""
+
 
 @dataclass(frozen=True)
 class Constant:

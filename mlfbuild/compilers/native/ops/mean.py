@@ -6,7 +6,7 @@ import itertools
 
 from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import zero_point
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.ops.call import LARGEST_SUM, Call, Constant, Parameter, struct_lines, unsupported
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Mean
 from mlfbuild.graph.quantize import mean_rescale
@@ -26,13 +26,16 @@ def lower(graph: Graph, node: Node) -> Call:
             Parameter("const float *", "input", source.name),
             Parameter("float *", "output", output.name),
         ), (*shape, "mlf_mean_float(&shape, input, output);"))  # fmt: skip
+    count = operator.count(source.shape)
+    if count > LARGEST_SUM:
+        raise unsupported(node, f"an int8 mean is supported of at most {LARGEST_SUM} elements, here {count}")
     rescaling = Constant.struct(
         "rescaling",
         "mlf_rescaling",
         {
             "input_zero_point": zero_point(source),
             "output_zero_point": zero_point(output),
-            "rescale": mean_rescale(source, output, operator.count(source.shape)),
+            "rescale": mean_rescale(source, output, count),
         },
     )
     return Call("mean", "mean.h", (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from mlfbuild.compilers.native.ops.activation import float_range_line
-from mlfbuild.compilers.native.ops.call import Call, Parameter
+from mlfbuild.compilers.native.ops.call import LARGEST_SUM, Call, Parameter, unsupported
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
@@ -20,6 +22,8 @@ def lower(graph: Graph, node: Node) -> Call:
     if source.dtype is DType.FLOAT32:
         c_type, suffix, bounds = "float", "float", float_range_line(operator.activation)
     else:
+        if math.prod(operator.filter) > LARGEST_SUM:
+            raise unsupported(node, f"int8 pools are supported over at most {LARGEST_SUM} pixels")
         minimum, maximum = activation_range(operator.activation, output)
         c_type, suffix = "int8_t", "int8"
         bounds = f"const struct mlf_int8_range range = {{{minimum}, {maximum}}};"

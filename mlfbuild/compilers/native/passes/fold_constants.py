@@ -11,6 +11,10 @@ _ALWAYS_FOLDED = 1 << 16
 """Bytes of results that are folded however small the operands are."""
 
 
+_LARGEST_RESULT = 1 << 24
+"""Bytes. A small file may ask for a huge constant, by padding or broadcasting; that is left to the firmware to make."""
+
+
 def fold_constants(graph: Graph) -> Graph:
     """Replace each node whose inputs are all constant by its value, from the operator's numpy reference."""
     known: dict[str, Tensor] = {}
