@@ -173,6 +173,13 @@ def test_an_environment_that_pip_left_half_made_is_finished(machine: Machine) ->
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_help_lists_every_target() -> None:
     environment = {**os.environ, "MAKEFLAGS": ""}
-    done = subprocess.run(["make", "help"], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["make", "--no-print-directory", "help"],
+        cwd=REPOSITORY,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     listed = [line.split()[0] for line in done.stdout.splitlines()]
     assert listed == ["help", "setup", "demo", "test", "lint", "sweep", "clean"]
