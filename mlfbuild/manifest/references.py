@@ -75,6 +75,8 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
     if fitting and compiler in SOURCES.values() and compiler != fitting:
         reason = f"compiler {quoted(str(compiler))} does not read {source_suffix(str(source))} files; use {fitting}"
         document.add((*path, "compiler"), reason)
+    if (compiler or fitting) == "native" and model.get("executor") == "graph":
+        document.add((*path, "executor"), 'the native compiler has no executor "graph"; use aot')
     _check_names(document, path, model, "target")
 
 

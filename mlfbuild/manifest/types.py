@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,9 +79,13 @@ class Project:
         wanted = self.models if firmware is None else self.firmware[firmware].models
         return tuple(model for name, model in self.models.items() if name in wanted and target in model.targets)
 
-    def problem(self, path: KeyPath, reason: str) -> str:
-        """Return the line ``mlfbuild.yml:9:14: models.kws.source: reason`` for a mistake found after reading."""
-        return f"{self.path}:{Problem(self._position(path), path, reason)}"
+    def problems(self, found: Iterable[tuple[KeyPath, str]]) -> list[str]:
+        """Return a line for each mistake found after reading, in file order.
+
+        ``found`` has the way to the value and the reason: ``mlfbuild.yml:9:14: models.kws.source: reason``.
+        """
+        problems = [Problem(self._position(path), path, reason) for path, reason in found]
+        return [f"{self.path}:{problem}" for problem in sorted(problems, key=lambda problem: problem.position)]
 
     def _position(self, path: KeyPath) -> Position:
         found = (self.positions.get(path[:end]) for end in range(len(path), -1, -1))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest, OptionValue, Placement, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
-from mlfbuild.manifest import FirmwareSpec, ModelSpec, Project, Target, load_project
+from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
 
@@ -19,33 +19,39 @@ BUILD_FOLDER = "build"
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     project = load_project(path)
-    problems = [*_missing_files(project), *_option_problems(project)]
+    problems = project.problems([*_missing_files(project), *_option_problems(project)])
     if problems:
         raise ProjectFileError(problems)
     return project
 
 
-def _missing_files(project: Project) -> Iterator[str]:
+def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    for target in project.targets.values():
+        if target.toolchain is not None and not target.toolchain.is_file():
+            yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
     for model in project.models.values():
         for key, path in (("source", model.source), ("vectors", model.vectors)):
             if path is not None and not path.is_file():
-                yield project.problem(("models", model.name, key), _why_no_file(path))
+                yield ("models", model.name, key), _why_no_file(path)
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
-                yield project.problem(("firmware", firmware.name, "sources", index), _why_no_file(path))
+                yield ("firmware", firmware.name, "sources", index), _why_no_file(path)
+        for index, path in enumerate(firmware.include_dirs):
+            if not path.is_dir():
+                yield ("firmware", firmware.name, "include-dirs", index), f"{path}: no such folder"
         if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
-            yield project.problem(("firmware", firmware.name, "cmake"), f"{firmware.cmake}: has no CMakeLists.txt")
+            yield ("firmware", firmware.name, "cmake"), f"{firmware.cmake}: has no CMakeLists.txt"
 
 
 def _why_no_file(path: Path) -> str:
     return f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}"
 
 
-def _option_problems(project: Project) -> Iterator[str]:
+def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
     for model in project.models.values():
         for key, reason in compiler_called(model.compiler).check_options(model.options):
-            yield project.problem(("models", model.name, "options", key), reason)
+            yield ("models", model.name, "options", key), reason
 
 
 def _chosen(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:

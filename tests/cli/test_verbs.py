@@ -35,11 +35,17 @@ def test_check_lists_every_mistake(folder: Folder) -> None:
 def test_check_looks_for_the_files(folder: Folder) -> None:
     (folder.root / "models/beta.tflite").unlink()
     (folder.root / "main.c").unlink()
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("cpu: host", "cpu: host, toolchain: own.cmake").replace("main.c]", "main.c], include-dirs: [h]")
+    folder.write("mlfbuild.yml", f"{text}  own: {{cmake: src}}\n")
     ended = folder.run("check")
     assert ended.status == 2
     assert ended.err.splitlines() == [
+        "mlfbuild.yml:3:30: targets.pc.toolchain: own.cmake: no such file",
         "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: no such file",
         "mlfbuild.yml:8:19: firmware.app.sources[0]: main.c: no such file",
+        "mlfbuild.yml:8:43: firmware.app.include-dirs[0]: h: no such folder",
+        "mlfbuild.yml:9:16: firmware.own.cmake: src: has no CMakeLists.txt",
     ]
 
 

@@ -144,8 +144,11 @@ def test_later_findings_have_a_place(tmp_path: Path) -> None:
     path = write(tmp_path, "mlfbuild: 1\ntargets: {a: {cpu: host}}\nmodels:\n  kws:\n    source: x.tflite\n")
     project = load_project(path)
     way = ("models", "kws", "source")
-    assert project.problem(way, "no such file") == f"{path}:5:13: models.kws.source: no such file"
-    assert project.problem((*way, "deeper"), "odd").startswith(f"{path}:5:13: models.kws.source.deeper: ")
+    assert project.problems([((*way, "deeper"), "odd"), (way, "no such file"), (("targets", "a", "cpu"), "slow")]) == [
+        f"{path}:2:20: targets.a.cpu: slow",
+        f"{path}:5:13: models.kws.source.deeper: odd",
+        f"{path}:5:13: models.kws.source: no such file",
+    ]
 
 
 def test_projects_travel_between_processes() -> None:
