@@ -71,7 +71,9 @@ class Live(Lines):
 
     def _draw(self) -> None:
         done = self.started - len(self.running)
-        self.bar.update(self.row, total=self.started, completed=done, description=next(iter(self.running), ""))
+        self.bar.update(
+            self.row, total=self.started, completed=done, description=next(iter(self.running), ""), refresh=True
+        )
 
 
 @contextlib.contextmanager
