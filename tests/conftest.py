@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
+
+CXX = "the product is C, and `make test` does not install what only C++ needs"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,12 +44,23 @@ def tool() -> Callable[[str], str]:
 
     def find(name: str) -> str:
         path = shutil.which(name)
+        if path is None and name == "g++":
+            pytest.skip(f"{name} is not installed: {CXX}")
         if path is None:
             unavailable(f"{name} is not installed")
         assert path is not None
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def cross_cxx(tool: Callable[[str], str]) -> None:
+    """Skips the test where the cross compiler has no C++ library, which Debian packs separately."""
+    command = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-print-file-name=libstdc++_nano.a"]
+    path = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    if not Path(path).is_absolute():
+        pytest.skip(f"libstdc++-arm-none-eabi-newlib is not installed: {CXX}")
 
 
 @pytest.fixture

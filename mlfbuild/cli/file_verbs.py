@@ -22,7 +22,7 @@ _TAR_MAGIC = (257, b"ustar")
 @click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
 @click.option("--name", metavar="NAME", help="Name of the model in C, default made from the file's name.")
 @click.option("--compiler", metavar="NAME", help="native, or archive for a .tar; default by the file's suffix.")
-@click.option("--executor", default="aot", show_default=True, metavar="NAME", help="aot or graph.")
+@click.option("--executor", metavar="NAME", help="aot or graph; default aot, or what a .tar was exported for.")
 def compile_model(
     settings: Settings,
     model: Path,
@@ -31,7 +31,7 @@ def compile_model(
     output: Path,
     name: str | None,
     compiler: str | None,
-    executor: str,
+    executor: str | None,
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
     from mlfbuild.steps.models import compile_model as compile_archive

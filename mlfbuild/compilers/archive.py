@@ -29,7 +29,7 @@ class ArchiveCompiler:
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
         library = load_archive(request.source)
         executors = sorted({module.executor for module in library.modules})
-        if request.executor not in executors:
+        if request.executor is not None and request.executor not in executors:
             raise UsageError(
                 f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
                 f"not for {request.executor}; choose executor {executors[0]}"

@@ -29,7 +29,8 @@ class CompileRequest:
     """The model's name, a C identifier ``[a-z][a-z0-9_]*``: module name and part of every C symbol."""
     source: Path
     cpu: Cpu
-    executor: str = "aot"
+    executor: str | None = None
+    """``aot`` or ``graph``; ``None`` is the compiler's default."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     placement: Placement = Placement()
 

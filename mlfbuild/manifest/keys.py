@@ -63,8 +63,8 @@ class ModelKeys(Keys):
         description="Model file (.tflite) or Model Library Format archive (.tar)."
     )
     compiler: Annotated[str, rules.COMPILER] | None = Field(None, description="Default: native; archive for a .tar.")
-    executor: Annotated[str, rules.EXECUTOR] = Field(
-        "aot", description="aot calls operators directly, graph interprets a graph."
+    executor: Annotated[str, rules.EXECUTOR] | None = Field(
+        None, description="aot calls operators directly, graph interprets a graph. Default: aot; what a .tar has."
     )
     options: dict[Annotated[str, rules.OPTION_NAME], str | int | float | bool] = Field(
         default_factory=dict, description="The compiler's own options."

@@ -40,7 +40,8 @@ class ModelSpec:
     source: Path
     """The model file or archive, reached from the same folder as the project's path."""
     compiler: str
-    executor: str
+    executor: str | None
+    """``aot`` or ``graph``; ``None`` is the compiler's default: ``aot``, or what the archive was exported for."""
     targets: tuple[str, ...]
     """Names of targets in the project, never empty."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)

@@ -49,7 +49,7 @@ _DEFAULTS = {
     "MLFVERBOSE": False,
     "MLFCPU": "host",
     "MLFCOMPILER": "native",
-    "MLFEXECUTOR": "aot",
+    "MLFEXECUTOR": "",
     "MLFOPTIONS": {},
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",

@@ -57,7 +57,7 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
         source=Path(source[0].rfile().get_abspath()),
         cpu=env.subst("$MLFCPU"),
         compiler="archive" if source[0].get_suffix() == ".tar" else env.subst("$MLFCOMPILER"),
-        executor=env.subst("$MLFEXECUTOR"),
+        executor=env.subst("$MLFEXECUTOR") or None,
         options=dict(env["MLFOPTIONS"]),
         archive=archive,
     )

@@ -123,7 +123,7 @@ def compile_job(
     source: Path,
     cpu: str,
     compiler: str,
-    executor: str,
+    executor: str | None,
     options: Mapping[str, OptionValue],
     archive: Path,
 ) -> CompileJob:

@@ -105,6 +105,7 @@ def test_code_is_made_for_the_cpu(cpu: Cpu, tmp_path: Path) -> None:
     assert ("Tag_MVE_arch" in listing) == ("mve" in cpu.features)
 
 
+@pytest.mark.usefixtures("cross_cxx")
 @pytest.mark.parametrize("build_type", ["", "Debug", "Release"])
 def test_images_from_two_folders_are_identical(tmp_path: Path, build_type: str) -> None:
     images = []
@@ -155,6 +156,7 @@ def test_flags_of_the_project_are_kept(tmp_path: Path) -> None:
     assert "-DMINE" in commands and "-mcpu=cortex-m4" in commands
 
 
+@pytest.mark.usefixtures("cross_cxx")
 def test_an_edited_linker_script_links_again(tmp_path: Path) -> None:
     source = write_firmware(tmp_path / "firmware")
     assert configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4.cmake").returncode == 0

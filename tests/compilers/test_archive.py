@@ -36,6 +36,8 @@ def test_what_the_native_compiler_made_is_taken_whole(tmp_path: Path, shared: Pa
 
 
 def test_the_executor_is_the_archives(tmp_path: Path) -> None:
+    asked_for_none = replace(request(tmp_path, graph_library()), executor=None)
+    assert ARCHIVE.compile(asked_for_none).modules[0].executor == "graph"
     wrong = replace(request(tmp_path, graph_library()), executor="aot")
     with pytest.raises(UsageError, match=r"kws: .*model\.tar was exported for the graph executor, not for aot"):
         ARCHIVE.compile(wrong)

@@ -125,6 +125,7 @@ def test_the_size_of_the_stack_is_a_setting(build_firmware: Callable[..., Path],
     assert run_elf(image, board, timeout=60).exit_status == 0
 
 
+@pytest.mark.usefixtures("cross_cxx")
 def test_constructors_of_cxx_run_before_main(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     source = "struct Counter { int value; Counter() : value(41) {} ~Counter() { value = 0; } };\n"
     source += "static Counter counter;\nint main() { return counter.value + 1; }\n"

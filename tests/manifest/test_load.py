@@ -64,7 +64,7 @@ def test_kinds_of_options_are_kept() -> None:
 def test_defaults() -> None:
     project = load_project(VALID / "complete.yml")
     exported = project.models["exported"]
-    assert (exported.compiler, exported.executor, exported.targets) == ("archive", "aot", ("m55", "m4", "host"))
+    assert (exported.compiler, exported.executor, exported.targets) == ("archive", None, ("m55", "m4", "host"))
     smallest = load_project(VALID / "smallest.yml")
     assert smallest.models["kws"].compiler == "native"
     assert smallest.firmware == {}

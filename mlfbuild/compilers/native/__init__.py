@@ -34,7 +34,7 @@ class NativeCompiler:
         """Compile the model of ``request``; raises as ``Compiler.compile`` says."""
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: options.{key}: {reason}")
-        if request.executor != "aot":
+        if request.executor not in {None, "aot"}:
             raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use "aot"')
         from mlfbuild.compilers.native.build import compile_model
 
