@@ -101,6 +101,9 @@ def _storages(graph: Graph) -> dict[str, _Storage]:
 
 
 def _share(storages: dict[str, _Storage], source: str, output: str) -> None:
+    """Let the tensors ``source`` and ``output`` have one storage, unless both have a place of their own already."""
+    if storages[source].area is Area.CONSTANT:
+        return  # a constant is the C array of its own tensor only
     kept, gone = storages[source], storages[output]
     if gone.area is not Area.ARENA:
         kept, gone = gone, kept

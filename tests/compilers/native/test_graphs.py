@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import numpy as np
@@ -23,9 +24,11 @@ from mlfbuild.graph.ops import (
     Reshape,
     Softmax,
 )
-from support.host_c import run_many_on_host
+from support.host_c import run_many_on_host, run_on_host
 from support.native import compile_network
 from support.sketch import RANDOM, Sketch
+
+FOLDING = importlib.import_module("mlfbuild.compilers.native.passes.fold_constants")  # its name is the function's, too
 
 
 def no_nodes() -> Graph:
@@ -214,3 +217,23 @@ def test_the_arena_of_a_chain_is_one_tensor() -> None:
 def test_no_arena_where_inputs_and_outputs_are_enough() -> None:
     (module,) = compile_network(input_is_output()).modules
     assert module.main[0].workspace_size == 0
+
+
+def test_constants_that_are_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FOLDING, "_LARGEST_RESULT", 0)
+    graph = folded_to_constants()
+    library = compile_network(graph)
+    values = values_of(graph)
+    known = evaluate(graph, dict(zip(graph.inputs, values, strict=True)))
+    for wanted, got in zip(graph.outputs, run_on_host(library, values), strict=True):
+        np.testing.assert_array_equal(got, known[wanted])
+
+
+def test_a_reshaped_constant_that_is_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FOLDING, "_LARGEST_RESULT", 0)
+    s = Sketch("reshaped")
+    s.node(Reshape(), s.tensor("a", 6, constant=True), s.tensor("matrix", 2, 3))
+    s.node(Add(), s.tensor("x", 2, 3), "matrix", s.tensor("y", 2, 3))
+    graph = s.graph(["x"], ["y"])
+    (value,) = values_of(graph)
+    np.testing.assert_array_equal(run_on_host(compile_network(graph), [value])[0], evaluate(graph, {"x": value})["y"])

@@ -13,7 +13,7 @@ from support.networks import OPERATORS, Case, cases
 from support.oracle import tflite_micro_run
 
 NETWORKS = 16
-SWEEP_NETWORKS = 400
+SWEEP_NETWORKS = 150
 
 
 def drawn(operator: str, dtype: str, count: int) -> list[Case]:
