@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.compilers.native.plan import ALIGNMENT, Area, Plan, plan_memory
+from mlfbuild.compilers.native.plan import ALIGNMENT, Area, Location, Plan, plan_memory
 from mlfbuild.graph import Graph
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, Pad, Reshape
 from support.sketch import Sketch
@@ -62,6 +62,7 @@ def test_nothing_is_lost_before_it_is_read(graph: Graph) -> None:
         if isinstance(node.operator, Reshape):
             value[node.outputs[0]] = value[str(node.inputs[0])]
     memory: dict[tuple[object, ...], str] = {}
+    assert [plan.locations[name] for name in graph.inputs] == [Location(Area.INPUT, 0), Location(Area.INPUT, 1)]
     for name in (*graph.inputs, *(tensor.name for tensor in graph.constants)):
         memory.update(dict.fromkeys(bytes_of(graph, plan, name), name))
     for node in graph.nodes:
