@@ -105,7 +105,9 @@ class Site:
 
 def _name_of(enumeration: type[Any], code: int) -> str:
     """Return the name of ``code`` in a generated enumeration, or the number where it has none."""
-    return next((name for name, value in vars(enumeration).items() if value == code), str(code))
+    # Python 3.13 keeps a class's line number, an integer too, as __firstlineno__.
+    names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
+    return next(names, str(code))
 
 
 def _conv2d(site: Site) -> Operator:
