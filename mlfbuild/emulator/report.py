@@ -17,12 +17,16 @@ class VerifyReport:
     cases: int
     problems: tuple[str, ...]
     """One line for each thing that is wrong, ``kws: case 3, output 0 ('Identity'), element 7: expected ...``."""
+    wrong: tuple[tuple[int, int], ...]
+    """(case, output) of every output that is not as expected."""
     workspace_size: int
     """What the library says the module needs."""
     workspace_used: int | None
     """From the start of the workspace to the last byte written; ``None`` where the module owns its workspace."""
     stack_used: int | None
     """Of the deepest run; ``None`` on this machine, where it is not measured."""
+    hint: str = ""
+    """Where to look, if anything is known about that."""
 
     @property
     def passed(self) -> bool:
@@ -38,7 +42,7 @@ class VerifyReport:
         hidden = len(self.problems) - len(lines)
         if hidden:
             lines.append(f"{self.module}: and {hidden} more problem{'s' if hidden > 1 else ''}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.hint] if self.hint else lines)
 
     def _memory(self) -> list[str]:
         words = []

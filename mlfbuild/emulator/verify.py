@@ -66,6 +66,7 @@ def verify_module(
         board=board.name if board else "host",
         cases=loaded.cases,
         problems=tuple(problems),
+        wrong=tuple(_wrong(loaded, runs)),
         workspace_size=module.main[0].workspace_size,
         workspace_used=_largest(runs, "workspace") if takes_workspace(module) else None,
         stack_used=_largest(runs, "stack") if board else None,
@@ -125,6 +126,13 @@ def _problems(module: Module, vectors: Vectors, runs: npt.NDArray[Any]) -> Itera
         for record in (run["first"], run["second"]):
             yield from (f"{where}: {text}" for text in _damage(module, record))
         yield from (f"{where}, {text}" for text in _differences(module, vectors, case, run))
+
+
+def _wrong(vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    for case, run in enumerate(runs[: vectors.cases]):
+        for index, expected in enumerate(vectors.outputs):
+            if first_difference(expected[case], run["first"][f"out{index}"]) is not None:
+                yield case, index
 
 
 def _damage(module: Module, record: Any) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild.emulator.verify import VerifyReport, verify_module
@@ -12,6 +12,7 @@ from mlfbuild.errors import CheckFailedError, UnsupportedModelError
 from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.steps.locate import first_wrong_operator
 from mlfbuild.steps.models import load_archive
 from mlfbuild.steps.project import vectors_of
 
@@ -29,7 +30,8 @@ class VerifyJob:
     def settings(self) -> str:
         """Return what decides the check beside tree, vectors and harness, as canonical JSON."""
         toolchain = self.target.toolchain.name if self.target.toolchain else None
-        return json.dumps({"target": json.loads(self.target.settings()), "toolchain": toolchain})
+        board = self.target.board.name if self.target.board else None
+        return json.dumps({"board": board, "toolchain": toolchain, "source": self.model.request.source.name})
 
 
 def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
@@ -69,6 +71,8 @@ def verify_job(job: VerifyJob) -> VerifyReport:
         job.folder,
         toolchain=job.target.toolchain,
     )
+    if report.wrong:
+        return replace(report, hint=first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report

@@ -27,13 +27,21 @@ def _held_interrupts() -> Iterator[None]:
     """Hold Ctrl-C back inside the ``with`` block.
 
     Processes started there keep it blocked from their first instruction: Ctrl-C reaches the whole process group, the
-    parent answers it, and a worker's traceback would only hide the answer.
+    parent answers it, and a worker's traceback would only hide the answer. The parent answers after the block: a worker
+    that is not told all it needs would complain, too.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    pressed: list[int] = []
+    main = threading.current_thread() is threading.main_thread()  # no other thread may set handlers, or is interrupted
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number)) if main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 @functools.cache
