@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 from mlfbuild.library import Library
+from mlfbuild.manifest.types import OptionValue, Placement
 from mlfbuild.targets.types import Cpu
 
-OptionValue = str | int | float | bool
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Linker sections for a model's constants and its static workspace; ``None`` is the compiler's default."""
-
-    params: str | None = None
-    workspace: str | None = None
+__all__ = ["CompileRequest", "Compiler", "OptionValue", "Placement"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class CompileRequest:
     executor: str | None = None
     """``aot`` or ``graph``; ``None`` is the compiler's default."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
-    placement: Placement = Placement()
+    placement: Placement = field(default_factory=Placement)
 
 
 class Compiler(Protocol):

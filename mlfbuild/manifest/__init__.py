@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.manifest.problems import KeyPath, suggestion
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, OptionValue, PlacementSpec, Project, Target
+from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, OptionValue, Placement, Project, Target
 
 __all__ = [
     "FirmwareSpec",
     "KeyPath",
     "ModelSpec",
     "OptionValue",
-    "PlacementSpec",
+    "Placement",
     "Project",
     "Target",
     "json_schema",

@@ -10,7 +10,7 @@ from mlfbuild.manifest.document import Document, read_document
 from mlfbuild.manifest.problems import Problem
 from mlfbuild.manifest.references import check_references
 from mlfbuild.manifest.rules import SOURCES, source_suffix
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, PlacementSpec, Project, Target
+from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Placement, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
     )
 
 
-def _placement(keys: PlacementKeys | None) -> PlacementSpec:
-    return PlacementSpec() if keys is None else PlacementSpec(keys.params, keys.workspace)
+def _placement(keys: PlacementKeys | None) -> Placement:
+    return Placement() if keys is None else Placement(keys.params, keys.workspace)
 
 
 def _joined(root: Path, path: str | None) -> Path | None:

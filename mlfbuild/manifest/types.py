@@ -25,7 +25,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class PlacementSpec:
+class Placement:
     """Linker sections for a model's constants and workspace; ``None`` is the compiler's default."""
 
     params: str | None = None
@@ -46,7 +46,7 @@ class ModelSpec:
     """Names of targets in the project, never empty."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     vectors: Path | None = None
-    placement: PlacementSpec = PlacementSpec()
+    placement: Placement = Placement()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.compilers import CompileRequest, OptionValue, Placement, compiler_called
+from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
@@ -105,7 +105,7 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
         cpu=CPUS[target.cpu],
         executor=model.executor,
         options=model.options,
-        placement=Placement(model.placement.params, model.placement.workspace),
+        placement=model.placement,
     )
     return CompileJob(
         target=target.name,

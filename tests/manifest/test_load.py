@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.compilers import COMPILERS
 from mlfbuild.errors import ProjectFileError
-from mlfbuild.manifest import FirmwareSpec, ModelSpec, PlacementSpec, Project, Target, load_project, rules
+from mlfbuild.manifest import FirmwareSpec, ModelSpec, Placement, Project, Target, load_project, rules
 
 VALID = Path(__file__).parent / "valid"
 SMALLEST = (VALID / "smallest.yml").read_text()
@@ -44,7 +44,7 @@ def test_every_key_arrives() -> None:
         targets=("m55", "m4"),
         options={"memory": "balanced", "depth": 3, "ratio": 0.5, "fast": True, "quoted": "010"},
         vectors=VALID / "tests/kws.npz",
-        placement=PlacementSpec(".rodata.mlf", ".bss.dtcm"),
+        placement=Placement(".rodata.mlf", ".bss.dtcm"),
     )
     assert project.firmware["app"] == FirmwareSpec(
         name="app",
