@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
+from mlfbuild.manifest import json_schema
+
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md", *(REPOSITORY / "docs").glob("*.md")])
 
@@ -23,6 +26,28 @@ def test_quoted_files_are_quoted_truly(document: Path) -> None:
 def test_links_lead_somewhere(document: Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_every_key_of_a_project_file_is_documented() -> None:
+    schema = json_schema()
+    keys = {key for table in (schema, *schema["$defs"].values()) for key in table["properties"]}
+    assert len(keys) > 15
+    text = (REPOSITORY / "docs/project-file.md").read_text()
+    assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_every_construction_variable_is_documented() -> None:
+    source = (REPOSITORY / "mlfbuild/scons/__init__.py").read_text()
+    variables = set(re.findall(r'^    "(MLF\w+)":', source, re.MULTILINE))
+    assert len(variables) > 10
+    text = (REPOSITORY / "docs/scons.md").read_text()
+    assert {name for name in variables if f"`{name}`" not in text} == set()
+
+
+def test_every_exit_code_is_documented() -> None:
+    documented = re.findall(r"^\| (\d+) \|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    used = {error.exit_code for error in MlfError.__subclasses__()} | {0, INTERRUPTED_EXIT_CODE}
+    assert {int(code) for code in documented} == used
 
 
 def test_the_license_is_whole() -> None:
