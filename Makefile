@@ -1,7 +1,9 @@
-# The two commands of a newcomer are `make demo` and `make test`; `make help` lists all of them.
+# The two commands of a newcomer are `make demo` and `make test`; `make help` lists all of them. `JOBS=8` runs more tests
+# at a time.
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n 2
+JOBS := 2
+PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
 .PHONY: help setup demo test lint sweep clean
 
