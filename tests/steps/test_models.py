@@ -1,0 +1,95 @@
+"""Compiling and unpacking: what is done again, what is not, and what a stopped build leaves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.steps import models
+from mlfbuild.steps.build import build
+from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.steps.models import compile_if_needed, compile_model, tree_is_whole
+from mlfbuild.steps.project import load, target_jobs
+from support.firmware_repo import tiny_network
+from support.tflite_builder import Network
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> TargetJob:
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {net: {source: net.tflite}}\n"
+    )
+    return only_target(tmp_path)
+
+
+def only_target(folder: Path) -> TargetJob:
+    (target,) = target_jobs(load(folder / "mlfbuild.yml"))
+    return target
+
+
+@pytest.fixture
+def job(target: TargetJob) -> CompileJob:
+    return target.models[0]
+
+
+def test_an_archive_is_made_once_for_the_same_content(job: CompileJob) -> None:
+    assert compile_if_needed(job)
+    assert not compile_if_needed(job)
+
+
+def test_a_changed_model_a_changed_setting_and_a_damaged_archive_are_compiled_again(job: CompileJob) -> None:
+    compile_if_needed(job)
+    job.request.source.write_bytes(tiny_network(2))
+    assert compile_if_needed(job)
+    other = replace(job, request=replace(job.request, placement=replace(job.request.placement, params=".rodata.far")))
+    assert compile_if_needed(other)
+    job.archive.write_bytes(b"")
+    assert compile_if_needed(other)
+    assert not compile_if_needed(other)
+
+
+def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(job: CompileJob) -> None:
+    network = Network()
+    image = network.input((1, 64, 64, 4), scale=0.1)
+    pooled = network.pool2d("MAX", image, (2, 2), padding="SAME")
+    job.request.source.write_bytes(network.build([network.pool2d("MAX", pooled, (2, 2))]))
+    compile_model(replace(job, ram_limit=64 * 64 * 4))
+    job.archive.unlink()
+    with pytest.raises(UnsupportedModelError, match=r"arena of 16384 bytes, but the board of target 'm4' has 16383"):
+        compile_model(replace(job, ram_limit=64 * 64 * 4 - 1))
+    assert not job.archive.exists()
+
+
+def test_a_build_stopped_before_unpacking_is_finished_by_the_next(
+    target: TargetJob, job: CompileJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build([target])
+    source = job.tree / "codegen/host/src/net_lib0.c"
+    old = source.read_bytes()
+    job.request.source.write_bytes(tiny_network(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(models, "unpack", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            build([target])
+    assert source.read_bytes() == old
+    report = build([target])
+    assert not report.models[0].compiled
+    assert source.read_bytes() != old
+    assert tree_is_whole(job.tree)
+
+
+def test_models_that_a_build_leaves_alone_stay_in_the_targets_fragment(tmp_path: Path, target: TargetJob) -> None:
+    (tmp_path / "more.tflite").write_bytes(tiny_network(3))
+    project = tmp_path / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("{net: ", "{more: {source: more.tflite}, net: "))
+    build(target_jobs(load(project), models=["net"]))
+    fragment = target.tree / "mlf.cmake"
+    assert "/more/mlf.cmake" not in fragment.read_text()
+    build([only_target(tmp_path)])
+    assert "/more/mlf.cmake" in fragment.read_text()
+    build(target_jobs(load(project), models=["net"]))
+    assert "/more/mlf.cmake" in fragment.read_text(), "its tree is there"
