@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 from pathlib import Path
 
 from mlfbuild.errors import InputFileError, StorageError
@@ -54,18 +53,16 @@ def write_atomic(path: Path, data: bytes) -> None:
     The parent folder is created. Raises ``StorageError``; nothing is left behind then.
     """
     make_folder(path.parent)
-    temporary: Path | None = None
+    # The name is ours before the file is there: whenever Ctrl-C strikes, we know what to remove.
+    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             os.fchmod(file.fileno(), 0o644)
         temporary.replace(path)
     except BaseException as error:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         if isinstance(error, OSError):
             raise storage_error(path, error) from None
         raise

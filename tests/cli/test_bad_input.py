@@ -194,7 +194,7 @@ def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds
     assert "Traceback" not in ended.err
     if ended.status == 130:
         assert ended.err == "mlfbuild: interrupted; nothing half-written is left\n"
-    assert not [path for path in folder.files() if path.endswith(".tmp")]
+    assert not [path for path in folder.files() if "/." in path and path.endswith(".tmp")]
     for archive in folder.root.rglob("*.tar"):
         assert folder.run("inspect", str(archive)).status == 0
     assert folder.spawn("build", "-q").status == 0
