@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -381,10 +380,14 @@ def test_a_first_run_that_was_stopped_is_healed(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    open_file = Path.open
 
-    monkeypatch.setattr(tempfile, "mkstemp", refuse)  # root, who runs many test suites, may write anywhere
+    def refuse_new(path: Path, mode: str = "r", *rest: object, **named: object) -> object:
+        if mode == "xb":
+            raise PermissionError(13, "Permission denied")
+        return open_file(path, mode, *rest, **named)
+
+    monkeypatch.setattr(Path, "open", refuse_new)  # root, who runs many test suites, may write anywhere
     with pytest.raises(StorageError, match=r"RECORD\.json: cannot write: Permission denied; check free space"):
         unpack(native_library(), tmp_path, archive_id="a")
     assert contents(tmp_path) == {}
