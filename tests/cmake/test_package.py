@@ -1,0 +1,66 @@
+"""mlfbuild as a CMake package: found by its folder, a tree included by its name."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.firmware import unpack, write_target_tree
+from mlfbuild.targets import CPUS, cmake_folder
+from support.libraries import native_library
+
+PROJECT = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+find_package(mlfbuild CONFIG REQUIRED)
+if(NOT EXISTS "${MLFBUILD_TOOLCHAIN_DIR}/cortex-m4.cmake")
+  message(FATAL_ERROR "no toolchain files in ${MLFBUILD_TOOLCHAIN_DIR}")
+endif()
+mlfbuild_tree("models of mine")
+add_executable(app main.c)
+target_link_libraries(app PRIVATE mlf::models)
+"""
+
+MAIN = """\
+#include "tvmgen_tiny.h"
+
+int main(void) { return tvmgen_tiny_run(0, 0) == 0; }
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+    for name in ("cmake", "ninja", "gcc"):
+        tool(name)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    (tmp_path / "main.c").write_text(MAIN)
+    return tmp_path
+
+
+def cmake(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["cmake", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def configure(folder: Path) -> subprocess.CompletedProcess[str]:
+    return cmake(folder, "-B", "build", "-G", "Ninja", f"-Dmlfbuild_DIR={cmake_folder()}")
+
+
+def test_a_tree_builds(project: Path) -> None:
+    tree = project / "models of mine"
+    unpack(native_library("tiny"), tree / "tiny", archive_id="0" * 64)
+    write_target_tree(tree, ["tiny"], None, CPUS["host"])
+    configured = configure(project)
+    assert configured.returncode == 0, configured.stderr
+    built = cmake(project, "--build", "build")
+    assert built.returncode == 0, built.stdout
+    assert (project / "build/app").is_file()
+
+
+def test_a_missing_tree_says_how_to_make_it(project: Path) -> None:
+    configured = configure(project)
+    assert configured.returncode != 0
+    words = " ".join(configured.stderr.split())
+    assert "models of mine holds no mlf.cmake; run scons or `mlfbuild build` first" in words
