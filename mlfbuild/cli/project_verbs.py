@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import Settings, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
 from mlfbuild.errors import CheckFailedError, ProjectFileError
 
@@ -114,12 +114,15 @@ def verify(settings: Settings) -> None:
     """Run every model that has vectors on QEMU and compare all outputs."""
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.steps.verify import verify_job, verify_jobs
+    from mlfbuild.steps.verify import left_out, verify_job, verify_jobs
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
     reports = []
+    if not settings.quiet:
+        for line in left_out(project, targets):
+            note(f"not verified: {line}")
     with watching(settings) as watch:
         build_all(targets, jobs=settings.jobs, progress=watch)
         for job in jobs:
@@ -137,4 +140,4 @@ def verify(settings: Settings) -> None:
                 show(report.text())
     failed = [job.model.title for job, report in zip(jobs, reports, strict=True) if not report.passed]
     if failed:
-        raise CheckFailedError(f"verify: {', '.join(failed)}: differs from the expected outputs")
+        raise CheckFailedError(f"verify: {', '.join(failed)}: failed, see above")

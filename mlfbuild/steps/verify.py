@@ -35,21 +35,37 @@ class VerifyJob:
 
 
 def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
-    """Return a job for each model of ``targets`` that has vectors; raises ``CheckFailedError`` where there is none."""
+    """Return a job for each model of ``targets`` that has vectors and something to run on.
+
+    Raises ``CheckFailedError`` where there is none.
+    """
     vectors = vectors_of(project)
     jobs = [
         VerifyJob(target, model, vectors[model.model], build / "verify" / target.name / model.model)
         for target in targets
         for model in target.models
-        if model.model in vectors
+        if model.model in vectors and _can_run(target)
     ]
     if not jobs:
-        names = ", ".join(dict.fromkeys(model.model for target in targets for model in target.models)) or "none chosen"
-        raise CheckFailedError(
-            f"{project.path}: nothing to verify: no chosen model has vectors ({names}); "
-            'add "vectors: <file>.npz" with arrays in0.. and out0.. to the model'
-        )
+        reasons = "; ".join(left_out(project, targets)) or "no model is chosen"
+        raise CheckFailedError(f"{project.path}: nothing to verify: {reasons}")
     return jobs
+
+
+def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
+    """Return a line for each model, or target, of ``targets`` that ``verify_jobs`` leaves out, with what it lacks."""
+    vectors = vectors_of(project)
+    models = dict.fromkeys(model.model for target in targets for model in target.models if model.model not in vectors)
+    lines = [f'model {name} has no vectors (add "vectors: <file>.npz" with arrays in0.. and out0..)' for name in models]
+    return lines + [
+        f"target {target.name} has no board that QEMU emulates (add one to it, or another target of the same cpu)"
+        for target in targets
+        if not _can_run(target)
+    ]
+
+
+def _can_run(target: TargetJob) -> bool:
+    return target.board is not None or target.toolchain is None
 
 
 def verify_job(job: VerifyJob) -> VerifyReport:

@@ -174,7 +174,7 @@ def test_verify_names_what_differs(folder: Folder) -> None:
     ended = folder.run("verify")
     assert ended.status == 1
     assert "alpha" in ended.out and "case 1" in ended.out and "element 2" in ended.out
-    assert ended.err.endswith("mlfbuild: verify: alpha for pc: differs from the expected outputs\n")
+    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed, see above\n")
     as_json = folder.run("verify", "--format", "json")
     assert as_json.status == 1
     assert [report["passed"] for report in as_json.json] == [False]
@@ -183,7 +183,20 @@ def test_verify_names_what_differs(folder: Folder) -> None:
 def test_verify_without_vectors_is_no_success(folder: Folder) -> None:
     ended = folder.run("verify", "--model", "beta")
     assert ended.status == 1
-    assert "nothing to verify" in ended.err and "vectors" in ended.err
+    assert "nothing to verify: model beta has no vectors" in ended.err
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_verify_says_what_it_leaves_out(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host}\n  hardware: {cpu: cortex-m4}"))
+    ended = folder.run("verify", "--target", "hardware")
+    assert ended.status == 1
+    assert "nothing to verify: model beta has no vectors" in ended.err
+    assert "target hardware has no board that QEMU emulates" in ended.err
+    ended = folder.run("verify", "--target", "pc")
+    assert ended.status == 0
+    assert ended.err.startswith("not verified: model beta has no vectors")
 
 
 def test_compile_and_inspect_and_unpack(folder: Folder) -> None:
