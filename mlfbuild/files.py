@@ -8,9 +8,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from pathlib import Path
 
 from mlfbuild.errors import InputFileError, StorageError
+
+_RANDOM_BYTES = 6
+"""In the name of a temporary file."""
 
 
 def sha256(data: bytes | memoryview) -> str:
@@ -54,7 +58,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     """
     make_folder(path.parent)
     # The name is ours before the file is there: whenever Ctrl-C strikes, we know what to remove.
-    temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)
@@ -66,6 +70,15 @@ def write_atomic(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             raise storage_error(path, error) from None
         raise
+
+
+def abandoned(path: Path) -> list[Path]:
+    """Return the temporary files beside ``path`` of calls of ``write_atomic`` that were killed, or still run."""
+    name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
+    try:
+        return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))
+    except OSError:
+        return []
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import glob
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.errors import ConflictError
-from mlfbuild.files import storage_error, write_atomic
+from mlfbuild.files import abandoned, storage_error, write_atomic
 from mlfbuild.firmware.record import RECORD, Record, is_file, is_folder, reachable, read_record, recorded_files
 
 _SHOWN_CONFLICTS = 10
@@ -87,11 +86,11 @@ def _remove(directory: Path, paths: Iterable[str]) -> None:
 
 
 def _remove_leftovers(directory: Path, paths: Iterable[str]) -> None:
-    """Remove temporary files of writes that were killed; ``write_atomic`` calls them ``.<name>.<random>.tmp``."""
+    """Remove temporary files of writes that were killed."""
     for path in paths:
         if reachable(directory, path):
-            leftovers = (directory / path).parent.glob(f".{glob.escape(PurePosixPath(path).name)}.????????.tmp")
-            _remove(directory, [item.relative_to(directory).as_posix() for item in leftovers if is_file(item)])
+            leftovers = [item for item in abandoned(directory / path) if is_file(item)]
+            _remove(directory, [item.relative_to(directory).as_posix() for item in leftovers])
 
 
 def _remove_empty_folders(path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.errors import ConflictError, InputFileError, StorageError
+from mlfbuild.files import write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, remove_tree, tree, tree_damage, unpack
 from mlfbuild.library import ArchiveFile, CodegenFile, Library
 from support.libraries import graph_library, native_library, native_module
@@ -335,8 +336,16 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, leave: Callable[[Pat
 
 
 def leave_temporary_file(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    (path.parent / f".{path.name}.a1b2c3d4.tmp").write_bytes(b"half")
+    """Leave what a write leaves that is killed (not interrupted: then it would clean up) before it renames."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", killed)
+        patch.setattr(Path, "unlink", lambda _: None)
+        with pytest.raises(Killed):
+            write_atomic(path, b"half")
 
 
 OLD = library_with(EXTRA, "codegen/host/x", "codegen/host/gone/old.c")
