@@ -220,7 +220,7 @@ def test_no_arena_where_inputs_and_outputs_are_enough() -> None:
 
 
 def test_constants_that_are_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FOLDING, "_LARGEST_RESULT", 0)
+    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda _graph, _node: False)
     graph = folded_to_constants()
     library = compile_network(graph)
     values = values_of(graph)
@@ -230,7 +230,7 @@ def test_constants_that_are_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_reshaped_constant_that_is_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FOLDING, "_LARGEST_RESULT", 0)
+    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda _graph, _node: False)
     s = Sketch("reshaped")
     s.node(Reshape(), s.tensor("a", 6, constant=True), s.tensor("matrix", 2, 3))
     s.node(Add(), s.tensor("x", 2, 3), "matrix", s.tensor("y", 2, 3))

@@ -11,10 +11,6 @@ _ALWAYS_FOLDED = 1 << 16
 """Bytes of results that are folded however small the operands are."""
 
 
-_LARGEST_RESULT = 1 << 24
-"""Bytes. A small file may ask for a huge constant, by padding or broadcasting; that is left to the firmware to make."""
-
-
 def fold_constants(graph: Graph) -> Graph:
     """Replace each node whose inputs are all constant by its value, from the operator's numpy reference."""
     known: dict[str, Tensor] = {}
@@ -33,6 +29,6 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def _worth_its_flash(graph: Graph, node: Node) -> bool:
-    # A PAD of a few bytes may fill gigabytes: folding would cost flash, and the compiler its memory.
+    # A PAD of a few bytes may fill gigabytes: folding it would cost flash, and the compiler its memory.
     operands = sum(tensor.size for tensor in graph.inputs_of(node) if tensor is not None)
     return sum(tensor.size for tensor in graph.outputs_of(node)) <= max(_ALWAYS_FOLDED, operands)
