@@ -77,6 +77,10 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         document.add((*path, "compiler"), reason)
     if (compiler or fitting) == "native" and model.get("executor") == "graph":
         document.add((*path, "executor"), 'the native compiler has no executor "graph"; use aot')
+    section = _mapping(model, "placement").get("workspace")
+    if isinstance(section, str) and section == _mapping(model, "placement").get("params"):
+        reason = f"{quoted(section)} cannot hold both the constants and the workspace"
+        document.add((*path, "placement", "workspace"), reason)
     _check_names(document, path, model, "target")
 
 

@@ -15,6 +15,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from mlfbuild.manifest.problems import quoted, unknown
+from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets import BOARDS, CPUS
 
 COMPILERS = ("native", "archive")
@@ -97,6 +98,6 @@ MODEL_NAME = _named(
     "model", r"[a-z][a-z0-9_]{0,62}", "a lower-case letter, then a-z, 0-9 and _, at most 63", _RESERVED_MODELS
 )
 OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
-SECTION = _named("linker section", r"\.?[A-Za-z_][A-Za-z0-9_.$-]*", "letters, digits and . _ $ -")
+SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and ., no digit first")
 PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
 SOURCE = Rule(_check_source, {"pattern": r"\.([tT][fF][lL][iI][tT][eE]|[tT][aA][rR])$"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 from mlfbuild.manifest.problems import KeyPath, Position, Problem
 
 OptionValue = str | int | float | bool
+
+SECTION_NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
+"""What linker scripts, C attributes and assemblers all take for the name of a section, without quotes."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 
 import mlfbuild
@@ -21,9 +20,9 @@ from mlfbuild.files import read_bytes, sha256
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction
+from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets.types import Cpu
 
-_SECTION = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
 _LARGEST_TENSOR = (1 << 31) - 1
 
 
@@ -68,7 +67,7 @@ def _check_placement(request: CompileRequest) -> None:
     params = request.placement.params or PARAMS_SECTION
     workspace = request.placement.workspace or WORKSPACE_SECTION
     for key, section in (("params", params), ("workspace", workspace)):
-        if not _SECTION.fullmatch(section):
+        if not SECTION_NAME.fullmatch(section):
             raise UsageError(
                 f"{request.name}: placement.{key}: {section!r} is not a section name; use letters, digits, dots and "
                 f"underscores, as in {PARAMS_SECTION}"
