@@ -13,6 +13,7 @@ from mlfbuild.frontends.tflite import parse_tflite, read_tflite
 from mlfbuild.graph.evaluate import FLOAT_TOLERANCE, evaluate
 from support.networks import OPERATORS, cases
 from support.oracle import tflite_micro_run
+from support.tflite_builder import Network
 
 BOTH_TYPES = [
     (name, dtype) for name in OPERATORS for dtype in ("int8", "float32") if (name, dtype) != ("DEQUANTIZE", "float32")
@@ -46,3 +47,25 @@ def test_networks_equal_their_vectors(shared: Path, model: str) -> None:
         got = evaluate(graph, {graph.inputs[0]: value.reshape(graph.tensor(graph.inputs[0]).shape)})[graph.outputs[0]]
         tolerance = FLOAT_TOLERANCE * np.abs(expected).max() if got.dtype == np.float32 else 0
         np.testing.assert_allclose(got.reshape(expected.shape), expected, rtol=0, atol=tolerance)
+
+
+def scalars(*, quantized: bool) -> bytes:
+    """ADD, QUANTIZE and DEQUANTIZE of tensors without dimensions, all of them outputs."""
+    network = Network()
+    x = network.input((), 0.1, 3) if quantized else network.input(())
+    total = network.add(x, x, scale=0.25 if quantized else None)
+    stored = network.quantize(total, 0.3, -7)
+    return network.build([total, stored, network.dequantize(stored)])
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+def test_scalars_stay_scalars(quantized: bool) -> None:
+    model = scalars(quantized=quantized)
+    graph = parse_tflite(model, "network", "network.tflite")
+    value = np.array(40, np.int8 if quantized else np.float32)
+    got = evaluate(graph, {graph.inputs[0]: value})
+    for name, expected in zip(graph.outputs, tflite_micro_run(model, [value]), strict=True):
+        assert isinstance(got[name], np.ndarray)
+        assert got[name].shape == ()
+        assert got[name].dtype == graph.tensor(name).dtype.numpy
+        assert got[name] == expected.reshape(())

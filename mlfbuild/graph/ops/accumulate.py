@@ -34,7 +34,7 @@ def centred(tensor: Tensor, value: Array) -> Sums:
 def finish_float(sums: Sums, activation: Activation) -> Array:
     """Return ``sums``, clamped by ``activation``, as float32."""
     with np.errstate(over="ignore"):
-        return np.clip(sums, *float_activation_range(activation)).astype(np.float32)
+        return np.asarray(np.clip(sums, *float_activation_range(activation)), np.float32)
 
 
 def finish_int8(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
@@ -42,7 +42,8 @@ def finish_int8(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activat
     assert output.quantization is not None
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
     shifted = scaled.astype(np.int64) + output.quantization.zero_point
-    return np.clip(shifted, *activation_range(activation, output)).astype(np.int8)
+    # Of the shape of the sums: those of a scalar have met rescalings of one dimension.
+    return np.clip(shifted, *activation_range(activation, output)).astype(np.int8).reshape(sums.shape)
 
 
 def finish(

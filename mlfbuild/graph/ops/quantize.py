@@ -46,7 +46,7 @@ class Quantize(Operator):
         with np.errstate(over="ignore"):
             quotients = values[0] / np.float32(output.quantization.scale)
         stored = round_half_away(quotients).astype(np.float64) + output.quantization.zero_point
-        return (np.clip(stored, *integer_range(output.dtype)).astype(np.int8),)
+        return (np.asarray(np.clip(stored, *integer_range(output.dtype)), np.int8),)
 
 
 @dataclass(frozen=True)
@@ -74,4 +74,4 @@ class Dequantize(Operator):
         source = inputs[0]
         assert source is not None and values[0] is not None and source.quantization is not None
         with np.errstate(over="ignore"):
-            return ((centred(source, values[0]) * source.quantization.scale).astype(np.float32),)
+            return (np.asarray(centred(source, values[0]) * source.quantization.scale, np.float32),)
