@@ -88,6 +88,10 @@ class ProcessFailedError(MlfError):
         return f"{self.message}\n{self.output.rstrip()}" if self.output.strip() else self.message
 
 
+class TimedOutError(ProcessFailedError):
+    """An external program was stopped because it took too long."""
+
+
 class StorageError(MlfError):
     """The disk is full, a folder is read-only, or permission is missing."""
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.errors import ProcessFailedError, ToolNotFoundError
+from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 
 _PACKAGES = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
@@ -45,8 +45,8 @@ def run(
 ) -> str:
     """Run ``command`` to its end and return stdout and stderr together.
 
-    Raises ``ProcessFailedError`` with the output where it exits with another status than 0, cannot be started, or
-    takes longer than ``timeout`` seconds.
+    Raises ``ProcessFailedError`` with the output where it exits with another status than 0 or cannot be started, and
+    ``TimedOutError`` with the output so far where it takes longer than ``timeout`` seconds.
     """
     words = [str(word) for word in command]
     try:
@@ -56,7 +56,7 @@ def run(
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         output = error.output.decode(errors="replace") if isinstance(error.output, bytes) else error.output or ""
-        raise ProcessFailedError(f"{words[0]}: still running after {timeout:g} s, stopped", output) from None
+        raise TimedOutError(f"{words[0]}: still running after {timeout:g} s, stopped", output) from None
     except OSError as error:
         raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
     if done.returncode != 0:

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from mlfbuild.emulator.qemu import RunResult, run_elf
-from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
 from mlfbuild.files import make_folder, write_if_changed
 from mlfbuild.library import CodegenFile, Module, TensorInfo
 from mlfbuild.process import find_tool, run
@@ -102,7 +102,7 @@ def build_harness(tree: Path, module: Module, board: Board | None, toolchain: Pa
 def _start_afresh_if(folder: Path, settings: str) -> None:
     """Empty the build folder where it was made with other settings: CMake takes a toolchain file only once."""
     record = folder / "settings.txt"
-    if not record.is_file() or record.read_text() != settings:
+    if not record.is_file() or record.read_bytes() != settings.encode():
         shutil.rmtree(folder, ignore_errors=True)
         make_folder(folder)
         write_if_changed(record, settings.encode())
@@ -111,8 +111,8 @@ def _start_afresh_if(folder: Path, settings: str) -> None:
 def run_harness(image: Path, board: Board | None, workdir: Path, timeout: float) -> RunResult:
     """Run the test firmware on ``inputs.bin`` in ``workdir``; it writes ``outputs.bin``.
 
-    On this machine a negative exit status is the signal that ended the run. Raises ``ProcessFailedError`` where the
-    run takes longer than ``timeout`` seconds.
+    On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where the run
+    takes longer than ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
     """
     arguments = ["inputs.bin", "outputs.bin"]
     if board is not None:
@@ -123,5 +123,7 @@ def run_harness(image: Path, board: Board | None, workdir: Path, timeout: float)
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise ProcessFailedError(f"{image}: still running after {timeout:g} s, stopped") from None
+        raise TimedOutError(f"{image}: still running after {timeout:g} s, stopped") from None
+    except OSError as error:
+        raise ProcessFailedError(f"{image}: cannot be started: {error.strerror}") from None
     return RunResult(done.stdout, done.returncode)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.errors import InputFileError, ProcessFailedError, UsageError
+from mlfbuild.errors import InputFileError, ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.process import find_tool
 from mlfbuild.targets import Board
 
@@ -35,8 +35,8 @@ def run_elf(
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``.
-    Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, and
-    ``ProcessFailedError`` with the output where QEMU itself fails or the run takes longer than ``timeout`` seconds.
+    Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
+    with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds.
     """
     if not elf.is_file():
         raise InputFileError(f"{elf}: no such firmware image; build it first")
@@ -48,7 +48,7 @@ def run_elf(
             stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
-        raise ProcessFailedError(
+        raise TimedOutError(
             f"{elf}: still running on {board.name} after {timeout:g} s, stopped", _text(error.output)
         ) from None
     except OSError as error:

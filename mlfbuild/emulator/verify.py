@@ -19,7 +19,7 @@ from mlfbuild.emulator.compare import first_difference
 from mlfbuild.emulator.harness import build_harness, run_harness, takes_workspace
 from mlfbuild.emulator.report import VerifyReport
 from mlfbuild.emulator.vectors import Vectors, load_vectors
-from mlfbuild.errors import ProcessFailedError, UsageError
+from mlfbuild.errors import ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.files import read_bytes, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.targets import Board
@@ -83,9 +83,7 @@ def _run(image: Path, board: Board | None, workdir: Path, timeout: float) -> str
     """Run the image; returns why it stopped early, ``None`` where it reached its end."""
     try:
         result = run_harness(image, board, workdir, timeout)
-    except ProcessFailedError as error:
-        if "still running" not in error.message:
-            raise
+    except TimedOutError:
         return f"no result after {timeout:g} s, stopped"
     if result.exit_status == 0:
         return None

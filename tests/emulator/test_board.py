@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.emulator import RunResult, run_elf
-from mlfbuild.errors import ProcessFailedError
+from mlfbuild.errors import TimedOutError
 from mlfbuild.targets import BOARDS, Board, board_called
 
 SOURCE = Path(__file__).with_name("board_app.c")
@@ -107,7 +107,7 @@ def test_segments_are_never_writable_and_executable(image: Path) -> None:
 
 @pytest.mark.usefixtures("run")
 def test_a_hang_is_stopped_and_keeps_the_output(image: Path, board: Board) -> None:
-    with pytest.raises(ProcessFailedError, match=r"app.elf: still running on .* after 1 s, stopped\nabout to hang"):
+    with pytest.raises(TimedOutError, match=r"app.elf: still running on .* after 1 s, stopped\nabout to hang"):
         run_elf(image, board, arguments=["hang"], timeout=1)
 
 
