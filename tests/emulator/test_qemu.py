@@ -76,7 +76,13 @@ def test_an_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tm
     emulator = wait_for(lambda: child_of(runner.pid))
     runner.send_signal(signal.SIGINT)
     assert runner.wait(timeout=30) != 0
-    wait_for(lambda: not Path(f"/proc/{emulator}").exists())
+    wait_for(lambda: not is_running(emulator))
+
+
+def is_running(pid: object) -> bool:
+    """Whether the process runs; one that has ended stays listed as a zombie where nobody's init collects it."""
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()
 
 
 def child_of(pid: int) -> int | None:
