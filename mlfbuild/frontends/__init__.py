@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.files import read_bytes
 from mlfbuild.graph import Graph
 
 
@@ -14,8 +15,13 @@ def read_model(path: Path, name: str) -> Graph:
     Raises ``InputFileError`` where the file is missing or not what it claims to be, ``UnsupportedModelError`` for a
     format, operator, type or variant that is not supported.
     """
+    return parse_model(read_bytes(path, "model"), name, path)
+
+
+def parse_model(data: bytes, name: str, path: Path) -> Graph:
+    """Return the graph in ``data``, the content of the model file ``path``; raises as ``read_model``."""
     if path.suffix == ".onnx":
         raise UnsupportedModelError(f"{path}: ONNX models are not supported yet; supported are TensorFlow Lite files")
-    from mlfbuild.frontends.tflite import read_tflite
+    from mlfbuild.frontends.tflite import parse_tflite
 
-    return read_tflite(path, name)
+    return parse_tflite(data, name, str(path))

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from tflite.TensorType import TensorType
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
-from mlfbuild.files import read_bytes
 from mlfbuild.frontends.tflite_operators import OPERATORS, WITH_PARAMETERS, Site, operator_name, type_name
 from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Quantization, Tensor
@@ -30,17 +28,12 @@ MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """Bytes; no microcontroller comes near, and beyond it C's int overflows."""
 
 
-def read_tflite(path: Path, name: str) -> Graph:
-    """Read the TFLite model ``path`` as a graph called ``name``.
-
-    Raises ``InputFileError`` where the file is missing or not a valid model, ``UnsupportedModelError`` where it uses an
-    operator, a type or a variant that is not supported.
-    """
-    return parse_tflite(read_bytes(path, "model"), name, str(path))
-
-
 def parse_tflite(data: bytes, name: str, where: str) -> Graph:
-    """Read the TFLite model in ``data``; ``where`` names it in messages. Raises as ``read_tflite``."""
+    """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
+
+    Raises ``InputFileError`` where it is not a valid model, ``UnsupportedModelError`` where it uses an operator, a type
+    or a variant that is not supported.
+    """
     try:
         return _Importer(Reader(data).read()).graph(name)
     except GraphError as error:

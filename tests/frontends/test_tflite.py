@@ -198,5 +198,6 @@ def test_no_file(tmp_path: Path, name: str, message: str) -> None:
 
 
 def test_onnx_is_not_supported_yet(tmp_path: Path) -> None:
+    (tmp_path / "net.onnx").write_bytes(b"")
     with pytest.raises(UnsupportedModelError, match=r"net\.onnx: ONNX models are not supported yet"):
         read_model(tmp_path / "net.onnx", "net")

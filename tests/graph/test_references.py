@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.frontends.tflite import parse_tflite, read_tflite
+from mlfbuild.frontends import read_model
+from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluate import FLOAT_TOLERANCE, evaluate
 from support.networks import OPERATORS, cases
 from support.oracle import tflite_micro_run
@@ -40,7 +41,7 @@ MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_
 
 @pytest.mark.parametrize("model", MODELS)
 def test_networks_equal_their_vectors(shared: Path, model: str) -> None:
-    graph = read_tflite(shared / "models" / f"{model}.tflite", model)
+    graph = read_model(shared / "models" / f"{model}.tflite", model)
     vectors = np.load(shared / "golden" / f"{model}.npz")
     assert len(vectors["in0"]) > 0
     for value, expected in zip(vectors["in0"], vectors["out0"], strict=True):

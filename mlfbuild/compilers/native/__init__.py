@@ -1,6 +1,6 @@
 """The built-in compiler: a model file becomes one C file and one header, with the kernels that they include.
 
-    read_model -> passes -> plan -> lower -> emit
+    parse_model -> passes -> plan -> lower -> emit
 
 ``passes`` rewrite the graph, ``plan`` gives each tensor its place in memory, ``ops`` turn each node into a call of a
 kernel with its constants, ``emit`` prints C. Each step is a pure function of the one before, so that the same model

@@ -17,7 +17,7 @@ from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import read_bytes, sha256
-from mlfbuild.frontends import read_model
+from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction
 from mlfbuild.manifest.types import SECTION_NAME
@@ -28,8 +28,8 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 def compile_model(request: CompileRequest) -> Library:
     """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
-    graph = read_model(request.source, request.name)
-    return compile_graph(graph, request, sha256(read_bytes(request.source, "model")))
+    data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
+    return compile_graph(parse_model(data, request.name, request.source), request, sha256(data))
 
 
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:

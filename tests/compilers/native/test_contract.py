@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.compilers import Placement
+from mlfbuild.compilers import CompileRequest, Placement
+from mlfbuild.compilers.native import NATIVE
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.errors import UsageError
 from mlfbuild.files import sha256
@@ -150,6 +151,24 @@ def test_model_id_stays_where_there_are_no_other_constants(tmp_path: Path, tool:
     assert "mlf_net_model_id" in symbols(
         firmware(library, tmp_path, tool, "tvmgen_net_run(&in, &out)", "-fdata-sections")
     )
+
+
+def test_the_model_id_is_that_of_the_bytes_that_were_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may put another model into the file's place meanwhile."""
+    source, model = tmp_path / "net.tflite", every_operator(True)
+    source.write_bytes(model)
+    read = Path.read_bytes
+
+    def replaced_when_read(path: Path) -> bytes:
+        data = read(path)
+        if path == source:
+            source.write_bytes(every_operator(False))
+        return data
+
+    monkeypatch.setattr(Path, "read_bytes", replaced_when_read)
+    (module,) = NATIVE.compile(CompileRequest("net", source, CPUS["cortex-m4"])).modules
+    assert module.model_id == sha256(model)
+    assert module.inputs[0].dtype == parse_tflite(model, "net", "net").tensor(module.inputs[0].name).dtype.value
 
 
 def test_sections(tmp_path: Path, tool: Tool) -> None:
