@@ -1,4 +1,4 @@
-"""Evaluation of whole graphs, and the search for the first difference."""
+"""Evaluation of whole graphs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.graph import DType, Graph, Node, Quantization, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate, first_difference
+from mlfbuild.graph.evaluate import evaluate
 
 INT8 = Quantization((0.5,), (0,))
 
@@ -48,46 +48,3 @@ def test_evaluate_returns_every_tensor() -> None:
 def test_wrong_inputs(inputs: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate(network(), inputs)
-
-
-def test_equal_runs_do_not_differ() -> None:
-    values = evaluate(network(), {"x": X})
-    assert first_difference(network(), values, values) is None
-
-
-def test_the_first_node_that_differs_is_named() -> None:
-    expected = evaluate(network(), {"x": X})
-    got = {name: value.copy() for name, value in expected.items()}
-    got["y"][1, 1] += 1
-    got["y"][1, 2] -= 1
-    got["z"][:] = 0
-    difference = first_difference(network(), expected, got)
-    assert difference is not None
-    assert (difference.node.name, difference.tensor.name, difference.count) == ("sum", "y", 2)
-    assert (difference.index, difference.expected, difference.got) == ((1, 1), 7, 8)
-    assert str(difference) == "ADD 'sum': 2 of 6 elements differ, at [1, 1] expected 7, got 8"
-
-
-def test_float_tensors_may_differ_a_little() -> None:
-    expected = evaluate(network(), {"x": X})
-    close = {"z": expected["z"] + np.float32(4e-4)}  # the greatest magnitude is 51.5
-    assert first_difference(network(), expected, close) is None
-    far = {"z": close["z"].copy()}
-    far["z"][0, 2] += 1
-    difference = first_difference(network(), expected, far)
-    assert difference is not None
-    assert (difference.index, difference.expected, difference.count) == ((0, 2), 3.0, 1)
-
-
-def test_not_a_number_differs() -> None:
-    expected = evaluate(network(), {"x": X})
-    got = {"z": expected["z"].copy()}
-    got["z"][1, 0] = np.nan
-    difference = first_difference(network(), expected, got)
-    assert difference is not None
-    assert difference.index == (1, 0)
-
-
-def test_tensors_that_a_run_lacks_are_passed_over() -> None:
-    expected = evaluate(network(), {"x": X})
-    assert first_difference(network(), expected, {}) is None

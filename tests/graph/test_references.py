@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph.evaluate import FLOAT_TOLERANCE, evaluate
+from mlfbuild.graph.evaluate import evaluate
 from support.networks import OPERATORS, cases
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
+
+FLOAT_TOLERANCE = 1e-5
+"""Of float32, as a part of a tensor's greatest magnitude."""
 
 BOTH_TYPES = [
     (name, dtype) for name in OPERATORS for dtype in ("int8", "float32") if (name, dtype) != ("DEQUANTIZE", "float32")
