@@ -24,11 +24,11 @@ from sklearn.model_selection import train_test_split
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from training.judge import tflite_micro  # noqa: E402
-from training.layers import Array, Conv, Dense, DepthwiseConv, MaxPool  # noqa: E402
-from training.network import Labels, Network, train  # noqa: E402
-from training.quantize import Range, int8_model  # noqa: E402
-from training.tflite_file import write_tflite  # noqa: E402
+from training.judge import tflite_micro
+from training.layers import Array, Conv, Dense, DepthwiseConv, MaxPool
+from training.network import Labels, Network, train
+from training.quantize import Range, int8_model
+from training.tflite_file import write_tflite
 
 SEED = 2026
 TEST_IMAGES = 450

@@ -102,7 +102,8 @@ def _quote_hint(kind: str, value: object) -> str:
 def _unknown_key(path: KeyPath) -> str:
     *parents, key = path
     for pattern, names in KEYS_NOT_YET.items():
-        if key in names and len(pattern) == len(parents) and all(_fits(*pair) for pair in zip(pattern, parents)):  # noqa: B905
+        same_depth = len(pattern) == len(parents)
+        if key in names and same_depth and all(_fits(*pair) for pair in zip(pattern, parents, strict=True)):
             return NOT_YET.removeprefix("is ")
     return f"unknown key{suggestion(str(key), _keys_at(tuple(parents)))}"
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild.manifest import json_schema
+from mlfbuild.targets import CPUS
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md", *(REPOSITORY / "docs").glob("*.md")])
@@ -34,6 +36,16 @@ def test_every_key_of_a_project_file_is_documented() -> None:
     assert len(keys) > 15
     text = (REPOSITORY / "docs/project-file.md").read_text()
     assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_the_header_in_the_c_interface_is_that_of_the_example() -> None:
+    request = CompileRequest("digits", REPOSITORY / "examples/digits/models/digits.tflite", CPUS["host"])
+    (module,) = compiler_called("native").compile(request).modules
+    (header,) = [file.data.decode() for file in module.codegen if file.path.name == "tvmgen_digits.h"]
+    text = (REPOSITORY / "docs/c-interface.md").read_text()
+    defined = re.findall(r"^#define \S+ (?:\{.*?\}|\S+)", text, re.MULTILINE)
+    assert len(defined) > 8
+    assert [line for line in defined if f"{line}\n" not in header] == []
 
 
 def test_every_construction_variable_is_documented() -> None:

@@ -10,11 +10,11 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
-from training.judge import tflite_micro  # noqa: E402
-from training.layers import Conv, Dense, DepthwiseConv, Layer, MaxPool  # noqa: E402
-from training.network import Network, train  # noqa: E402
-from training.quantize import Range, float_model, int8_model  # noqa: E402
-from training.tflite_file import write_tflite  # noqa: E402
+from training.judge import tflite_micro
+from training.layers import Conv, Dense, DepthwiseConv, Layer, MaxPool
+from training.network import Network, train
+from training.quantize import Range, float_model, int8_model
+from training.tflite_file import write_tflite
 
 NAMES = ("image", "probabilities")
 

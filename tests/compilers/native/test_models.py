@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,8 @@ def compile_model(shared: Path, model: str) -> Module:
 
 
 @pytest.mark.parametrize("model", [*ARENAS, *FLOAT_MODELS])
-def test_every_vector_under_sanitizers(shared: Path, model: str, tool: object) -> None:
-    tool("gcc")  # type: ignore[operator]
+def test_every_vector_under_sanitizers(shared: Path, model: str, tool: Callable[[str], str]) -> None:
+    tool("gcc")
     request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
     library = compiler_called("native").compile(request)
     vectors = np.load(shared / "golden" / f"{model}.npz")
