@@ -25,14 +25,15 @@ def init(settings: Settings, source: Path | None, board: str) -> None:
 
     It is a whole firmware: mlfbuild.yml, SConstruct, CMakeLists.txt and src/main.c. Nothing is overwritten.
     """
-    from mlfbuild.steps.starter import write_starter
+    from mlfbuild.steps.starter import PLACEHOLDER, write_starter
 
     written = write_starter(Path(), model=source, board=board)
     if settings.json:
         show_json({"written": written})
     elif not settings.quiet:
         show("\n".join(f"wrote {path}" for path in written))
-        show("next: `mlfbuild check`, then `scons` or `mlfbuild build`")
+        put_a_model = "" if source else f"put a model at {PLACEHOLDER}, then "
+        show(f"next: {put_a_model}`mlfbuild check`, then `scons` or `mlfbuild build`")
 
 
 @verb("file", "format")

@@ -26,6 +26,8 @@ _PLACES = {
     "main.c": "src/main.c",
 }
 _PLAIN_YAML = re.compile(r"[A-Za-z./][A-Za-z0-9_./+-]*")
+PLACEHOLDER = Path("models/network.tflite")
+"""Where a project that starts without a model expects one, relative to its folder."""
 _C_TYPES = {"float32": "float", "bool": "uint8_t"}
 
 
@@ -36,7 +38,7 @@ def write_starter(folder: Path, *, model: Path | None, board: str) -> list[Path]
     board; what compiling raises for a model that cannot be used; ``StorageError``.
     """
     cpu = CPUS[board_called(board).cpu]
-    source = model or Path("models/network.tflite")
+    source = model or PLACEHOLDER
     name = default_name(source)
     words = {
         "TARGET": cpu.name.removeprefix("cortex-"),

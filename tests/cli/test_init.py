@@ -44,6 +44,10 @@ def test_the_starter_builds_and_runs(empty: Folder, tool: Callable[[str], str]) 
     assert built.out.splitlines()[-1] == "app for m55: build/m55/app/app.elf"
 
 
+def test_quiet(empty: Folder) -> None:
+    assert empty.run("init", "-q").out == ""
+
+
 @pytest.mark.parametrize("there", FILES)
 def test_nothing_is_overwritten(empty: Folder, there: str) -> None:
     empty.write(there, "mine\n")
@@ -56,7 +60,8 @@ def test_nothing_is_overwritten(empty: Folder, there: str) -> None:
 
 
 def test_without_a_model_check_says_where_to_put_it(empty: Folder) -> None:
-    assert empty.run("init", "-q").out == ""
+    last = empty.run("init").out.splitlines()[-1]
+    assert last == "next: put a model at models/network.tflite, then `mlfbuild check`, then `scons` or `mlfbuild build`"
     ended = empty.run("check")
     assert ended.status == 2
     assert ended.err == "mlfbuild.yml:10:13: models.network.source: models/network.tflite: no such file\n"
