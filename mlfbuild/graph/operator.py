@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import enum
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Activation(enum.Enum):
     RELU6 = (0.0, 6.0)
 
 
+@dataclass(frozen=True)
 class Operator(abc.ABC):
     """An operator with its attributes. Subclasses are frozen dataclasses, one file each in ``graph/ops``."""
 

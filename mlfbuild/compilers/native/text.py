@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 
 from mlfbuild.graph import Graph, Node, Operator, Tensor
 
@@ -32,7 +32,6 @@ def _node(graph: Graph, node: Node) -> str:
 
 
 def _attributes(operator: Operator) -> str:
-    assert is_dataclass(operator)
     return "".join(f"; {field.name}={_value(getattr(operator, field.name))}" for field in fields(operator))
 
 
