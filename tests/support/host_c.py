@@ -1,7 +1,8 @@
 """Builds the C of a native library with this machine's compiler, runs it, and brings the outputs back.
 
 The harness calls ``mlf_<model>_run`` with a workspace of its own and ``tvmgen_<model>_run`` for every case, and checks
-on the way that both agree, that inputs are unchanged and that nothing around the buffers is written.
+on the way that both agree, that inputs are unchanged and that nothing around the buffers is written. Buffers are
+aligned no better than their type demands, the workspace no better than its macro says.
 """
 
 from __future__ import annotations
@@ -33,14 +34,18 @@ enum { GUARD = 64, PATTERN = 0x5a };
 
 struct buffer {
   size_t size;
-  unsigned char *memory; /* guard, content, guard */
+  unsigned char *memory; /* guard, content, guard; aligned as badly as the content may be */
+  void *block;
 };
 
-static struct buffer make(size_t size) {
-  struct buffer buffer = {size, aligned_alloc(64, (size + 2 * GUARD + 63) / 64 * 64)};
+static struct buffer make(size_t size, size_t alignment) {
+  unsigned char *block = aligned_alloc(64, (alignment + size + 2 * GUARD + 63) / 64 * 64);
+  struct buffer buffer = {size, block + alignment, block};
   memset(buffer.memory, PATTERN, size + 2 * GUARD);
   return buffer;
 }
+
+static void release(struct buffer buffer) { free(buffer.block); }
 
 static void *content(struct buffer buffer) { return buffer.memory + GUARD; }
 
@@ -72,7 +77,7 @@ int main(int argc, char **argv) {
 
 _FUNCTION = r"""
 static void run_%(model)s(FILE *in, FILE *out) {
-  struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE);
+  struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE, MLF_%(upper)s_WORKSPACE_ALIGNMENT);
 %(makes)s
   struct tvmgen_%(model)s_inputs inputs = {%(inputs)s};
   struct tvmgen_%(model)s_outputs outputs = {%(outputs)s};
@@ -82,7 +87,7 @@ static void run_%(model)s(FILE *in, FILE *out) {
   if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);
 %(checks)s
   check(workspace, "workspace");
-  free(workspace.memory);
+  release(workspace);
 }
 """
 
@@ -174,20 +179,24 @@ def _main(modules: dict[str, Module], order: Sequence[Module]) -> str:
 def _function(module: Module) -> str:
     makes, reads, copies, checks = [], [], [], []
     for index, info in enumerate(module.inputs):
-        makes.append(f"  struct buffer in{index} = make({info.size}), kept{index} = make({info.size});")
+        alignment = np.dtype(info.dtype).itemsize
+        makes.append(f"  struct buffer in{index} = make({info.size}, {alignment}), kept{index} = make({info.size}, 1);")
         reads.append(f"  read_all(in, content(in{index}), {info.size});")
         reads.append(f"  memcpy(content(kept{index}), content(in{index}), {info.size});")
         checks.append(f"  if (memcmp(content(kept{index}), content(in{index}), {info.size})) exit(5);")
         checks.append(f'  check(in{index}, "input {index}");')
-        checks.append(f"  free(in{index}.memory); free(kept{index}.memory);")
+        checks.append(f"  release(in{index}); release(kept{index});")
     for index, info in enumerate(module.outputs):
-        makes.append(f"  struct buffer out{index} = make({info.size}), first{index} = make({info.size});")
+        alignment = np.dtype(info.dtype).itemsize
+        makes.append(
+            f"  struct buffer out{index} = make({info.size}, {alignment}), first{index} = make({info.size}, 1);"
+        )
         copies.append(f"  memcpy(content(first{index}), content(out{index}), {info.size});")
         copies.append(f"  memset(content(out{index}), PATTERN, {info.size});")
         checks.append(f"  if (memcmp(content(first{index}), content(out{index}), {info.size})) exit(6);")
         checks.append(f'  check(out{index}, "output {index}");')
         checks.append(f"  fwrite(content(out{index}), 1, {info.size}, out);")
-        checks.append(f"  free(out{index}.memory); free(first{index}.memory);")
+        checks.append(f"  release(out{index}); release(first{index});")
     return _FUNCTION % {
         "model": module.name,
         "upper": module.name.upper(),

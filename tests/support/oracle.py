@@ -34,3 +34,13 @@ def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[l
         interpreter.invoke()
         results.append([np.array(interpreter.get_output(index)) for index in range(outputs)])
     return results
+
+
+def assert_equal(got: Array, expected: Array, what: str) -> None:
+    """Integers are equal, float32 within 1e-5 of the greatest magnitude; TensorFlow Lite Micro may drop dimensions."""
+    assert got.dtype == expected.dtype, what
+    if expected.dtype == np.float32:
+        limit = 1e-5 * float(np.abs(expected).max())
+        np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=limit, err_msg=what)
+    else:
+        np.testing.assert_array_equal(got, expected.reshape(got.shape), err_msg=what)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
 from support.networks import OPERATORS, Case, cases
-from support.oracle import tflite_micro_run
+from support.oracle import assert_equal, tflite_micro_run
 
 NETWORKS = 16
 SWEEP_NETWORKS = 150
@@ -30,15 +28,6 @@ def drawn(operator: str, dtype: str, count: int) -> list[Case]:
 
     collect()
     return found
-
-
-def assert_equal(got: npt.NDArray[np.generic], expected: npt.NDArray[np.generic], what: str) -> None:
-    assert got.dtype == expected.dtype, what
-    if expected.dtype == np.float32:
-        limit = 1e-5 * float(np.abs(expected).max())
-        np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=limit, err_msg=what)
-    else:
-        np.testing.assert_array_equal(got, expected.reshape(got.shape), err_msg=what)
 
 
 def check(operator: str, dtype: str, count: int) -> None:

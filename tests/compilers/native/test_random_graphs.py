@@ -1,0 +1,51 @@
+"""Random networks of many operators, under sanitizers, against TensorFlow Lite Micro; each runs on two cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from support.host_c import run_many_on_host
+from support.native import compile_bytes
+from support.oracle import assert_equal, tflite_micro_cases
+from support.random_graphs import random_case
+
+
+def check(seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: bool = True) -> None:
+    """Compare every output of the network of each of ``seeds`` on two cases, one the other turned round."""
+    jobs, expected = [], []
+    for seed in seeds:
+        network = random_case(seed, steps)
+        cases = [network.inputs, tuple(np.flip(value).copy() for value in network.inputs)]
+        library = compile_bytes(network.model, f"net{seed}")
+        jobs += [(library, library.modules[0], case) for case in cases]
+        expected += tflite_micro_cases(network.model, cases)
+    results = run_many_on_host(jobs, optimise=optimise, sanitize=sanitize)
+    for (_, module, _), got, wanted in zip(jobs, results, expected, strict=True):
+        for info, value, right in zip(module.outputs, got, wanted, strict=True):
+            assert_equal(value, right, f"{info.name} of\n{module.source_text}")
+
+
+def test_random_networks() -> None:
+    check(range(24), steps=16)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(1000, 2000, 50))
+def test_many_random_networks(first: int) -> None:
+    check(range(first, first + 50), steps=16)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(2000, 2200, 20))
+def test_large_random_networks(first: int) -> None:
+    check(range(first, first + 20), steps=60)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(3000, 3500, 50))
+def test_random_networks_optimised(first: int) -> None:
+    """What an optimiser makes of the aliases between tensors is as right as what it is given."""
+    check(range(first, first + 50), steps=16, optimise="-O3", sanitize=False)

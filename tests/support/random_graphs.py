@@ -1,0 +1,282 @@
+"""Random networks of many operators: branches that meet again, values that live long, outputs of every kind.
+
+A network grows step by step; each step applies an operator to any tensor known so far, which may be an input, a
+constant or an output. Quantised values keep most of the range of int8, so that a wrong one is not clamped away; scales
+and zero points are extreme now and then. The same seed gives the same network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tflite.TensorType import TensorType
+
+from mlfbuild.graph.ops.window import output_size
+from support.networks import ACTIVATIONS, Case
+from support.tflite_builder import Network
+
+Array = npt.NDArray[Any]
+
+LARGEST = 1500
+"""Elements of a tensor; larger ones are not read by operators that may grow them."""
+
+
+def random_case(seed: int, steps: int) -> Case:
+    """A network of ``steps`` operators, not all of which its outputs need, and a value for each of its inputs."""
+    graph = _RandomGraph(seed)
+    for _ in range(graph.number(1, 3)):
+        graph.add_source()
+    for _ in range(steps):
+        graph.grow()
+    return graph.case()
+
+
+class _RandomGraph:
+    """A network under construction; tensors are indices into it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.network = Network()
+        self.values: list[Array] = []
+        self.known: list[int] = []
+        self.spread: dict[int, float] = {}
+        """About the greatest magnitude of each float tensor."""
+        self.exact: set[int] = set()
+        """Float tensors whose every bit is prescribed: only these may be rounded to int8."""
+
+    # Choices
+
+    def number(self, least: int, greatest: int) -> int:
+        return int(self.random.integers(least, greatest + 1))
+
+    def pair(self, least: int, greatest: int) -> tuple[int, int]:
+        return self.number(least, greatest), self.number(least, greatest)
+
+    def choice(self, options: Sequence[Any]) -> Any:
+        return options[self.number(0, len(options) - 1)]
+
+    def often(self, probability: float) -> bool:
+        return bool(self.random.random() < probability)
+
+    def shape(self) -> tuple[int, ...]:
+        if self.often(0.75):
+            return (self.choice((1, 1, 2)), *self.pair(1, 9), self.choice((1, 2, 3, 4, 5, 8)))
+        return tuple(self.number(1, 7) for _ in range(self.number(1, 4)))
+
+    def affine(self, scale: float) -> dict[str, Any]:
+        """A scale near ``scale``, or far from it, with a zero point that is often extreme."""
+        factor = self.random.uniform(0.6, 1.8) * (self.choice((0.01, 30.0)) if self.often(0.08) else 1.0)
+        return {
+            "scale": float(np.float32(scale * factor)),
+            "zero_point": self.choice((-128, 127, 0, -1, self.number(-128, 127), self.number(-30, 30))),
+        }
+
+    def data(self, shape: Sequence[int], *, quantized: bool) -> Array:
+        if not quantized:
+            return self.random.normal(0, 1, shape).astype(np.float32)
+        values = self.random.integers(-128, 128, shape, dtype=np.int8)
+        return self.random.choice(np.array([-128, 127], np.int8), shape) if self.often(0.1) else values
+
+    # What is known of tensors
+
+    def quantized(self, tensor: int) -> bool:
+        return bool(self.network.tensors[tensor].type == TensorType.INT8)
+
+    def shape_of(self, tensor: int) -> tuple[int, ...]:
+        return tuple(self.network.tensors[tensor].shape)
+
+    def scale_of(self, tensor: int) -> float:
+        return self.network.tensors[tensor].scales[0] if self.quantized(tensor) else 1.0
+
+    def rescaled(self, tensor: int, factor: float) -> dict[str, Any]:
+        """Keyword arguments of an output whose values are ``factor`` times as large; none for float32."""
+        return self.affine(self.scale_of(tensor) * factor) if self.quantized(tensor) else {}
+
+    def learn(self, tensor: int, spread: float, *, exact: bool) -> None:
+        self.known.append(tensor)
+        self.spread[tensor] = spread
+        if exact:
+            self.exact.add(tensor)
+
+    # Growth
+
+    def add_source(self) -> None:
+        """An input, or a constant from which the compiler may compute others."""
+        quantized, shape = self.often(0.7), self.shape()
+        value = self.data(shape, quantized=quantized)
+        affine = self.affine(0.03) if quantized else {}
+        if self.values and self.often(0.2):
+            self.learn(self.network.constant(value, **affine), 4.0, exact=True)
+        else:
+            self.values.append(value)
+            self.learn(self.network.input(shape, **affine), 4.0, exact=True)
+
+    def grow(self) -> None:
+        """Apply one operator, which takes what it is given; tensors that nothing reads yet come first."""
+        before = len(self.known)
+        while len(self.known) == before:
+            source = self.choice(self.ends() if self.often(0.6) else self.known)
+            operators = _IMAGE_OPERATORS if self.image(source) and self.often(0.5) else _OPERATORS
+            self.choice(operators)(self, source)
+
+    def ends(self) -> list[int]:
+        """The tensors that no operator reads."""
+        read = {tensor for operator in self.network.operators for tensor in operator.inputs}
+        return [tensor for tensor in self.known if tensor not in read]
+
+    def image(self, source: int) -> bool:
+        return len(self.shape_of(source)) == 4
+
+    def window(self, source: int) -> dict[str, Any] | None:
+        """Options of a filter that finds a position in the image ``source``, with its ``size``; else ``None``."""
+        options = {
+            "stride": self.choice(((1, 1), (1, 1), (2, 2), (2, 1), (1, 3), (5, 4))),
+            "dilation": self.choice(((1, 1), (1, 1), (1, 1), (2, 1), (2, 3))),
+            "padding": self.choice(("SAME", "VALID")),
+            "activation": self.choice(ACTIVATIONS),
+            "size": self.choice(((1, 1), (3, 3), (2, 2), (1, 3), (5, 2))),
+        }
+        same = options["padding"] == "SAME"
+        fits = all(
+            output_size(size, options["size"][axis], 1, options["dilation"][axis], same=same)
+            for axis, size in enumerate(self.shape_of(source)[1:3])
+        )
+        return options if fits and self.image(source) else None
+
+    def layer(self, source: int, shape: Sequence[int], axis: int, taps: int) -> dict[str, Any]:
+        """Weights, bias, scales and the output's affine of a layer that adds up ``taps`` products."""
+        channels = shape[axis]
+        if not self.quantized(source):
+            weights = (self.random.normal(0, 1, shape) / np.sqrt(taps)).astype(np.float32)
+            bias = self.random.normal(0, 1, channels).astype(np.float32)
+            return {"weights": weights, "bias": bias if self.often(0.7) else None}
+        weights = self.random.integers(-127, 128, shape, dtype=np.int8)
+        if self.often(0.15):
+            np.moveaxis(weights, axis, 0)[0] = 0
+        bias = self.random.integers(-(2**12), 2**12, channels, dtype=np.int32)
+        if self.often(0.1):
+            bias[self.number(0, channels - 1)] = self.choice((2**31 - 1, -(2**31), 2**24))
+        scales = self.random.uniform(0.003, 0.01, self.choice((1, channels))).astype(np.float32).tolist()
+        return {
+            "weights": weights,
+            "bias": bias if self.often(0.7) else None,
+            "weight_scales": scales,
+            **self.rescaled(source, 0.5 * np.sqrt(taps)),
+        }
+
+    def case(self) -> Case:
+        """End with outputs that nothing reads and some that are read, constant, inputs or repeated."""
+        outputs = [*self.ends()[-3:], *(self.choice(self.known) for _ in range(self.number(0, 2)))]
+        self.random.shuffle(outputs)
+        return Case(self.network.build(outputs), tuple(self.values))
+
+
+def _conv2d(g: _RandomGraph, source: int) -> None:
+    options = g.window(source)
+    if options is not None:
+        depth, size, channels = g.shape_of(source)[3], options.pop("size"), g.choice((1, 2, 3, 4, 7, 8))
+        layer = g.layer(source, (channels, *size, depth), 0, size[0] * size[1] * depth)
+        g.learn(g.network.conv2d(source, **layer, **options), 2 + g.spread[source], exact=False)
+
+
+def _depthwise_conv2d(g: _RandomGraph, source: int) -> None:
+    options = g.window(source)
+    if options is not None:
+        channels, size = g.shape_of(source)[3] * g.choice((1, 1, 1, 2, 3)), options.pop("size")
+        layer = g.layer(source, (1, *size, channels), 3, size[0] * size[1])
+        g.learn(g.network.depthwise_conv2d(source, **layer, **options), 2 + g.spread[source], exact=False)
+
+
+def _pool(g: _RandomGraph, source: int) -> None:
+    options = g.window(source)
+    if options is not None and options.pop("dilation") == (1, 1):
+        kind = g.choice(("AVERAGE", "MAX"))
+        exact = kind == "MAX" and source in g.exact
+        g.learn(g.network.pool2d(kind, source, options.pop("size"), **options), g.spread[source], exact=exact)
+
+
+def _fully_connected(g: _RandomGraph, source: int) -> None:
+    shape = g.shape_of(source)
+    if shape:
+        layer = g.layer(source, (g.number(1, 9), shape[-1]), 0, shape[-1])
+        options = {"activation": g.choice(ACTIVATIONS), "keep_num_dims": g.often(0.5)}
+        g.learn(g.network.fully_connected(source, **layer, **options), 2 + g.spread[source], exact=False)
+
+
+def _add(g: _RandomGraph, source: int) -> None:
+    """Two tensors that broadcast, perhaps one tensor twice, or one and a constant."""
+    shape, quantized = g.shape_of(source), g.quantized(source)
+    partners = [t for t in g.known if g.quantized(t) == quantized and _broadcast(g.shape_of(t), shape) <= LARGEST]
+    repeated = [t for t in partners if g.shape_of(t) != shape]
+    other = g.choice(repeated if repeated and g.often(0.6) else [source, *partners])
+    if g.often(0.2):
+        value = g.data([g.choice((size, size, 1)) for size in shape], quantized=quantized)
+        other = g.network.constant(value, **g.rescaled(source, 1))
+        g.learn(other, 4.0, exact=True)
+    operands = (source, other) if g.often(0.5) else (other, source)
+    larger = max(operands, key=g.scale_of)
+    output = g.network.add(*operands, activation=g.choice(ACTIVATIONS), **g.rescaled(larger, 1.3))
+    g.learn(output, g.spread[source] + g.spread[other], exact={source, other} <= g.exact)
+
+
+def _broadcast(*shapes: tuple[int, ...]) -> float:
+    """Elements of what the shapes broadcast to, infinitely many where they do not."""
+    try:
+        return float(np.prod(np.broadcast_shapes(*shapes)))
+    except ValueError:
+        return float("inf")
+
+
+def _mean(g: _RandomGraph, source: int) -> None:
+    rank = len(g.shape_of(source))
+    if rank:
+        axes = (1, 2) if rank == 4 and g.often(0.5) else g.random.permutation(rank)[: g.number(1, rank)].tolist()
+        output = g.network.mean(source, axes, keep_dims=g.often(0.6), **g.rescaled(source, 0.5))
+        g.learn(output, g.spread[source], exact=False)
+
+
+def _softmax(g: _RandomGraph, source: int) -> None:
+    if g.shape_of(source):
+        beta = float(np.float32(g.choice((1.0, 0.5, 2.0)) / (1.0 if g.quantized(source) else g.spread[source])))
+        g.learn(g.network.softmax(source, beta), 1.0, exact=False)
+
+
+def _reshape(g: _RandomGraph, source: int) -> None:
+    """Up to four dimensions, drawn from the factors of the number of elements."""
+    rest, shape = int(np.prod(g.shape_of(source))), []
+    for _ in range(g.number(0, 3)):
+        shape.append(g.choice([size for size in range(1, rest + 1) if rest % size == 0]))
+        rest //= shape[-1]
+    output = g.network.reshape(source, [*shape, rest], with_shape_tensor=g.often(0.7))
+    g.learn(output, g.spread[source], exact=source in g.exact)
+
+
+def _pad(g: _RandomGraph, source: int) -> None:
+    shape = g.shape_of(source)
+    if shape and np.prod(shape) <= LARGEST / 4:
+        space = g.image(source) and g.often(0.7)
+        paddings = [g.pair(0, 2) if not space or axis in {1, 2} else (0, 0) for axis in range(len(shape))]
+        g.learn(g.network.pad(source, paddings), g.spread[source], exact=source in g.exact)
+
+
+def _quantize(g: _RandomGraph, source: int) -> None:
+    spec = g.network.tensors[source]
+    if g.quantized(source) and g.often(0.3):
+        g.learn(g.network.quantize(source, spec.scales[0], spec.zero_points[0]), 4.0, exact=True)
+    elif g.quantized(source) or source in g.exact:
+        scale = g.scale_of(source) if g.quantized(source) else g.spread[source] / 128
+        g.learn(g.network.quantize(source, **g.affine(scale)), 4.0, exact=True)
+
+
+def _dequantize(g: _RandomGraph, source: int) -> None:
+    if g.quantized(source):
+        g.learn(g.network.dequantize(source), 256 * g.scale_of(source), exact=True)
+
+
+_IMAGE_OPERATORS: tuple[Callable[[_RandomGraph, int], None], ...] = (_conv2d, _depthwise_conv2d, _pool, _pad, _add)
+_OPERATORS = (
+    *_IMAGE_OPERATORS, _add, _fully_connected, _mean, _softmax, _reshape, _reshape, _quantize, _dequantize,
+)  # fmt: skip
