@@ -13,7 +13,6 @@ from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 _PACKAGES = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
     "cmake": "cmake",
-    "gcc": "gcc libc6-dev",
     "ninja": "ninja-build",
     "qemu-system-arm": "qemu-system-arm",
 }

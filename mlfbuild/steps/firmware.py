@@ -73,17 +73,11 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
     stamp.unlink(missing_ok=True)
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
-    _check_tools(job)
-    command: list[str | Path] = [find_tool("cmake"), "-S", source, "-B", job.build, "-G", "Ninja", *arguments]
-    output = run(command)
+    require_compiler(job.target.toolchain)
+    cmake, ninja = find_tool("cmake"), find_tool("ninja")
+    output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
     write_if_changed(stamp, signature.encode())
     return output
-
-
-def _check_tools(job: FirmwareJob) -> None:
-    """Name a missing tool ourselves: CMake's answer comes late, in many lines, and with its own exit status."""
-    find_tool("ninja")
-    require_compiler(job.target.toolchain)
 
 
 def _generate(job: FirmwareJob) -> Path:

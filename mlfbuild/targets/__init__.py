@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from mlfbuild.errors import UsageError
+from mlfbuild.errors import ToolNotFoundError, UsageError
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.cpus import CPUS
 from mlfbuild.targets.types import Board, Cpu, Memory
@@ -30,6 +30,9 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 RUNTIME = _PACKAGE / "runtime"
 """The folder of C that firmware links: ``board/`` and ``verify/``."""
+
+_HOST_COMPILERS = ("cc", "gcc", "clang")
+"""Where CMake, too, looks where CC is not set."""
 
 _Entry = TypeVar("_Entry")
 
@@ -76,7 +79,10 @@ def require_compiler(toolchain: Path | None) -> None:
     from mlfbuild.process import find_tool
 
     if toolchain is None:
-        if "CC" not in os.environ and shutil.which("cc") is None:
-            find_tool("gcc")
+        if "CC" not in os.environ and not any(shutil.which(name) for name in _HOST_COMPILERS):
+            raise ToolNotFoundError(
+                "cc: no C compiler for this machine found; install one (Debian: apt-get install gcc libc6-dev) or set "
+                "CC to its path"
+            )
     elif toolchain.resolve().parent == (cmake_folder() / "toolchains").resolve():
         find_tool("arm-none-eabi-gcc")

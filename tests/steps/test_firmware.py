@@ -1,0 +1,36 @@
+"""The cross build: which programs it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.steps.build import build
+from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+from support.firmware_repo import tiny_network
+
+
+def test_a_ninja_of_the_users_choice_does_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    tool("cmake")
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    ninja = tmp_path / "my-ninja"
+    ninja.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\nexec {tool("ninja")} "$@"\n')
+    ninja.chmod(0o755)
+    monkeypatch.setenv("MLFBUILD_NINJA", str(ninja))
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (image,) = build(targets, firmware_jobs(project, targets)).firmware
+    assert image.elf.is_file()
+    assert "--version" in (tmp_path / "calls").read_text()
+    (tmp_path / "calls").unlink()
+    build(targets, firmware_jobs(project, targets))
+    assert (tmp_path / "calls").is_file(), "CMake remembers it"
