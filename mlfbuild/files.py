@@ -81,10 +81,17 @@ def abandoned(path: Path) -> list[Path]:
         return []
 
 
+def holds(path: Path, data: bytes) -> bool:
+    """Whether the content of the file ``path`` is ``data``; False where it cannot be read."""
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
+
+
 def write_if_changed(path: Path, data: bytes) -> bool:
     """Write ``data`` unless ``path`` holds it already, so that an unchanged file keeps its time; True if written."""
-    with contextlib.suppress(OSError):
-        if path.read_bytes() == data:
-            return False
+    if holds(path, data):
+        return False
     write_atomic(path, data)
     return True

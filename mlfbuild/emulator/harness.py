@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlfbuild.emulator.qemu import RunResult, run_elf
 from mlfbuild.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
-from mlfbuild.files import make_folder, write_if_changed
+from mlfbuild.files import holds, write_atomic, write_if_changed
 from mlfbuild.library import CodegenFile, Module, TensorInfo
 from mlfbuild.process import find_tool, run
 from mlfbuild.targets import RUNTIME, Board, require_compiler
@@ -102,10 +102,9 @@ def build_harness(tree: Path, module: Module, board: Board | None, toolchain: Pa
 def _start_afresh_if(folder: Path, settings: str) -> None:
     """Empty the build folder where it was made with other settings: CMake takes a toolchain file only once."""
     record = folder / "settings.txt"
-    if not record.is_file() or record.read_bytes() != settings.encode():
+    if not holds(record, settings.encode()):
         shutil.rmtree(folder, ignore_errors=True)
-        make_folder(folder)
-        write_if_changed(record, settings.encode())
+        write_atomic(record, settings.encode())
 
 
 def run_harness(image: Path, board: Board | None, workdir: Path, timeout: float) -> RunResult:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.errors import ConflictError
-from mlfbuild.files import abandoned, storage_error, write_atomic
+from mlfbuild.files import abandoned, holds, storage_error, write_atomic
 from mlfbuild.firmware.record import RECORD, Record, is_file, is_folder, reachable, read_record, recorded_files
 
 _SHOWN_CONFLICTS = 10
@@ -39,7 +39,7 @@ def write_tree(directory: Path, files: Mapping[str, bytes], record: Record) -> U
     if old is None or not old.complete:
         _remove_leftovers(directory, [RECORD, *owned])
     _refuse_conflicts(directory, files, owned)
-    changed = [path for path, data in files.items() if not _holds(directory / path, data)]
+    changed = [path for path, data in files.items() if not holds(directory / path, data)]
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]
     if changed or stale:
         both = {**(old.files if old else {}), **record.files}
@@ -65,13 +65,6 @@ def remove_tree(directory: Path) -> tuple[str, ...]:
         with contextlib.suppress(OSError):
             directory.rmdir()
     return tuple(path for path in paths if path != RECORD)
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:
-        return False
 
 
 def _remove(directory: Path, paths: Iterable[str]) -> None:
@@ -132,7 +125,7 @@ def _conflict(directory: Path, path: str, data: bytes, files: Mapping[str, bytes
         return None if goes or not os.path.lexists(directory / parent) else parent
     target = directory / path
     if is_file(target):
-        return None if path in owned or _holds(target, data) else path
+        return None if path in owned or holds(target, data) else path
     if is_folder(target):
         return next((name for name in _contents(directory, path) if name not in owned or name in files), None)
     return path if os.path.lexists(target) else None

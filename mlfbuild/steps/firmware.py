@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import ProcessFailedError
-from mlfbuild.files import make_folder, write_if_changed
+from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
 from mlfbuild.process import find_tool, run
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
 from mlfbuild.targets import require_compiler
@@ -68,7 +68,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
         arguments += [f"-DMLFBUILD_SOURCE_ROOT={job.root.absolute()}", "--no-warn-unused-cli"]
     signature = "\n".join([str(source), *arguments, ""])
     stamp = job.build / ".mlfbuild-configured"
-    if stamp.is_file() and stamp.read_text() == signature and (job.build / "build.ninja").is_file():
+    if holds(stamp, signature.encode()) and (job.build / "build.ninja").is_file():
         return ""  # Ninja re-runs CMake by itself when one of its inputs changed
     stamp.unlink(missing_ok=True)
     # CMake ignores a changed toolchain file in a folder that it has configured before.
@@ -76,7 +76,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
     require_compiler(job.target.toolchain)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
-    write_if_changed(stamp, signature.encode())
+    write_atomic(stamp, signature.encode())
     return output
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlfbuild.files import holds
 from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.manifest import Project
@@ -44,7 +45,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "board": job.board.name if job.board else None,
         "toolchain": _text(job.toolchain) if job.toolchain else None,
         "tree": _text(job.tree),
-        "up_to_date": all(_holds(job.tree / path, data) for path, data in files.items()),
+        "up_to_date": all(holds(job.tree / path, data) for path, data in files.items()),
         "reads": [],
         "writes": [_text(job.tree / path) for path in (*files, RECORD)],
     }
@@ -77,13 +78,6 @@ def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
         "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake")],
         "writes": [_text(job.elf)],
     }
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.read_bytes() == data
-    except OSError:
-        return False
 
 
 def _text(path: Path) -> str:
