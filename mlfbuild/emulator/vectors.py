@@ -6,7 +6,6 @@ Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``; the firs
 from __future__ import annotations
 
 import io
-import re
 import tokenize
 import warnings
 import zipfile
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.archive.call_order import sanitize_name
 from mlfbuild.errors import CheckFailedError, InputFileError
 from mlfbuild.files import read_bytes
 from mlfbuild.library import Module, TensorInfo
@@ -92,7 +92,7 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
     """Take the array of each tensor out of ``arrays``, checked and flattened to (cases, elements)."""
     taken = []
     for index, tensor in enumerate(tensors):
-        keys = [f"{prefix}{index}", f"{prefix}_{tensor.name}", f"{prefix}_{re.sub('[^A-Za-z0-9_]', '_', tensor.name)}"]
+        keys = [f"{prefix}{index}", f"{prefix}_{tensor.name}", f"{prefix}_{sanitize_name(tensor.name)}"]
         key = next((key for key in keys if key in arrays), None)
         if key is None:
             raise InputFileError(f"{path}: has no {keys[0]} (or {keys[1]}) for {prefix}put {index} of the model")

@@ -40,4 +40,4 @@ class Board:
     flash: Memory
     """Where vectors, code and constants lie."""
     ram: Memory
-    """Where data, arenas, heap-less bss and the stack lie."""
+    """Where data, arenas, heap and stack lie."""
