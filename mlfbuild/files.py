@@ -40,7 +40,9 @@ def read_bytes(path: Path, what: str) -> bytes:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Return the ``StorageError`` that tells why ``path`` could not be written."""
-    return StorageError(f"{path}: cannot write: {error.strerror or error}; check free space and permissions")
+    in_the_way = isinstance(error, (FileExistsError, NotADirectoryError))
+    advice = "a file stands where a folder is needed" if in_the_way else "check free space and permissions"
+    return StorageError(f"{path}: cannot write: {error.strerror or error}; {advice}")
 
 
 def make_folder(path: Path) -> None:

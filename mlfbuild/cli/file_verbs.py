@@ -37,6 +37,7 @@ def compile_model(
     from mlfbuild.steps.models import compile_model as compile_archive
     from mlfbuild.steps.project import compile_job, default_name
 
+    _check_output(output, model)
     job = compile_job(
         name=name or default_name(model),
         source=model,
@@ -46,7 +47,6 @@ def compile_model(
         options=dict(_option(text) for text in options),
         archive=output,
     )
-    _check_output(output, model)
     size = compile_archive(job)
     if settings.json:
         show_json({"model": job.model, "archive": output, "size": size})

@@ -27,6 +27,11 @@ def assert_one_line(ended: Ended, status: int) -> None:
     assert re.fullmatch(r"mlfbuild: [^\n]+\n", ended.err), ended.err
 
 
+def noise(size: int) -> bytes:
+    """As many bytes without any sense, always the same ones."""
+    return random.Random(size).randbytes(size)
+
+
 def spoiled(seed: int) -> bytes:
     """The model with a few of its bytes changed."""
     chance = random.Random(seed)
@@ -38,7 +43,7 @@ def spoiled(seed: int) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", MODEL[:1], MODEL[:40], MODEL[: len(MODEL) // 2], MODEL[:-1][:200], os.urandom(5000), b"\0" * 5000,
+    [b"", MODEL[:1], MODEL[:40], MODEL[: len(MODEL) // 2], MODEL[:-1][:200], noise(5000), b"\0" * 5000,
      b"x" * (1 << 20), b"mlfbuild: 1\n", b"PK\x03\x04" + MODEL],
     ids=["empty", "one-byte", "header", "half", "cut", "random", "zeros", "large", "text", "zip"],
 )  # fmt: skip
@@ -58,7 +63,7 @@ def test_a_spoiled_model_compiles_or_gets_one_line(folder: Folder, seed: int) ->
         assert not (folder.root / "out").exists()
 
 
-@pytest.mark.parametrize("content", [b"", MODEL, os.urandom(3000), b"\x1f\x8b" + os.urandom(500)])
+@pytest.mark.parametrize("content", [b"", MODEL, noise(3000), b"\x1f\x8b" + noise(500)])
 @pytest.mark.parametrize("verb", [("inspect",), ("unpack", "-o", "tree")], ids=["inspect", "unpack"])
 def test_what_is_no_archive(folder: Folder, content: bytes, verb: tuple[str, ...]) -> None:
     folder.write("broken.tar", content)
@@ -100,12 +105,16 @@ def test_a_folder_that_cannot_be_written(folder: Folder, output: str) -> None:
 
 def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
-    assert_one_line(folder.run("build", "-q"), 8)
+    ended = folder.run("build", "-q")
+    assert_one_line(ended, 8)
+    assert "a file stands where a folder is needed" in ended.err
     assert (folder.root / "build").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
-    ("name", "status"), [("main.c", 6), ("models/alpha.tflite", 6), ("models", 2)], ids=["text", "model", "folder"]
+    ("name", "status"),
+    [("main.c", 6), ("models/alpha.tflite", 6), ("models", 2), (".", 2), ("..", 2)],
+    ids=["text", "model", "folder", "this-folder", "parent-folder"],
 )
 def test_an_output_that_is_something_else(folder: Folder, name: str, status: int) -> None:
     before = {path: (folder.root / path).read_bytes() for path in folder.files()}
