@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mlfbuild.cli.output import note
 
@@ -14,18 +14,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from mlfbuild.cli.options import Settings
+    from mlfbuild.steps.progress import Progress
 
 _NOTHING_DONE = "up to date"
-
-
-class Watch(Protocol):
-    """What a step tells; see ``mlfbuild.steps.progress``."""
-
-    def start(self, task: str) -> None:
-        """``task`` begins."""
-
-    def finish(self, task: str, result: str) -> None:
-        """``task`` ended well."""
 
 
 class Lines:
@@ -77,19 +68,20 @@ class Live(Lines):
 
 
 @contextlib.contextmanager
-def watching(settings: Settings) -> Iterator[Watch]:
+def watching(settings: Settings) -> Iterator[Progress]:
     """Hand out what watches the work inside the ``with`` block."""
     if settings.quiet or not _is_terminal():
         yield Lines(note, verbose=settings.verbose, quiet=settings.quiet)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as RichProgress
 
     columns = (
         SpinnerColumn(), BarColumn(bar_width=20), MofNCompleteColumn(),
         TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar:
+    with RichProgress(*columns, console=Console(stderr=True, soft_wrap=True), transient=True) as bar:
         yield Live(bar, verbose=settings.verbose)
 
 
