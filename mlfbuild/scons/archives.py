@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,14 @@ from SCons.Script import GetOption
 
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.steps.jobs import COMPILE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
-from mlfbuild.steps.models import compile_model, tree_is_whole, unpack_archive, unpack_job
+from mlfbuild.steps.models import (
+    compile_model,
+    generated_files,
+    prune_folders,
+    tree_is_whole,
+    unpack_archive,
+    unpack_job,
+)
 from mlfbuild.steps.project import compile_job
 from mlfbuild.steps.workers import in_worker
 
@@ -85,7 +93,17 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
     if not tree_is_whole(Path(folder.get_abspath())):
         env.AlwaysBuild(nodes)
+    clean_generated(env, nodes, Path(folder.get_abspath()))
     return nodes, source
+
+
+def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
+    """Let ``scons -c`` remove the files that RECORD.json lists and the folders they leave empty, and nothing else."""
+    if not GetOption("clean"):
+        return
+    env.Clean(nodes, [env.File(str(path)) for path in generated_files(folder)])
+    if not GetOption("no_exec"):
+        atexit.register(prune_folders, folder)
 
 
 def _job_settings(env: Any) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 from pathlib import Path
 from typing import Any
 
 from SCons.Node import NodeList
-from SCons.Script import GetOption
 
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
+from mlfbuild.scons.archives import clean_generated
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
-from mlfbuild.steps.models import finish_target, generated_files, prune_folders, tree_is_whole
+from mlfbuild.steps.models import finish_target, tree_is_whole
 from mlfbuild.steps.project import load, target_jobs
 
 
@@ -48,7 +47,7 @@ def mlf_models(
     env.Precious(fragment)
     if not tree_is_whole(job.tree):
         env.AlwaysBuild(fragment)
-    _clean_only_what_was_generated(env, fragment, job)
+    clean_generated(env, fragment, job.tree)
     return ModelNodes([*fragment, *(node for tree in trees for node in tree)], loaded, job)
 
 
@@ -66,13 +65,3 @@ def only_target(project: Any, name: str) -> str:
 def _model_nodes(env: Any, job: Any) -> Any:
     archive = env.MlfArchive(str(job.archive), str(job.request.source), MLFJOB=job)
     return env.MlfUnpack(str(job.tree), archive, MLFJOB=job)
-
-
-def _clean_only_what_was_generated(env: Any, fragment: Any, job: TargetJob) -> None:
-    """Let ``scons -c`` remove the files that RECORD.json lists and the folders they leave empty, and nothing else."""
-    if not GetOption("clean"):
-        return
-    folders = [job.tree, *(model.tree for model in job.models)]
-    env.Clean(fragment, [env.File(str(path)) for folder in folders for path in generated_files(folder)])
-    if not GetOption("no_exec"):
-        atexit.register(prune_folders, job.tree)

@@ -159,6 +159,13 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
     assert (tmp_path / "firmware/net/codegen/host/src/net_lib0.c").is_file()
     again = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.stdout == "scons: `.' is up to date.\n"
+    (tmp_path / "firmware/net/mine.c").write_text("mine")
+    subprocess.run([*scons, "-c"], cwd=tmp_path, check=True)
+    left = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "firmware").rglob("*")}
+    assert left == {"firmware/net", "firmware/net/mine.c"}
+    (tmp_path / "net.tflite").write_bytes(tiny_network(2))
+    after = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert after.returncode == 0, after.stderr
 
 
 def test_interrupted_in_the_middle_and_taken_up_again(repo: FirmwareRepo) -> None:
