@@ -11,7 +11,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
-from mlfbuild.steps.models import finish_target, tree_is_whole
+from mlfbuild.steps.models import finish_target, key_file, tree_is_whole
 from mlfbuild.steps.project import load, target_jobs
 
 
@@ -64,4 +64,5 @@ def only_target(project: Any, name: str) -> str:
 
 def _model_nodes(env: Any, job: Any) -> Any:
     archive = env.MlfArchive(str(job.archive), str(job.request.source), MLFJOB=job)
+    env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
     return env.MlfUnpack(str(job.tree), archive, MLFJOB=job)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -208,6 +210,7 @@ def test_a_board_file_is_healed(repo: FirmwareRepo) -> None:
 
 def test_clean_leaves_what_people_wrote(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
+    subprocess.run([sys.executable, "-m", "mlfbuild", "-C", repo.root, "build", "-q"], check=True)
     ran = repo.scons("-c")
     assert ran.status == 0, ran.output
     assert mine.read_text() == "mine"
