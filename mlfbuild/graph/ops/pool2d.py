@@ -74,7 +74,7 @@ class AveragePool2D(Pool2D):
 
 @dataclass(frozen=True)
 class MaxPool2D(Pool2D):
-    """The greatest of the elements under the window."""
+    """The greatest of the elements under the window, NaNs passed over."""
 
     name: ClassVar[str] = "MAX_POOL_2D"
 
@@ -86,7 +86,7 @@ class MaxPool2D(Pool2D):
         greatest = np.full(output.shape, -np.inf)
         for _, write, read in self.window().taps(source, output):
             target = greatest[:, write[0], write[1]]
-            np.maximum(target, values[0][:, read[0], read[1]], out=target)
+            np.fmax(target, values[0][:, read[0], read[1]], out=target)
         if output.dtype is DType.FLOAT32:
             return (finish_float(greatest, self.activation),)
         return (np.clip(greatest, *activation_range(self.activation, output)).astype(np.int8),)

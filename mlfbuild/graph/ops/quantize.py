@@ -43,9 +43,10 @@ class Quantize(Operator):
         if source.dtype is DType.INT8:
             rescales = [requantize_rescale(source, output)]
             return (finish_int8(centred(source, values[0]), rescales, output, Activation.NONE),)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             quotients = values[0] / np.float32(output.quantization.scale)
-        stored = round_half_away(quotients).astype(np.float64) + output.quantization.zero_point
+            rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
+        stored = rounded.astype(np.float64) + output.quantization.zero_point
         return (np.asarray(np.clip(stored, *integer_range(output.dtype)), np.int8),)
 
 

@@ -237,3 +237,18 @@ def test_a_reshaped_constant_that_is_too_large_to_fold(monkeypatch: pytest.Monke
     graph = s.graph(["x"], ["y"])
     (value,) = values_of(graph)
     np.testing.assert_array_equal(run_on_host(compile_network(graph), [value])[0], evaluate(graph, {"x": value})["y"])
+
+
+def test_values_that_are_no_numbers() -> None:
+    """QUANTIZE stores a NaN as 0.0 and bounds infinity; MAX_POOL_2D passes over a NaN, wherever it stands."""
+    s = Sketch("no_numbers")
+    s.node(Quantize(), s.real("x", 1, 2, 2, 2), s.tensor("q", 1, 2, 2, 2))
+    s.node(MaxPool2D((2, 2)), "x", s.real("greatest", 1, 1, 1, 2))
+    graph = s.graph(["x"], ["q", "greatest"])
+    value = np.array([np.nan, -np.inf, 2, np.nan, -1, 1e38, np.nan, 4], np.float32).reshape(1, 2, 2, 2)
+    stored, greatest = run_on_host(compile_network(graph), [value])
+    assert stored.ravel().tolist() == [3, -128, 23, 3, -7, 127, 3, 43]
+    assert greatest.ravel().tolist() == [2, value[0, 1, 0, 1]]
+    known = evaluate(graph, {"x": value})
+    np.testing.assert_array_equal(stored, known["q"])
+    np.testing.assert_array_equal(greatest, known["greatest"])

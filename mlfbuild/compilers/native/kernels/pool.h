@@ -7,6 +7,7 @@
 #ifndef MLF_POOL_H_
 #define MLF_POOL_H_
 
+#include <math.h>
 #include <stdint.h>
 
 #include "compiler.h"
@@ -63,10 +64,11 @@ MLF_KERNEL float mlf_average_float(const struct mlf_window *window, const struct
     return sum / (float)mlf_tap_count(rows, columns);
 }
 
+/* As mlf_greatest_int8; a NaN is passed over, wherever it stands. */
 MLF_KERNEL float mlf_greatest_float(const struct mlf_window *window, const struct mlf_taps *rows,
                                     const struct mlf_taps *columns, const float *input)
 {
-    float greatest = input[mlf_pixel(window, rows, columns, rows->first, columns->first)];
+    float greatest = -INFINITY;
     for (int32_t row = rows->first; row < rows->end; row++) {
         for (int32_t column = columns->first; column < columns->end; column++) {
             const float value = input[mlf_pixel(window, rows, columns, row, column)];
