@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,12 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.errors import CheckFailedError, ProjectFileError
+from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError
 
 if TYPE_CHECKING:
     from mlfbuild.steps.build import ModelResult
     from mlfbuild.steps.jobs import FirmwareJob
+    from mlfbuild.steps.verify import VerifyJob, VerifyReport
 
 
 @verb("format")
@@ -120,7 +122,7 @@ def verify(settings: Settings) -> None:
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
-    reports = []
+    results: list[tuple[VerifyJob, VerifyReport | MlfError]] = []
     if not settings.quiet:
         for line in left_out(project, targets):
             note(f"not verified: {line}")
@@ -129,16 +131,36 @@ def verify(settings: Settings) -> None:
         for job in jobs:
             task = f"verify {job.model.title}"
             watch.start(task)
-            report = verify_job(job)
-            watch.finish(task, "passed" if report.passed else "FAILED")
-            reports.append(report)
+            try:
+                report = verify_job(job)
+            except MlfError as error:  # the other models are worth checking all the same
+                results.append((job, error))
+                watch.finish(task, "could not be checked")
+            else:
+                results.append((job, report))
+                watch.finish(task, "passed" if report.passed else "FAILED")
     if settings.json:
-        results = zip(jobs, reports, strict=True)
-        show_json([{"target": job.target.name, "passed": report.passed, **vars(report)} for job, report in results])
+        show_json([_verified(job, result) for job, result in results])
     else:
-        for report in reports:
-            if not (settings.quiet and report.passed):
-                show(report.text())
-    failed = [job.model.title for job, report in zip(jobs, reports, strict=True) if not report.passed]
+        for _, result in results:
+            if not (isinstance(result, MlfError) or (settings.quiet and result.passed)):
+                show(result.text())
+    _raise_what_went_wrong(results)
+
+
+def _verified(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
+    if isinstance(result, MlfError):
+        return {"target": job.target.name, "passed": False, "module": job.model.model, "error": str(result)}
+    return {"target": job.target.name, "passed": result.passed, **vars(result)}
+
+
+def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]]) -> None:
+    """Raise an error for models that are wrong, else the first of those that could not be checked; tell the others."""
+    errors = [result for _, result in results if isinstance(result, MlfError)]
+    failed = [job.model.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
+    for error in errors if failed else errors[1:]:
+        note(f"mlfbuild: {error}")
     if failed:
         raise CheckFailedError(f"verify: {', '.join(failed)}: failed, see above")
+    if errors:
+        raise errors[0]

@@ -30,6 +30,7 @@ content of its model file, on the model's own settings (not on the project file,
 mlfbuild's own sources. Archives are the same bytes for the same content, so a change that makes no difference stops
 there. SCons does not look at the content of what it built; trees are compared with their RECORD.json when the
 SConscript is read, and a tree that somebody edited is unpacked again.
+
 """
 
 from __future__ import annotations

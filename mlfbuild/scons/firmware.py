@@ -51,6 +51,4 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
-    output = run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"])
-    show(output)
-    Path(target[0].get_abspath()).write_text(output)
+    show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))

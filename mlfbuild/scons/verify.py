@@ -29,8 +29,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
             MLFVERIFYJOB=job,
         )
         env.Depends(report, [env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
-        if models.target.toolchain is not None:
-            env.Depends(report, env.File(str(models.target.toolchain)))
+        env.Depends(report, [env.File(str(path)) for path in models.target.toolchain_files])
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
     return nodes

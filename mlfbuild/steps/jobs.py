@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.targets.types import Board, Cpu
+from mlfbuild.targets import Board, Cpu, cmake_folder
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -89,6 +89,11 @@ class TargetJob:
     models: tuple[CompileJob, ...]
     others: tuple[CompileJob, ...] = ()
     """Models of the target that this build leaves alone; their trees stay in the fragment where they are there."""
+
+    @property
+    def toolchain_files(self) -> tuple[Path, ...]:
+        """The toolchain file and the one that mlfbuild's own toolchain files share."""
+        return () if self.toolchain is None else (self.toolchain, cmake_folder() / "toolchains/arm-none-eabi-gcc.cmake")
 
     def in_fragment(self) -> list[str]:
         """Return the names of the models that the aggregate fragment has, in the project file's order of each kind."""

@@ -16,6 +16,8 @@ from mlfbuild.steps.locate import first_wrong_operator
 from mlfbuild.steps.models import load_archive
 from mlfbuild.steps.project import vectors_of
 
+__all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_job", "verify_jobs"]
+
 
 @dataclass(frozen=True)
 class VerifyJob:

@@ -180,6 +180,25 @@ def test_verify_names_what_differs(folder: Folder) -> None:
     assert [report["passed"] for report in as_json.json] == [False]
 
 
+@pytest.mark.usefixtures("host_tools")
+def test_verify_goes_on_after_a_model_that_cannot_be_checked(folder: Folder) -> None:
+    folder.write("broken.npz", b"no vectors at all")
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("  alpha:", "  beta: {source: models/beta.tflite, vectors: broken.npz}\n  alpha:")
+    folder.write("mlfbuild.yml", text.replace("  beta: {source: models/beta.tflite}\n", ""))
+    ended = folder.run("verify")
+    assert ended.status == 5
+    assert ended.out.startswith("alpha: 3 cases right on host")
+    assert "broken.npz" in ended.err.splitlines()[-1]
+    as_json = folder.run("verify", "--format", "json").json
+    assert [(entry["module"], entry["passed"]) for entry in as_json] == [("beta", False), ("alpha", True)]
+    folder.write_vectors("alpha", wrong=True)
+    ended = folder.run("verify")
+    assert ended.status == 1
+    assert "broken.npz" in ended.err, "both are told"
+    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed, see above\n")
+
+
 def test_verify_without_vectors_is_no_success(folder: Folder) -> None:
     ended = folder.run("verify", "--model", "beta")
     assert ended.status == 1
