@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.graph_json import graph_arguments
+from mlfbuild.library.names import sanitize_name
 
 _MEMBER = re.compile(r"void\s*\*\s*(\w+)\s*;")
 _NUMBERED = re.compile(r"output(\d+)")
@@ -36,11 +37,6 @@ def in_call_order(module: Module, where: str) -> Module:
         inputs = _reordered(inputs, _struct_members(text, f"tvmgen_{module.name.lower()}_inputs"))
         outputs = _reordered(outputs, _struct_members(text, f"tvmgen_{module.name.lower()}_outputs"))
     return replace(module, main=(replace(main, inputs=inputs, outputs=outputs), *module.main[1:]))
-
-
-def sanitize_name(name: str) -> str:
-    """Return ``name`` as TVM writes it in C: every byte that is neither letter nor digit becomes ``_``."""
-    return "".join(chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else "_" for byte in name.encode())
 
 
 def _by_number(outputs: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:

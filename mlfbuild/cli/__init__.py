@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # Python ends itself by the signal where the interrupt struck inside an exec(), as dataclasses use at import,
         # and forgets that with the next exec().
-        exec("")  # noqa: S102
+        exec("")  # noqa: S102  # a constant, run for that effect alone
         sys.stderr.write("mlfbuild: interrupted; nothing half-written is left\n")
         return INTERRUPTED_EXIT_CODE
     return status

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive.call_order import sanitize_name
 from mlfbuild.errors import CheckFailedError, InputFileError
 from mlfbuild.files import read_bytes
 from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library.names import sanitize_name
 
 Array = npt.NDArray[Any]
 

@@ -102,7 +102,7 @@ class ProjectKeys(Keys):
 class _SchemaGenerator(GenerateJsonSchema):
     """Leaves out null, which a project file never holds, and titles, which would only repeat the keys."""
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
         return False
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
-from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project
+from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
 
@@ -57,9 +56,8 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
 def _chosen(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
     for name in wanted:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f'did you mean "{near[0]}"?' if near else f"the project has {', '.join(known) or 'none'}"
-            raise UsageError(f"{kind} {name!r}: not in the project file ({hint})")
+            hint = suggestion(name, known) or f" (the project has {', '.join(known) or 'none'})"
+            raise UsageError(f"{kind} {name!r}: not in the project file{hint}")
     return [name for name in known if not wanted or name in wanted]
 
 

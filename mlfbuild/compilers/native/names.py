@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from mlfbuild.library.names import sanitize_name
+
 _RESERVED_WORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
     consteval constexpr constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast
@@ -33,7 +35,7 @@ def member_name(tensor_name: str) -> str:
     A name that starts with a digit gets ``_`` in front; a reserved word gets ``_`` at its end, and so does
     ``workspace``, whose size macro is the arena's.
     """
-    text = re.sub(rb"[^0-9A-Za-z]", b"_", tensor_name.encode(errors="surrogatepass")).decode()
+    text = sanitize_name(tensor_name)
     if text[0].isdigit():
         text = f"_{text}"
     reserved = text in _RESERVED or text.lower() == "workspace" or _RESERVED_PATTERN.match(text)

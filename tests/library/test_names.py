@@ -1,0 +1,15 @@
+"""Names of tensors in C, as TVM writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlfbuild.library.names import sanitize_name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("+_+ ", "____"), ("input++", "input__"), ("woof:1", "woof_1"), ("é", "__"), ("a\ud800b", "a___b")],
+)
+def test_every_byte_that_c_does_not_take_becomes_an_underscore(name: str, expected: str) -> None:
+    assert sanitize_name(name) == expected
