@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library import Module, TensorInfo, text_of
 from mlfbuild.library.graph_json import graph_arguments
 from mlfbuild.library.names import sanitize_name
 
@@ -24,19 +24,17 @@ def in_call_order(module: Module, where: str) -> Module:
     They keep the order of the metadata where the module shows no other, as one with TVM's packed interface. ``where``
     names the archive in messages. Raises ``InputFileError`` where the module's graph is not one.
     """
-    arguments = [] if module.graph_json is None else graph_arguments(module.graph_json, f"{where}: graph {module.name}")
-    if not module.main:
-        return module
-    main = module.main[0]
-    names = {tensor.name for tensor in main.inputs}
-    inputs = _reordered(main.inputs, [name for name in arguments if name in names])
-    outputs = _by_number(main.outputs)
+    graph = module.graph_json
+    arguments = [] if graph is None else graph_arguments(bytes(graph), f"{where}: graph {module.name}")
+    names = {tensor.name for tensor in module.inputs}
+    inputs = _reordered(module.inputs, [name for name in arguments if name in names])
+    outputs = _by_number(module.outputs)
     header = next((file for file in module.codegen if file.path.name == f"tvmgen_{module.name.lower()}.h"), None)
     if header is not None:
-        text = header.data.decode(errors="replace")
+        text = text_of(header.content)
         inputs = _reordered(inputs, _struct_members(text, f"tvmgen_{module.name.lower()}_inputs"))
         outputs = _reordered(outputs, _struct_members(text, f"tvmgen_{module.name.lower()}_outputs"))
-    return replace(module, main=(replace(main, inputs=inputs, outputs=outputs), *module.main[1:]))
+    return replace(module, inputs=inputs, outputs=outputs)
 
 
 def _by_number(outputs: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:

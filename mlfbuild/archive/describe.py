@@ -13,7 +13,7 @@ def describe(library: Library) -> dict[str, Any]:
     return {
         "version": library.version,
         "modules": [_module(module) for module in library.modules],
-        "other_files": [{"path": str(file.path), "size": len(file.data)} for file in library.other_files],
+        "other_files": [{"path": str(file.path), "size": len(file.content)} for file in library.other_files],
     }
 
 
@@ -21,7 +21,7 @@ def _module(module: Module) -> dict[str, Any]:
     return {
         "name": module.name,
         "executor": module.executor,
-        "target": list(module.target),
+        "target": [target.text for target in module.targets],
         "model_id": module.model_id or None,
         "inputs": [_tensor(tensor) for tensor in module.inputs],
         "outputs": [_tensor(tensor) for tensor in module.outputs],
@@ -34,7 +34,7 @@ def _module(module: Module) -> dict[str, Any]:
             {"name": name, "dtype": value.dtype.name, "shape": list(value.shape), "size": value.nbytes}
             for name, value in module.params.items()
         ],
-        "files": [{"path": f"codegen/{file.path}", "size": len(file.data)} for file in module.codegen],
+        "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
         "external_dependencies": [vars(dependency) for dependency in module.external_dependencies],
         "export_datetime": module.export_datetime,
     }

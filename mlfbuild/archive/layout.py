@@ -16,7 +16,7 @@ import re
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.epoch import source_datetime
-from mlfbuild.library import Library
+from mlfbuild.library import Content, Library
 from mlfbuild.library.metadata import metadata_json
 from mlfbuild.library.params import save_params
 
@@ -25,14 +25,14 @@ CODEGEN = PurePosixPath("codegen")
 _CODEGEN_NAME = re.compile(r"(.+)_lib\d+\.\w+")
 
 
-def archive_files(library: Library) -> dict[str, bytes]:
+def archive_files(library: Library) -> dict[str, Content]:
     """Return every file of the archive of ``library``: relative path -> content, sorted by path.
 
     Raises ``ValueError`` where two modules hold different files under one path: such a library cannot be written.
     """
-    files: dict[str, bytes] = {}
+    files: dict[str, Content] = {}
 
-    def add(path: str, data: bytes) -> None:
+    def add(path: str, data: Content) -> None:
         if files.setdefault(path, data) != data:
             raise ValueError(f"two files of the library are called {path}")
 
@@ -40,13 +40,13 @@ def archive_files(library: Library) -> dict[str, bytes]:
     add(METADATA, metadata_json(library, source_datetime(), shared))
     for module in library.modules:
         for file in module.codegen:
-            add(str(CODEGEN / file.path), file.data)
+            add(str(CODEGEN / file.path), file.content)
         add(params_path(module.name), save_params(module.params))
-        add(source_path(module.name), module.source_text.encode())
+        add(source_path(module.name), module.source_text)
         if module.graph_json is not None:
-            add(graph_path(module.name), module.graph_json.encode())
+            add(graph_path(module.name), module.graph_json)
     for other in library.other_files:
-        add(str(other.path), other.data)
+        add(str(other.path), other.content)
     return dict(sorted(files.items()))
 
 

@@ -24,7 +24,7 @@ def write_archive(library: Library) -> bytes:
     Equal libraries give equal bytes: members are sorted, owners and modes fixed, and the only date is a constant, or
     ``SOURCE_DATE_EPOCH`` where that is set (modules that were read from an archive keep their own in the metadata).
     """
-    return tar.pack(archive_files(library), source_date())
+    return tar.pack({path: bytes(data) for path, data in archive_files(library).items()}, source_date())
 
 
 def read_archive(data: bytes, where: str) -> Library:

@@ -55,12 +55,6 @@ def _own_paths(module: Module) -> list[str]:
 def _read_module(
     record: ModuleRecord, files: Mapping[str, bytes], owners: Mapping[str, frozenset[str]], where: str
 ) -> Module:
-    def text(path: str) -> str:
-        try:
-            return _member(files, path, where).decode()
-        except UnicodeDecodeError:
-            raise InputFileError(f"{where}: member {path}: is not text in UTF-8") from None
-
     name = record.module.name
     own = [path for path in owners if name in owners[path]]
     params = params_path(name)
@@ -68,10 +62,16 @@ def _read_module(
         record.module,
         codegen=tuple(CodegenFile(PurePosixPath(path).relative_to(CODEGEN), files[path]) for path in own),
         params=load_params(_member(files, params, where), f"{where}: {params}"),
-        graph_json=text(graph_path(name)) if record.module.executor == "graph" else None,
-        source_text=text(source_path(name)) if source_path(name) in files else "",
+        graph_json=_member(files, graph_path(name), where) if record.module.executor == "graph" else None,
+        source_text=files.get(source_path(name), b""),
     )
+    module = replace(module, interface=_interface(module))
     return module if record.ordered else in_call_order(module, where)
+
+
+def _interface(module: Module) -> str:
+    header = any(file.path.name == f"tvmgen_{module.name.lower()}.h" for file in module.codegen)
+    return "" if module.executor != "aot" else "c" if header else "packed"
 
 
 def _member(files: Mapping[str, bytes], path: str, where: str) -> bytes:

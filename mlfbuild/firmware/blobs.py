@@ -48,7 +48,7 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, bytes]:
     blobs = [
         _Blob(
             f"mlf_{name}_graph_json", "char", graph_path(name), section or f".rodata.mlf.graph.{name}",
-            (module.graph_json or "").encode(), b"\0",
+            bytes(module.graph_json or b""), b"\0",
             "The graph executor's JSON. A zero byte, not counted in the size, follows it: it is a string, too.",
         ),
         _Blob(

@@ -35,7 +35,7 @@ def unpack(
 
 def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, bytes]:
     """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content."""
-    files = archive_files(library)
+    files = {path: bytes(content) for path, content in archive_files(library).items()}
     added = {FRAGMENT: library_fragment(library, model).encode()}
     for module in library.modules:
         if module.graph_json is not None:

@@ -10,21 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.errors import InputFileError
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.library.types import (
-    CodegenFile,
-    ExternalDependency,
-    Library,
-    MainMemory,
-    Module,
-    OperatorFunction,
-    StorageEntry,
-    TensorInfo,
-)
+from mlfbuild.library.memory import MainMemory, OperatorFunction, StorageEntry, TensorInfo
+from mlfbuild.library.types import CodegenFile, ExternalDependency, Library, Module, Target
 
 VERSION = 7
 EXECUTORS = ("aot", "graph")
@@ -47,7 +39,7 @@ def metadata_json(library: Library, export_datetime: str, shared: Sequence[Codeg
 
 def _module_json(module: Module, export_datetime: str, shared: Sequence[CodegenFile]) -> dict[str, Any]:
     functions = {
-        "main": [_main_json(entry) for entry in module.main],
+        "main": [_main_json(entry, module) for entry in module.main],
         "operator_functions": [
             {
                 "function_name": function.name,
@@ -64,7 +56,7 @@ def _module_json(module: Module, export_datetime: str, shared: Sequence[CodegenF
         "export_datetime": module.export_datetime or export_datetime,
         "executors": [module.executor],
         "style": "full-model",
-        "target": list(module.target),
+        "target": [target.text for target in module.targets],
         "memory": memory,
     }
     if module.external_dependencies:
@@ -73,16 +65,16 @@ def _module_json(module: Module, export_datetime: str, shared: Sequence[CodegenF
     return fields | ({_EXTENSION: extension} if extension else {})
 
 
-def _main_json(entry: MainMemory) -> dict[str, Any]:
+def _main_json(entry: MainMemory, module: Module) -> dict[str, Any]:
     sizes: dict[str, Any] = {
         "device": entry.device,
         "workspace_size_bytes": entry.workspace_size,
         "constants_size_bytes": entry.constants_size,
         "io_size_bytes": entry.io_size,
     }
-    if entry.inputs or entry.outputs:  # TVM before 0.11 has neither key
-        sizes["inputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in entry.inputs}
-        sizes["outputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in entry.outputs}
+    if module.inputs or module.outputs:  # TVM before 0.11 has neither key
+        sizes["inputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in module.inputs}
+        sizes["outputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in module.outputs}
     return sizes
 
 
@@ -156,13 +148,15 @@ def _read_module(name: str, fields: Fields) -> ModuleRecord:
         raise fields.error("style", "must be full-model")
     memory = fields.member("memory")
     functions = memory.member("functions")
-    main = tuple(_read_main(entry) for entry in functions.objects("main"))
+    mains = functions.objects("main")
     extension = _read_extension(fields)
     module = Module(
         name=name,
         executor=executors[0],
-        target=fields.texts("target"),
-        main=_with_extension(main, extension),
+        targets=tuple(Target(text) for text in fields.texts("target")),
+        main=tuple(_read_main(entry) for entry in mains),
+        inputs=_detailed(mains, extension, "inputs"),
+        outputs=_detailed(mains, extension, "outputs"),
         operator_functions=tuple(_read_operator_function(entry) for entry in functions.objects("operator_functions")),
         codegen=(),
         storage=tuple(_read_storage(entry) for entry in memory.objects("sids")),
@@ -178,8 +172,6 @@ def _read_main(entry: Fields) -> MainMemory:
         workspace_size=entry.integer("workspace_size_bytes"),
         constants_size=entry.integer("constants_size_bytes"),
         io_size=entry.integer("io_size_bytes"),
-        inputs=_read_tensors(entry, "inputs"),
-        outputs=_read_tensors(entry, "outputs"),
         device=entry.integer("device"),
     )
 
@@ -216,18 +208,11 @@ def _read_extension(fields: Fields) -> Fields | None:
     return extension if extension.integer("version") == _EXTENSION_VERSION else None
 
 
-def _with_extension(main: tuple[MainMemory, ...], extension: Fields | None) -> tuple[MainMemory, ...]:
-    if extension is None or not main:
-        return main
-    inputs = _detailed(main[0].inputs, extension, "inputs")
-    outputs = _detailed(main[0].outputs, extension, "outputs")
-    return (replace(main[0], inputs=inputs, outputs=outputs), *main[1:])
-
-
-def _detailed(tensors: Sequence[TensorInfo], extension: Fields, key: str) -> tuple[TensorInfo, ...]:
+def _detailed(mains: Sequence[Fields], extension: Fields | None, key: str) -> tuple[TensorInfo, ...]:
     """Return what the extension records, after checking that it speaks of the same tensors."""
-    if key not in extension:
-        return tuple(tensors)
+    tensors = _read_tensors(mains[0], key) if mains else ()
+    if extension is None or key not in extension:
+        return tensors
     detailed = tuple(_read_detailed(entry) for entry in extension.objects(key))
     if _summary(detailed) != _summary(tensors):
         raise extension.error(key, f"contradicts memory.functions.main[0].{key}")

@@ -1,8 +1,8 @@
 """Library: what a compiler makes of a model and what an archive holds, as one typed value.
 
-The words are Model Library Format's own: a library has *modules* (one network each), a module has an executor,
-targets, memory figures, codegen files, parameters, and for the graph executor a graph. Inputs and outputs stand in
-call order, the order of the members in the C interface's structs.
+The words are Model Library Format's own: a library has *modules* (one network or one operator each), a module has an
+executor, targets, memory figures, codegen files, parameters, and for the graph executor a graph. Inputs and outputs
+stand in call order, the order of the members in the C interface's structs. Sizes are bytes.
 """
 
 from __future__ import annotations
@@ -14,50 +14,11 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-CPU_DEVICE = 1
-"""DLPack's kDLCPU, the ``device`` of every entry that TVM writes for microcontrollers."""
+from mlfbuild.library.content import Content
+from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo
 
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """An input or output of a module: TVM records name, dtype and bytes; the rest is known for native models."""
-
-    name: str
-    dtype: str
-    size: int
-    shape: tuple[int, ...] | None = None
-    scale: float | None = None
-    zero_point: int | None = None
-
-
-@dataclass(frozen=True)
-class MainMemory:
-    """Memory of a module's entry function on one device, in bytes (``memory.functions.main[]``)."""
-
-    workspace_size: int
-    constants_size: int
-    io_size: int
-    inputs: tuple[TensorInfo, ...] = ()
-    outputs: tuple[TensorInfo, ...] = ()
-    device: int = CPU_DEVICE
-
-
-@dataclass(frozen=True)
-class OperatorFunction:
-    """One generated operator function and the workspace bytes it uses by device."""
-
-    name: str
-    workspace: tuple[tuple[int, int], ...]
-    """(device, bytes) pairs."""
-
-
-@dataclass(frozen=True)
-class StorageEntry:
-    """One storage id of a graph (``memory.sids[]``)."""
-
-    storage_id: int
-    size: int
-    input_binding: str | None = None
+FULL_MODEL = "full-model"
+OPERATOR = "operator"
 
 
 @dataclass(frozen=True)
@@ -65,7 +26,12 @@ class CodegenFile:
     """A generated file; ``path`` is relative to ``codegen/``, as ``host/src/kws_lib0.c``."""
 
     path: PurePosixPath
-    data: bytes
+    content: Content
+
+    @property
+    def data(self) -> bytes:
+        """The content, read now where it still lies in an archive."""
+        return bytes(self.content)
 
 
 @dataclass(frozen=True)
@@ -73,37 +39,81 @@ class ArchiveFile:
     """A file of an archive that belongs to no module; ``path`` is relative to the archive's root."""
 
     path: PurePosixPath
-    data: bytes
+    content: Content
+
+    @property
+    def data(self) -> bytes:
+        """The content, read now where it still lies in an archive."""
+        return bytes(self.content)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a module was compiled for: TVM's target string, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m4``."""
+
+    text: str
+    device: int | None = None
+    """DLDeviceType, which versions 1 to 5 record; ``None`` where the archive does not say."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """A device the module runs on, as the first RFC of the format lists them; no archive of TVM has any."""
+
+    device_type: str
+    device_id: int = 0
 
 
 @dataclass(frozen=True)
 class ExternalDependency:
-    """Something outside the archive that its code needs, as TVM records it."""
+    """Something outside the archive that its code needs (pre-RFC of external dependencies; TVM since 0.9)."""
 
     short_name: str
     url: str
     url_type: str
-    version_spec: str
+    """``path``, ``url``, ``git``, or TVM's own ``mlf_path``: a folder of the archive."""
+    version_spec: str = ""
+    """What version of it: a release, a branch or a commit."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """One network of a library."""
+    """One network of a library, or one operator."""
 
     name: str
     executor: str
-    """``aot`` or ``graph``."""
-    target: tuple[str, ...]
-    """TVM target strings, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m4``."""
+    """``aot`` or ``graph``; empty for an operator."""
+    targets: tuple[Target, ...]
     main: tuple[MainMemory, ...]
+    """Memory of the entry function, one entry a device type; empty in version 1 and for an operator."""
     operator_functions: tuple[OperatorFunction, ...]
     codegen: tuple[CodegenFile, ...]
     """Sorted by path."""
+    inputs: tuple[TensorInfo, ...] = ()
+    """In call order; empty where the archive does not tell."""
+    outputs: tuple[TensorInfo, ...] = ()
+    """In call order; empty where the archive does not tell."""
     params: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
-    graph_json: str | None = None
+    """Read from the archive when they are asked for, each time anew."""
+    graph_json: Content | None = None
+    """The graph executor's JSON as it stands in the archive; ``graph_json.parse_graph`` makes it a typed value."""
     storage: tuple[StorageEntry, ...] = ()
-    source_text: str = ""
+    """Storage ids of a graph, in the metadata's order."""
+    style: str = FULL_MODEL
+    """``full-model``, or ``operator``."""
+    buffers: tuple[OperatorBuffer, ...] = ()
+    """Arguments of an operator's function, in its order."""
+    interface: str = ""
+    """``c``: called through structs of a header; ``packed``: as a TVM packed function; empty where it is not AOT."""
+    pools: tuple[Pool, ...] = ()
+    """Memory pools that the unified static memory planner laid out, sorted by name."""
+    devices: tuple[str, ...] = ()
+    """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
+    contexts: tuple[Context, ...] = ()
+    source_text: Content = b""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
+    tir: tuple[tuple[int, Content], ...] = ()
+    """Text of an operator's TIR by device type (``src/tir-<device>.txt``), opaque, sorted by device type."""
     external_dependencies: tuple[ExternalDependency, ...] = ()
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; the writer puts its own fixed date where this is empty. Says when, not what."""
@@ -119,23 +129,17 @@ class Module:
             return NotImplemented
         compared = (item.name for item in fields(self) if item.compare and item.name != "params")
         same = all(getattr(self, name) == getattr(other, name) for name in compared)
-        return same and _parameter_bytes(self) == _parameter_bytes(other)
+        return same and _same_params(self.params, other.params)
 
     __hash__ = None  # type: ignore[assignment]  # arrays have no hash
 
-    @property
-    def inputs(self) -> tuple[TensorInfo, ...]:
-        """Inputs in call order."""
-        return self.main[0].inputs if self.main else ()
 
-    @property
-    def outputs(self) -> tuple[TensorInfo, ...]:
-        """Outputs in call order."""
-        return self.main[0].outputs if self.main else ()
+def _same_params(left: Mapping[str, npt.NDArray[np.generic]], right: Mapping[str, npt.NDArray[np.generic]]) -> bool:
+    return left is right or (list(left) == list(right) and all(_same_array(left[name], right[name]) for name in left))
 
 
-def _parameter_bytes(module: Module) -> list[tuple[str, str, tuple[int, ...], bytes]]:
-    return [(name, value.dtype.name, value.shape, value.tobytes()) for name, value in module.params.items()]
+def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
 
 
 @dataclass(frozen=True)

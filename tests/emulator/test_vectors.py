@@ -13,11 +13,11 @@ import pytest
 
 from mlfbuild.emulator.vectors import load_vectors
 from mlfbuild.errors import CheckFailedError, InputFileError
-from mlfbuild.library import MainMemory, Module, TensorInfo
+from mlfbuild.library import MainMemory, Module, Target, TensorInfo
 
 INPUTS = (TensorInfo("serving_default_x:0", "int8", 6, (1, 2, 3)), TensorInfo("y", "float32", 8))
 OUTPUTS = (TensorInfo("Identity", "int8", 4, (1, 4)),)
-MODULE = Module("net", "aot", ("c",), (MainMemory(0, 0, 18, INPUTS, OUTPUTS),), (), ())
+MODULE = Module("net", "aot", (Target("c"),), (MainMemory(0, 0, 18),), (), (), INPUTS, OUTPUTS)
 
 X = np.arange(12, dtype=np.int8).reshape(2, 1, 2, 3)
 Y = np.array([[1.5, -2.0], [0.25, 4.0]], np.float32)

@@ -134,7 +134,8 @@ def test_a_section_name_is_checked() -> None:
 def test_both_ways_on_the_host(tmp_path: Path, way: str) -> None:
     folder = tmp_path / "a firmware"
     (library,) = graph_library().modules
-    graph = (library.graph_json or "").replace('"name": "x"', '"name": "Größe"')  # bytes beyond ASCII in a char array
+    greater = '"name": "Größe"'.encode()  # bytes beyond ASCII in a char array
+    graph = bytes(library.graph_json or b"").replace(b'"name": "x"', greater)
     unpack(Library((replace(library, graph_json=graph),)), folder / "tree", archive_id="a")
     write_project(folder, "net")
     log = build(folder, f"-DMLF_BLOBS={way}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")

@@ -200,7 +200,7 @@ def test_objects_of_an_archive_are_linked(project: Project) -> None:
 def test_headers_of_tvms_runtime_are_for_the_module_alone(project: Project) -> None:
     def including(module: Module) -> Module:
         files = [
-            replace(file, data=b"#include <tvm/runtime.h>\n" + file.data) if file.path.suffix == ".c" else file
+            replace(file, content=b"#include <tvm/runtime.h>\n" + file.data) if file.path.suffix == ".c" else file
             for file in module.codegen
         ]
         return replace(module, codegen=tuple(files))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.files import write_if_changed
-from mlfbuild.library import CodegenFile, MainMemory, Module, TensorInfo
+from mlfbuild.library import CodegenFile, MainMemory, Module, Target, TensorInfo
 
 ARENA = 48
 
@@ -77,8 +77,11 @@ def write_library(
     return Module(
         name="net",
         executor="aot",
-        target=("c",),
-        main=(MainMemory(64, 0, 20, INPUTS, tuple(outputs)),),
+        targets=(Target("c"),),
+        main=(MainMemory(64, 0, 20),),
+        inputs=INPUTS,
+        outputs=tuple(outputs),
+        interface="c",
         operator_functions=(),
         codegen=(
             CodegenFile(PurePosixPath("host/include/tvmgen_net.h"), header.encode()),

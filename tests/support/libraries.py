@@ -6,7 +6,16 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from mlfbuild.library import CodegenFile, Library, MainMemory, Module, OperatorFunction, StorageEntry, TensorInfo
+from mlfbuild.library import (
+    CodegenFile,
+    Library,
+    MainMemory,
+    Module,
+    OperatorFunction,
+    StorageEntry,
+    Target,
+    TensorInfo,
+)
 
 KERNEL_PATH = "host/include/mlfbuild-0123456789ab/offset.h"
 KERNEL = """\
@@ -71,19 +80,14 @@ def native_module(name: str = "tiny", offset: int = 3) -> Module:
     return Module(
         name=name,
         executor="aot",
-        target=("c -keys=arm_cpu,cpu -mcpu=cortex-m4",),
-        main=(
-            MainMemory(
-                workspace_size=0,
-                constants_size=1,
-                io_size=8,
-                inputs=(TensorInfo("x", "int8", 4, (1, 4), 0.003921568859368563, -128),),
-                outputs=(TensorInfo("y", "int8", 4, (1, 4), 0.00390625, 0),),
-            ),
-        ),
+        targets=(Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),),
+        main=(MainMemory(workspace_size=0, constants_size=1, io_size=8),),
+        inputs=(TensorInfo("x", "int8", 4, (1, 4), 0.003921568859368563, -128),),
+        outputs=(TensorInfo("y", "int8", 4, (1, 4), 0.00390625, 0),),
         operator_functions=(OperatorFunction(f"mlf_{name}_add_0", ((1, 0),)),),
         codegen=tuple(CodegenFile(PurePosixPath(path), text.encode()) for path, text in files.items()),
-        source_text=f"add {offset}\n",
+        source_text=f"add {offset}\n".encode(),
+        interface="c",
         model_id="ab" * 32,
     )
 
@@ -119,18 +123,18 @@ def graph_library(name: str = "net") -> Library:
     module = Module(
         name=name,
         executor="graph",
-        target=("c -keys=cpu ",),
-        main=(
-            MainMemory(0, 8, 16, (TensorInfo("x", "float32", 8),), (TensorInfo("output", "float32", 8),)),
-        ),
+        targets=(Target("c -keys=cpu "),),
+        main=(MainMemory(0, 8, 16),),
+        inputs=(TensorInfo("x", "float32", 8),),
+        outputs=(TensorInfo("output", "float32", 8),),
         operator_functions=(OperatorFunction(f"tvmgen_{name}_add", ((1, 0),)),),
         codegen=(
             CodegenFile(PurePosixPath(f"host/src/{name}_lib0.c"), b"typedef int mlf_nothing;\n"),
             CodegenFile(PurePosixPath(f"host/src/{name}_lib1.c"), kernel.encode()),
         ),
         params={"p0": np.array([[2.0, 4.0]], dtype=np.float32)},
-        graph_json=GRAPH_JSON.replace("tvmgen_net", f"tvmgen_{name}"),
+        graph_json=GRAPH_JSON.replace("tvmgen_net", f"tvmgen_{name}").encode(),
         storage=(StorageEntry(0, 8, "x"), StorageEntry(1, 8, "p0"), StorageEntry(2, 8)),
-        source_text="def @main\n",
+        source_text=b"def @main\n",
     )  # fmt: skip
     return Library((module,))

@@ -19,7 +19,7 @@ from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
-from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction
+from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target
 from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets.types import Cpu
 
@@ -45,19 +45,20 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     module = Module(
         name=request.name,
         executor="aot",
-        target=(_target(request.cpu),),
+        targets=(Target(_target(request.cpu)),),
         main=(
             MainMemory(
                 workspace_size=program.plan.arena_size,
                 constants_size=program.constants_size,
                 io_size=interface.size,
-                inputs=tuple(port.info for port in interface.inputs),
-                outputs=tuple(port.info for port in interface.outputs),
             ),
         ),
+        inputs=tuple(port.info for port in interface.inputs),
+        outputs=tuple(port.info for port in interface.outputs),
+        interface="c",
         operator_functions=tuple(OperatorFunction(function.name, ((CPU_DEVICE, 0),)) for function in program.functions),
         codegen=_codegen(program, request, model_id),
-        source_text=graph_text(optimised),
+        source_text=graph_text(optimised).encode(),
         model_id=model_id,
     )
     return Library((module,))

@@ -18,7 +18,7 @@ from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
 from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, FullyConnected, Mean, Reshape, Softmax
-from mlfbuild.library import Library
+from mlfbuild.library import Library, Target
 from mlfbuild.targets import CPUS
 from support.host_c import build, run, write_tree
 from support.native import compile_network, generated, request
@@ -71,7 +71,7 @@ def test_golden_files(make: Callable[[], Library], golden: Golden) -> None:
     source = generated(library).replace(kernel_folder(), "mlfbuild-0123456789ab")
     golden(source, f"{make.__name__}_lib0.c")
     golden(generated(library, f"tvmgen_{make.__name__}.h"), f"tvmgen_{make.__name__}.h")
-    golden(library.modules[0].source_text, f"{make.__name__}.txt")
+    golden(library.modules[0].source_text.decode(), f"{make.__name__}.txt")
 
 
 def test_golden_files_hold_no_long_lines_or_trailing_blanks() -> None:
@@ -157,7 +157,7 @@ def test_metadata_tells_the_truth() -> None:
     (module,) = separable().modules
     (main,) = module.main
     source = generated(separable())
-    assert module.target == ("c -keys=arm_cpu,cpu -mcpu=cortex-m4",)
+    assert module.targets == (Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),)
     assert (module.name, module.executor, module.params) == ("separable", "aot", {})
     assert main.io_size == 64 + 3
     assert [(info.name, info.dtype, info.size, info.shape) for info in main.inputs] == [

@@ -25,7 +25,7 @@ def check(seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: 
     results = run_many_on_host(jobs, optimise=optimise, sanitize=sanitize)
     for (_, module, _), got, wanted in zip(jobs, results, expected, strict=True):
         for info, value, right in zip(module.outputs, got, wanted, strict=True):
-            assert_equal(value, right, f"{info.name} of\n{module.source_text}")
+            assert_equal(value, right, f"{info.name} of\n{module.source_text.decode()}")
 
 
 def test_random_networks() -> None:
