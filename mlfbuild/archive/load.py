@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mlfbuild.archive import tar, version7
+from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
-from mlfbuild.archive.layout import METADATA, archive_files
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.read import read_files
 from mlfbuild.errors import InputFileError
 from mlfbuild.files import read_bytes
 from mlfbuild.library import Library
-from mlfbuild.library.fields import Fields
-from mlfbuild.library.metadata import read_document, unsupported_version
-
-_MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
-_READERS: Mapping[int, Callable[[Fields, Mapping[str, bytes], str], Library]] = {7: version7.read_library}
 
 
 def write_archive(library: Library) -> bytes:
@@ -33,16 +28,7 @@ def read_archive(data: bytes, where: str) -> Library:
     ``where`` names the archive in messages. Raises ``InputFileError``, one line that names the member and the reason,
     for whatever is unsafe, damaged, or not Model Library Format of a supported version.
     """
-    files = tar.unpack(data, where)
-    if METADATA not in files:
-        raise InputFileError(f"{where}: holds no {METADATA}, so it is not a Model Library Format archive")
-    if len(files[METADATA]) > _MAX_METADATA:
-        raise InputFileError(f"{where}: {METADATA}: is larger than {_MAX_METADATA >> 20} MiB, refused")
-    document = read_document(files[METADATA], f"{where}: {METADATA}")
-    reader = _READERS.get(document.integer("version", minimum=1))
-    if reader is None:
-        raise unsupported_version(document)
-    return reader(document, files, where)
+    return read_files(tar.unpack(data, where), where)
 
 
 def archive_bytes(path: Path) -> bytes:

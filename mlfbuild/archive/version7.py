@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.call_order import in_call_order
 from mlfbuild.archive.layout import CODEGEN, METADATA, bears_name, graph_path, params_path, source_path
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
+from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library, Module
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.metadata import ModuleRecord, read_modules
 from mlfbuild.library.params import load_params
@@ -18,7 +18,7 @@ from mlfbuild.library.params import load_params
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-def read_library(document: Fields, files: Mapping[str, bytes], where: str) -> Library:
+def read_library(document: Fields, files: Mapping[str, Content], where: str) -> Library:
     """Return the library whose archive holds ``files``; ``document`` is its parsed metadata.
 
     Files of no module, whatever they are, are kept as they are. Raises ``InputFileError`` where a file is missing or
@@ -53,7 +53,7 @@ def _own_paths(module: Module) -> list[str]:
 
 
 def _read_module(
-    record: ModuleRecord, files: Mapping[str, bytes], owners: Mapping[str, frozenset[str]], where: str
+    record: ModuleRecord, files: Mapping[str, Content], owners: Mapping[str, frozenset[str]], where: str
 ) -> Module:
     name = record.module.name
     own = [path for path in owners if name in owners[path]]
@@ -61,7 +61,7 @@ def _read_module(
     module = replace(
         record.module,
         codegen=tuple(CodegenFile(PurePosixPath(path).relative_to(CODEGEN), files[path]) for path in own),
-        params=load_params(_member(files, params, where), f"{where}: {params}"),
+        params=load_params(bytes(_member(files, params, where)), f"{where}: {params}"),
         graph_json=_member(files, graph_path(name), where) if record.module.executor == "graph" else None,
         source_text=files.get(source_path(name), b""),
     )
@@ -74,7 +74,7 @@ def _interface(module: Module) -> str:
     return "" if module.executor != "aot" else "c" if header else "packed"
 
 
-def _member(files: Mapping[str, bytes], path: str, where: str) -> bytes:
+def _member(files: Mapping[str, Content], path: str, where: str) -> Content:
     if path not in files:
         raise InputFileError(f"{where}: member {path}: is missing; export the archive again")
     return files[path]

@@ -160,10 +160,10 @@ def test_metadata_tells_the_truth() -> None:
     assert module.targets == (Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),)
     assert (module.name, module.executor, module.params) == ("separable", "aot", {})
     assert main.io_size == 64 + 3
-    assert [(info.name, info.dtype, info.size, info.shape) for info in main.inputs] == [
+    assert [(info.name, info.dtype, info.size, info.shape) for info in module.inputs] == [
         ("image", "int8", 64, (1, 4, 4, 4))
     ]
-    assert [(info.scale, info.zero_point) for info in main.outputs] == [(1 / 256, -128)]
+    assert [(info.scale, info.zero_point) for info in module.outputs] == [(1 / 256, -128)]
     defined = re.findall(r"^MLF_NOINLINE static void (\w+)\(", source, re.MULTILINE)
     assert [function.name for function in module.operator_functions] == defined
     assert len(defined) == 5  # one for both depthwise convolutions, one for both pointwise ones
