@@ -1,0 +1,99 @@
+"""C source text as tokens: enough to find structs, macros, definitions and calls, and to edit around them.
+
+A lexer, not a parser: it knows translation phases 2 and 3 of C99 (6.4), takes any text, sound or not, in time linear
+in its length, and never raises. Include files and macros are not expanded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple, TypeAlias, cast
+
+Kind: TypeAlias = Literal["identifier", "number", "string", "character", "punctuation", "directive"]
+
+
+class Token(NamedTuple):
+    """A token and where it starts: ``source[offset : offset + len(text)] == text``."""
+
+    kind: Kind
+    text: str
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind the token."""
+        return self.offset + len(self.text)
+
+
+# No alternative below can fail once it has begun, so nothing is ever read twice.
+_SPLICE = r"\\(?:\r\n|[\s\S]|\Z)"  # a backslash and what it escapes, the end of a line included
+_BLOCK_COMMENT = r"/\*[\s\S]*?(?:\*/|\Z)"
+_LINE_COMMENT = rf"//[^\\\n]*(?:{_SPLICE}[^\\\n]*)*"
+_STRING = rf'"[^"\\\n]*(?:{_SPLICE}[^"\\\n]*)*"?'
+_CHARACTER = rf"'[^'\\\n]*(?:{_SPLICE}[^'\\\n]*)*'?"
+_TOKEN = re.compile(
+    r"(?P<space>[ \t\r\n\f\v]+)"
+    r"|(?P<identifier>[^\W\d][\w$]*)"
+    r"|(?P<number>\.?[0-9][\w.]*(?:(?<=[eEpP])[+-][\w.]*)*)"
+    rf"|(?P<comment>{_BLOCK_COMMENT}|{_LINE_COMMENT}|\\\r?\n)"
+    rf"|(?P<string>{_STRING})"
+    rf"|(?P<character>{_CHARACTER})"
+    r"|(?P<punctuation>\.\.\.|->|\+\+|--|&&|\|\||(?:<<|>>|[-+*/%&|^<>=!])=?|##|[\s\S])"
+)
+_DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_STRING}|{_CHARACTER}|[\\/])*")
+
+
+def tokens(source: str) -> Iterator[Token]:
+    """Yield the tokens of ``source`` in order, without white space and comments.
+
+    A ``directive`` is a whole preprocessor line, with its continuation lines and the comments in it but without the
+    line end; strings and character constants have their quotes and escapes as written. One that does not end before
+    its line does ends there, a comment that does not end takes the rest. Each other character is ``punctuation``.
+    """
+    at, first = 0, True  # first: nothing but white space and comments stands before on this line
+    while at < len(source):
+        found = _TOKEN.match(source, at)
+        assert found is not None  # the last alternative takes anything
+        kind, text = cast(str, found.lastgroup), found[0]
+        if kind == "space":
+            first = first or "\n" in text
+        elif kind != "comment":
+            if first and text.startswith("#"):
+                directive = _DIRECTIVE.match(source, at)
+                assert directive is not None
+                kind, text = "directive", directive[0]
+            first = False
+            yield Token(cast(Kind, kind), text, at)
+        at += len(text)
+
+
+_ESCAPE = re.compile(r"\\(?:(\r?\n)|([0-7]{1,3})|x([0-9A-Fa-f]+)|([\s\S]))")
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+
+
+def string_value(literal: str) -> str:
+    """Return what a string literal, quotes and all, stands for: ``"a\\x62\\n"`` is ``ab`` and a line end.
+
+    Numeric escapes give the character of that number, modulo 256; an unknown escape is the character it escapes.
+    """
+    body = literal[1:]
+    if body.endswith('"') and not _escapes_last(body[:-1]):
+        body = body[:-1]
+    return _ESCAPE.sub(_unescaped, body)
+
+
+def _escapes_last(text: str) -> bool:
+    """Whether ``text`` ends with a backslash that escapes what follows it."""
+    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    splice, octal, hexadecimal, other = escape.groups()
+    if splice is not None:
+        return ""
+    if octal is not None:
+        return chr(int(octal, 8) % 256)
+    if hexadecimal is not None:
+        return chr(int(hexadecimal[-2:], 16))
+    return _ESCAPED.get(other, other)
