@@ -73,7 +73,7 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 def string_value(literal: str) -> str:
-    """Return what a string literal, quotes and all, stands for: ``"a\\x62\\n"`` is ``ab`` and a line end.
+    """Return what a string literal, quotes and all, stands for, as C does.
 
     Numeric escapes give the character of that number, modulo 256; an unknown escape is the character it escapes.
     """
