@@ -44,14 +44,14 @@ _TOKEN = re.compile(
 _DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_STRING}|{_CHARACTER}|[\\/])*")
 
 
-def tokens(source: str) -> Iterator[Token]:
-    """Yield the tokens of ``source`` in order, without white space and comments.
+def tokens(source: str, start: int = 0) -> Iterator[Token]:
+    """Yield the tokens of ``source`` from ``start`` on, in order, without white space and comments.
 
     A ``directive`` is a whole preprocessor line, with its continuation lines and the comments in it but without the
     line end; strings and character constants have their quotes and escapes as written. One that does not end before
     its line does ends there, a comment that does not end takes the rest. Each other character is ``punctuation``.
     """
-    at, first = 0, True  # first: nothing but white space and comments stands before on this line
+    at, first = start, True  # first: nothing but white space and comments stands before on this line
     while at < len(source):
         found = _TOKEN.match(source, at)
         assert found is not None  # the last alternative takes anything

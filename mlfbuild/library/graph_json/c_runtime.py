@@ -1,0 +1,111 @@
+"""What TVM's C runtime cannot load or run of a sound graph.
+
+Its reader (``src/runtime/crt/graph_executor``) copies strings into buffers of fixed size, one byte of which it loses,
+and goes on in the middle of a string that is too long; the sizes are those of ``crt_config.h`` as TVM ships it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+
+from mlfbuild.library.dtypes import parse_dtype
+from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
+
+_MAX_KEY = 20 - 2
+_MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags
+_MAX_NAME = 120 - 2  # TVM_CRT_MAX_STRLEN_FUNCTION_NAME
+_MAX_DTYPE = 10 - 2  # TVM_CRT_MAX_STRLEN_DLTYPE
+_MAX_ARGS = 10  # TVM_CRT_MAX_ARGS, itself too many
+_MAX_NDIM = 6  # TVM_CRT_MAX_NDIM
+_MAX_UINT32 = 2**32 - 1
+_ESCAPED = frozenset('\r\n\\\t"')
+_CODES = {"int", "uint", "float", "bfloat", "handle"}
+
+
+def c_runtime_problems(graph: ExecutorGraph, params: Collection[str] = ()) -> list[str]:
+    """Return why TVM's C runtime does not load or run ``graph``, one ``<place>: <reason>`` each; empty where it does.
+
+    ``params`` are the names in the parameters file.
+    """
+    return [*_members(graph), *_nodes(graph), *_entries(graph), *_arguments(graph, params)]
+
+
+def _members(graph: ExecutorGraph) -> Iterator[str]:
+    for name, _ in graph.others:
+        if name != "metadata":  # reading stops there
+            yield f"{name}: the C runtime refuses members it does not know"
+    if graph.storage_scope is not None:
+        yield "attrs.storage_scope: the C runtime takes no list_str but dltype"
+    for name, text in graph.other_attrs:
+        if len(name.encode()) > _MAX_ATTR:
+            yield f"attrs.{name}: is a longer name than the {_MAX_ATTR} bytes the C runtime has room for"
+        if json.loads(text)[0] not in {"list_int", "size_t"}:
+            yield f"attrs.{name}: the C runtime skips only attributes of type list_int and size_t"
+    if graph.device_index is not None and len(set(graph.device_index)) > 1:
+        yield "attrs.device_index: names several devices, the C runtime has one"
+
+
+def _nodes(graph: ExecutorGraph) -> Iterator[str]:
+    for index, node in enumerate(graph.nodes):
+        at = f"nodes[{index}]"
+        if node.control_deps:
+            yield f"{at}.control_deps: the C runtime refuses it"
+        yield from (f"{at}.{name}: the C runtime refuses members it does not know" for name, _ in node.others)
+        yield from _strings(node, at)
+        if node.op == CALL:
+            yield from _call(node, at)
+
+
+def _strings(node: GraphNode, at: str) -> Iterator[str]:
+    strings = {f"{at}.name": node.name, **{f"{at}.attrs.{name}": value for name, value in node.attrs}}
+    for place, text in strings.items():
+        if len(text.encode()) > _MAX_NAME:
+            yield f"{place}: has {len(text.encode())} bytes, the C runtime has room for {_MAX_NAME}"
+    for name, _ in node.attrs:
+        if len(name.encode()) > _MAX_KEY:
+            yield f"{at}.attrs.{name}: is a longer name than the {_MAX_KEY} bytes the C runtime has room for"
+    for text in (*strings.values(), *(name for name, _ in node.attrs)):
+        if _ESCAPED.intersection(text):
+            yield f"{at}: {text[:60]!a} needs an escape, at which the C runtime writes to a null pointer"
+
+
+def _call(node: GraphNode, at: str) -> Iterator[str]:
+    arguments = len(node.inputs) + int(node.attr("num_outputs") or 0)
+    if arguments >= _MAX_ARGS:
+        yield f"{at}: has {arguments} inputs and outputs, the C runtime takes fewer than {_MAX_ARGS}"
+    if node.function in {"__nop", "__copy"}:
+        yield f"{at}.attrs.func_name: the C runtime does not support {node.function}"
+
+
+def _entries(graph: ExecutorGraph) -> Iterator[str]:
+    for entry, (shape, dtype) in enumerate(zip(graph.shape, graph.dltype, strict=True)):
+        at = f"attrs.shape[{entry}]"
+        if not shape:
+            yield f"{at}: is a scalar, which the C runtime reads as a dimension of unknown size"
+        if len(shape) > _MAX_NDIM:
+            yield f"{at}: has {len(shape)} dimensions, the C runtime takes {_MAX_NDIM}"
+        if 0 in shape:
+            yield f"{at}: has an extent of 0, at which the C runtime stops to multiply"
+        elif graph.tensor(entry, "").size > _MAX_UINT32:
+            yield f"{at}: is larger than the 32 bits in which the C runtime counts"
+        if not _knows(dtype):
+            yield f"attrs.dltype[{entry}]: the C runtime does not know {dtype[:40]!a}"
+    for entry, storage in enumerate(graph.storage_id):
+        if storage >= len(graph.nodes):
+            yield f"attrs.storage_id[{entry}]: is {storage}, the C runtime has room for one a node"
+    for index, head in enumerate(graph.heads):
+        found = parse_dtype(graph.dltype[graph.entry(head)])
+        if found is not None and found.bits % 8:
+            yield f"heads[{index}]: has elements of {found.bits} bits, of which the C runtime copies whole bytes only"
+
+
+def _knows(dtype: str) -> bool:
+    found = parse_dtype(dtype)
+    fits = len(dtype.encode()) <= _MAX_DTYPE and not _ESCAPED.intersection(dtype)
+    return found is not None and found.code in _CODES and fits
+
+
+def _arguments(graph: ExecutorGraph, params: Collection[str]) -> Iterator[str]:
+    if graph.arg_nodes and graph.nodes[graph.arg_nodes[0]].name in params:
+        yield "arg_nodes[0]: is a parameter, which the C runtime loads only behind an input"

@@ -1,0 +1,335 @@
+"""Graphs: what TVM wrote comes back byte for byte, what could not run is refused with its place."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.library import TensorInfo
+from mlfbuild.library.graph_json import (
+    ExecutorGraph,
+    GraphNode,
+    NodeEntry,
+    c_runtime_problems,
+    graph_text,
+    parse_graph,
+    storage_sizes,
+)
+from support.libraries import GRAPH_JSON
+
+
+def parsed(text: str) -> ExecutorGraph:
+    return parse_graph(text.encode(), "a.graph")
+
+
+def small() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(GRAPH_JSON)
+    return document
+
+
+def graphs_of(archives: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(archives.glob("*.tar")):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                if "executor-config/graph/" in member.name and member.isfile():
+                    file = archive.extractfile(member)
+                    assert file is not None
+                    yield path.name, file.read()
+
+
+def test_every_graph_of_tvm_comes_back_byte_for_byte(shared: Path) -> None:
+    names = []
+    for name, data in graphs_of(shared / "archives"):
+        assert graph_text(parse_graph(data, name)).encode() == data, name
+        names.append(name)
+    assert len(names) == 10
+    assert sum(name.startswith("v5-") for name in names) == 3
+
+
+def test_what_a_graph_tells() -> None:
+    graph = parsed(GRAPH_JSON)
+    assert graph.nodes[2].function == "tvmgen_net_add"
+    assert graph.nodes[2].inputs == (NodeEntry(0), NodeEntry(1))
+    assert graph.inputs({"p0"}) == (TensorInfo("x", "float32", 8, (1, 2)),)
+    assert [tensor.name for tensor in graph.arguments] == ["x", "p0"]
+    assert graph.outputs == (TensorInfo("output", "float32", 8, (1, 2)),)
+    assert storage_sizes(graph) == {0: 8, 1: 8, 2: 8}
+    assert c_runtime_problems(graph) == []
+
+
+def test_several_outputs_are_numbered() -> None:
+    document = small()
+    document["heads"] = [[2, 0, 0], [0, 0]]
+    assert [(tensor.name, tensor.shape) for tensor in parsed(json.dumps(document)).outputs] == [
+        ("output0", (1, 2)),
+        ("output1", (1, 2)),
+    ]
+
+
+def test_a_shared_storage_is_as_large_as_its_largest_entry() -> None:
+    document = small()
+    document["attrs"]["storage_id"][1] = [0, 1, 0]
+    document["attrs"]["shape"][1] = [[1, 2], [1, 2], [3, 5]]
+    document["attrs"]["dltype"][1] = ["float32", "int4", "bool"]
+    assert storage_sizes(parsed(json.dumps(document))) == {0: 15, 1: 2}
+
+
+def test_what_tvm_does_not_know_is_kept_and_written_last() -> None:
+    document = small()
+    document["metadata"] = {"made by": [1.5, None, "ä"]}
+    document["nodes"][0]["color"] = "red"
+    document["attrs"]["depth"] = ["size_t", 3]
+    document["attrs"]["weights"] = ["list_float", [0.5]]
+    graph = parsed(json.dumps(document))
+    again = json.loads(graph_text(graph))
+    assert again == {**document, "nodes": again["nodes"]}
+    assert list(again)[-1] == "metadata"
+    assert again["nodes"][0]["color"] == "red"
+    assert parsed(graph_text(graph)) == graph
+    assert c_runtime_problems(graph) == [
+        "attrs.weights: the C runtime skips only attributes of type list_int and size_t",
+        "nodes[0].color: the C runtime refuses members it does not know",
+    ]
+
+
+def changed(place: str, value: object) -> str:
+    """The small graph with ``value`` at ``place``, as ``nodes.2.inputs``; ``...`` removes what is there."""
+    document: Any = small()
+    *way, last = [int(part) if part.isdigit() else part for part in place.split(".")]
+    target = document
+    for step in way:
+        target = target[step]
+    if value is ...:
+        del target[last]
+    else:
+        target[last] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("nodes", ..., "nodes: is missing"),
+        ("heads", ..., "heads: is missing"),
+        ("node_row_ptr", ..., "node_row_ptr: is missing"),
+        ("attrs.shape", ..., "attrs.shape: is missing"),
+        ("nodes", {}, "nodes: must be a list"),
+        ("nodes.1", 7, "nodes[1]: must be an object"),
+        ("nodes.1.name", ..., "nodes[1].name: is missing"),
+        ("nodes.1.name", 7, "nodes[1].name: must be a string"),
+        ("nodes.1.name", "\x01", "nodes[1].name: has control characters or half a character"),
+        ("nodes.1.name", "\ud800", "nodes[1].name: has control characters or half a character"),
+        ("nodes.1.op", "Convolution", "nodes[1].op: is 'Convolution', must be 'null' or 'tvm_op'"),
+        ("nodes.2.attrs.func_name", ..., "nodes[2].attrs.func_name: is missing"),
+        ("nodes.2.attrs.hash", 7, "nodes[2].attrs.hash: must be a string"),
+        ("nodes.2.attrs.num_inputs", "two", "nodes[2].attrs.num_inputs: must be a whole number in a string"),
+        ("nodes.2.attrs.num_inputs", "3", "nodes[2].attrs.num_inputs: is 3, inputs has 2"),
+        ("nodes.2.attrs.num_outputs", "2", "node_row_ptr[3]: is 3, must be 4: node 2 has 2 outputs"),
+        ("nodes.2.inputs.0", [0], "nodes[2].inputs[0]: must be [node, index] or [node, index, version]"),
+        ("nodes.2.inputs.0", [2, 0, 0], "nodes[2].inputs[0]: node 2 does not exist, or stands behind the one that"),
+        ("nodes.2.inputs.0", [0, 1, 0], "nodes[2].inputs[0]: node 0 has no output 1, only 1"),
+        ("nodes.2.inputs.0", [0, -1, 0], "nodes[2].inputs[0][1]: must be a whole number from 0"),
+        ("nodes.2.control_deps", [2], "nodes[2].control_deps[0]: node 2 does not stand before this one"),
+        ("arg_nodes", [0, 3], "arg_nodes[1]: is 3, but there are 3 nodes"),
+        ("arg_nodes", [0, 2], "arg_nodes[1]: node 2 is a call, no input"),
+        ("arg_nodes", [0, 0], "arg_nodes[1]: names node 0 a second time"),
+        ("arg_nodes", [True], "arg_nodes[0]: must be a whole number"),
+        ("heads", [[3, 0, 0]], "heads[0]: node 3 does not exist"),
+        ("heads", [[2, 1, 0]], "heads[0]: node 2 has no output 1, only 1"),
+        ("node_row_ptr", [0, 1, 2], "node_row_ptr: has 3 items, must have one more than the 3 nodes"),
+        ("node_row_ptr", [1, 2, 3, 4], "node_row_ptr[0]: must be 0"),
+        ("node_row_ptr", [0, 1, 1, 2], "node_row_ptr[2]: is 1, must be 2: node 1 has 1 outputs"),
+        ("attrs.shape", ["list_shape"], "attrs.shape: must be a list of a type tag and a value"),
+        ("attrs.shape.0", "list_int", "attrs.shape[0]: is 'list_int', must be 'list_shape'"),
+        ("attrs.shape.1", [[1]], "attrs.shape: has 1 items, must have 3, one for each output of each node"),
+        ("attrs.shape.1.2", [-1], "attrs.shape[2][0]: must be a whole number from 0"),
+        ("attrs.shape.1.2", [1] * 65, "attrs.shape[2]: has 65 dimensions, more than 64"),
+        ("attrs.shape.1.2", [2**62, 2], "attrs.shape[2]: is larger than 2^63-1 bytes"),
+        ("attrs.storage_id.1.2", 2**31, "attrs.storage_id[2]: must be a whole number from 0 to 2147483647"),
+        ("attrs.storage_id.1", [0], "attrs.storage_id: has 1 items, must have 3"),
+        ("attrs.dltype.1.0", "float128k", "attrs.dltype[0]: is 'float128k', no data type of TVM"),
+        ("attrs.device_index", ["list_int", [1]], "attrs.device_index: has 1 items, must have 3"),
+        ("attrs.storage_scope", ["list_str", 1], "attrs.storage_scope: must be a list"),
+        ("attrs.x", 1, "attrs.x: must be a list"),
+    ],
+)  # fmt: skip
+def test_an_unsound_graph_is_refused_with_its_place(place: str, value: object, message: str) -> None:
+    with pytest.raises(InputFileError) as caught:
+        parsed(changed(place, value))
+    assert str(caught.value).startswith(f"a.graph: {message}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"nodes": [', "NaN", "[" * 100_000])
+def test_what_is_no_graph(text: str) -> None:
+    with pytest.raises(InputFileError, match=r"^a\.graph: "):
+        parsed(text)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "problem"),
+    [
+        ("nodes.0.name", "n" * 119, "nodes[0].name: has 119 bytes, the C runtime has room for 118"),
+        ("nodes.0.name", "n" * 118, None),
+        ("nodes.0.name", 'a"b', "nodes[0]: 'a\"b' needs an escape, at which the C runtime writes to a null pointer"),
+        ("nodes.2.attrs.func_name", "__nop", "nodes[2].attrs.func_name: the C runtime does not support __nop"),
+        ("nodes.2.attrs." + "k" * 19, "", f"nodes[2].attrs.{'k' * 19}: is a longer name than the 18 bytes the C"),
+        ("nodes.2.control_deps", [0], "nodes[2].control_deps: the C runtime refuses it"),
+        ("attrs.shape.1.0", [], "attrs.shape[0]: is a scalar, which the C runtime reads as a dimension of unknown"),
+        ("attrs.shape.1.0", [1] * 7, "attrs.shape[0]: has 7 dimensions, the C runtime takes 6"),
+        ("attrs.shape.1.0", [4, 0], "attrs.shape[0]: has an extent of 0, at which the C runtime stops to multiply"),
+        ("attrs.shape.1.0", [2**31], "attrs.shape[0]: is larger than the 32 bits in which the C runtime counts"),
+        ("attrs.dltype.1.0", "float32x4", "attrs.dltype[0]: the C runtime does not know 'float32x4'"),
+        ("attrs.dltype.1.0", "bfloat16", None),
+        ("attrs.dltype.1.2", "int4", "heads[0]: has elements of 4 bits, of which the C runtime copies whole bytes"),
+        ("attrs.storage_id.1.0", 3, "attrs.storage_id[0]: is 3, the C runtime has room for one a node"),
+        ("attrs.storage_scope", ["list_str", ["", "", "x"]], "attrs.storage_scope: the C runtime takes no list_str"),
+        ("attrs.device_index", ["list_int", [1, 2, 1]], "attrs.device_index: names several devices, the C runtime"),
+        ("attrs.a_name_too_long", ["list_int", []], "attrs.a_name_too_long: is a longer name than the 14 bytes"),
+        ("extra", 1, "extra: the C runtime refuses members it does not know"),
+        ("metadata", 1, None),
+    ],
+)  # fmt: skip
+def test_what_the_c_runtime_cannot_do(place: str, value: object, problem: str | None) -> None:
+    graph = parsed(changed(place, value))
+    problems = c_runtime_problems(graph)
+    assert len(problems) == (problem is not None)
+    assert all(found.startswith(str(problem)) for found in problems)
+    assert parsed(graph_text(graph)) == graph
+
+
+def test_the_c_runtime_counts_arguments() -> None:
+    document = small()
+    document["nodes"][2]["inputs"] = [[0, 0, 0]] * 9
+    document["nodes"][2]["attrs"]["num_inputs"] = "9"
+    problem = "nodes[2]: has 10 inputs and outputs, the C runtime takes fewer than 10"
+    assert c_runtime_problems(parsed(json.dumps(document))) == [problem]
+
+
+def test_the_c_runtime_wants_an_input_before_the_first_parameter() -> None:
+    graph = parsed(GRAPH_JSON)
+    problem = "arg_nodes[0]: is a parameter, which the C runtime loads only behind an input"
+    assert c_runtime_problems(graph, {"x"}) == [problem]
+    assert c_runtime_problems(graph, {"p0"}) == []
+
+
+# Any graph -----------------------------------------------------------------------------------------------------------
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('\r\n\t"\\'), max_size=12)
+
+
+@st.composite
+def sound_graphs(draw: st.DrawFn) -> ExecutorGraph:
+    nodes: list[GraphNode] = []
+    rows = [0]
+    for index in range(draw(st.integers(1, 8))):
+        if index == 0 or draw(st.booleans()):
+            nodes.append(GraphNode("null", draw(NAMES)))
+        else:
+            inputs = tuple(draw(st.lists(st.sampled_from(entries_of(rows)), max_size=12)))
+            outputs = draw(st.integers(0, 3))
+            attrs = {
+                **draw(st.dictionaries(NAMES, NAMES, max_size=2)),
+                "func_name": draw(NAMES), "num_inputs": str(len(inputs)),
+                "num_outputs": str(outputs), "flatten_data": "0",
+            }  # fmt: skip
+            nodes.append(GraphNode("tvm_op", draw(NAMES), inputs, tuple(attrs.items())))
+        last = nodes[-1]
+        rows.append(rows[-1] + int(last.attr("num_outputs") or 1) if last.op == "tvm_op" else rows[-1] + 1)
+    count = rows[-1]
+
+    def each(values: st.SearchStrategy[Any]) -> tuple[Any, ...]:
+        return tuple(draw(st.lists(values, min_size=count, max_size=count)))
+
+    order = ["shape", "dltype", "storage_id"]
+    devices = each(st.integers(0, 35)) if draw(st.booleans()) else None
+    scopes = each(st.sampled_from(["", "global", "global.texture"])) if draw(st.booleans()) else None
+    order += ["device_index"] * (devices is not None) + ["storage_scope"] * (scopes is not None)
+    return ExecutorGraph(
+        nodes=tuple(nodes),
+        arg_nodes=tuple(index for index, node in enumerate(nodes) if node.op == "null"),
+        heads=tuple(draw(st.lists(st.sampled_from(entries_of(rows)), max_size=3))),
+        node_row_ptr=tuple(rows),
+        shape=each(st.lists(st.integers(0, 9), max_size=12).map(tuple)),
+        dltype=each(st.sampled_from(["float32", "int8", "bool", "uint8x4", "int4"])),
+        storage_id=each(st.integers(0, 40)),
+        device_index=devices,
+        storage_scope=scopes,
+        attr_order=tuple(draw(st.permutations(order))),
+    )
+
+
+def entries_of(rows: list[int]) -> list[NodeEntry]:
+    return [
+        NodeEntry(node, index, node % 2)
+        for node in range(len(rows) - 1)
+        for index in range(rows[node + 1] - rows[node])
+    ]
+
+
+@given(sound_graphs())
+def test_any_sound_graph_comes_back(graph: ExecutorGraph) -> None:
+    text = graph_text(graph)
+    assert parsed(text) == graph
+    assert graph_text(parsed(text)) == text
+    assert sum(storage_sizes(graph).values()) >= 0
+    assert all("\n" not in problem for problem in c_runtime_problems(graph))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(sound_graphs(), st.data())
+def test_no_changed_graph_breaks_the_reader(graph: ExecutorGraph, data: st.DataObject) -> None:
+    document: Any = json.loads(graph_text(graph))
+    target = document
+    while True:  # walk to any value and replace it
+        keys = list(target) if isinstance(target, dict) else list(range(len(target)))
+        if not keys:
+            break
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(target[key], (dict, list)) or data.draw(st.booleans()):
+            target[key] = data.draw(JSON)
+            break
+        target = target[key]
+    read_or_refused(json.dumps(document).encode())
+
+
+@given(sound_graphs(), st.data())
+def test_no_damaged_text_breaks_the_reader(graph: ExecutorGraph, data: st.DataObject) -> None:
+    text = bytearray(graph_text(graph).encode())
+    start = data.draw(st.integers(0, len(text)))
+    text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))
+    read_or_refused(bytes(text))
+
+
+def read_or_refused(data: bytes) -> None:
+    message = ""
+    try:
+        graph = parse_graph(data, "a.graph")
+    except InputFileError as error:
+        message = str(error)
+    if message:
+        assert message.startswith("a.graph: ")
+        assert "\n" not in message
+    else:
+        c_runtime_problems(graph)
+        assert parse_graph(graph_text(graph).encode(), "a.graph") == graph
+
+
+def test_the_order_of_attributes_is_no_meaning_lost() -> None:
+    graph = parsed(GRAPH_JSON)
+    assert json.loads(graph_text(replace(graph, attr_order=()))) == json.loads(graph_text(graph))
