@@ -9,17 +9,29 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from mlfbuild.errors import InputFileError, StorageError
 
 _RANDOM_BYTES = 6
 """In the name of a temporary file."""
+_CHUNK = 1024 * 1024
+"""Bytes that are read at a time where a file may be large."""
 
 
-def sha256(data: bytes | memoryview) -> str:
-    """Return the SHA-256 of ``data`` as 64 lower-case hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
+def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
+    """Return the SHA-256 of ``data``, whole or in parts, as 64 lower-case hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in [data] if isinstance(data, (bytes, memoryview)) else data:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def file_sha256(file: BinaryIO) -> str:
+    """Return the SHA-256 of what is left to read of ``file``; raises ``OSError``."""
+    return sha256(iter(lambda: file.read(_CHUNK), b""))
 
 
 def read_bytes(path: Path, what: str) -> bytes:
@@ -29,13 +41,30 @@ def read_bytes(path: Path, what: str) -> bytes:
     """
     try:
         return path.read_bytes()
-    except FileNotFoundError:
-        raise InputFileError(f"{path}: no such {what}; check the path") from None
-    except IsADirectoryError:
-        article = "an" if what[0] in "aeiou" else "a"
-        raise InputFileError(f"{path}: is a folder, not {article} {what}; name the file itself") from None
     except OSError as error:
-        raise InputFileError(f"{path}: cannot read the {what}: {error.strerror}") from None
+        raise _input_error(path, what, error) from None
+
+
+def open_binary(path: Path, what: str) -> BinaryIO:
+    """Open the file ``path`` for reading; ``what`` names its role in messages.
+
+    Raises ``InputFileError`` where it is missing, no plain file, or not readable.
+    """
+    try:
+        if path.is_fifo():  # opening one waits for somebody who writes
+            raise InputFileError(f"{path}: is a pipe, not a file; save the {what} in a file first")
+        return path.open("rb")
+    except OSError as error:
+        raise _input_error(path, what, error) from None
+
+
+def _input_error(path: Path, what: str, error: OSError) -> InputFileError:
+    if isinstance(error, FileNotFoundError):
+        return InputFileError(f"{path}: no such {what}; check the path")
+    if isinstance(error, IsADirectoryError):
+        article = "an" if what[0] in "aeiou" else "a"
+        return InputFileError(f"{path}: is a folder, not {article} {what}; name the file itself")
+    return InputFileError(f"{path}: cannot read the {what}: {error.strerror or error}")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -53,17 +82,18 @@ def make_folder(path: Path) -> None:
         raise storage_error(path, error) from None
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` so that only the old or the new content is ever seen there, with mode 644.
+def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Write ``data``, whole or in parts, to ``path``: only the old or the new content is ever seen there, mode 644.
 
-    The parent folder is created. Raises ``StorageError``; nothing is left behind then.
+    The parent folder is created. Raises ``StorageError``, or what producing the parts does; nothing is left behind
+    then.
     """
     make_folder(path.parent)
     # The name is ours before the file is there: whenever Ctrl-C strikes, we know what to remove.
     temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
-            file.write(data)
+            file.writelines([data] if isinstance(data, bytes) else data)
             os.fchmod(file.fileno(), 0o644)
         temporary.replace(path)
     except BaseException as error:
@@ -83,10 +113,12 @@ def abandoned(path: Path) -> list[Path]:
         return []
 
 
-def holds(path: Path, data: bytes) -> bool:
-    """Whether the content of the file ``path`` is ``data``; False where it cannot be read."""
+def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
+    """Whether the content of the file ``path`` is ``data``, whole or in parts; False where it cannot be read."""
+    parts = [data] if isinstance(data, bytes) else data
     try:
-        return path.read_bytes() == data
+        with path.open("rb") as file:
+            return all(file.read(len(part)) == part for part in parts) and not file.read(1)
     except OSError:
         return False
 

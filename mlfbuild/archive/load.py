@@ -1,7 +1,9 @@
-"""A library to the bytes of an archive, and back."""
+"""A library to an archive, and back: as a file that stays where it is, or as bytes in memory."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from pathlib import Path
 
 from mlfbuild.archive import tar
@@ -9,39 +11,55 @@ from mlfbuild.archive.epoch import source_date
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.errors import InputFileError
-from mlfbuild.files import read_bytes
+from mlfbuild.files import file_sha256, open_binary, write_atomic
 from mlfbuild.library import Library
 
 
-def write_archive(library: Library) -> bytes:
-    """Return ``library`` as an uncompressed tar in Model Library Format version 7.
+def open_archive(path: Path) -> Library:
+    """Return the library in the archive file ``path``; plain, gzip and bzip2 tars are told apart by content.
 
-    Equal libraries give equal bytes: members are sorted, owners and modes fixed, and the only date is a constant, or
-    ``SOURCE_DATE_EPOCH`` where that is set (modules that were read from an archive keep their own in the metadata).
+    Contents and parameters stay in the file until they are asked for: it is open as long as the library has any of
+    them, and may be replaced or deleted, but not written over in place. Raises ``InputFileError``, one line that names
+    the member and the reason, for whatever is unsafe, damaged, or not Model Library Format of a supported version, and
+    ``StorageError`` where a compressed archive does not fit the folder of temporary files.
     """
-    return tar.pack({path: bytes(data) for path, data in archive_files(library).items()}, source_date())
+    return read_files(tar.members(open_binary(path, "archive"), str(path)), str(path))
+
+
+def open_archive_with_id(path: Path) -> tuple[Library, str]:
+    """Return the library in the archive file ``path`` and the SHA-256 of the file; raises as ``open_archive`` does."""
+    file = open_binary(path, "archive")
+    try:
+        identity = file_sha256(file)
+    except OSError as error:
+        file.close()
+        raise InputFileError(f"{path}: cannot read the archive: {error.strerror or error}") from None
+    return read_files(tar.members(file, str(path)), str(path)), identity
 
 
 def read_archive(data: bytes, where: str) -> Library:
-    """Return the library that an archive holds; plain, gzip and bzip2 tars are told apart by content.
+    """Return the library in the archive whose content is ``data``; ``where`` names it in messages.
 
-    ``where`` names the archive in messages. Raises ``InputFileError``, one line that names the member and the reason,
-    for whatever is unsafe, damaged, or not Model Library Format of a supported version.
+    Raises as ``open_archive`` does.
     """
-    return read_files(tar.unpack(data, where), where)
+    return read_files(tar.members(io.BytesIO(data), where), where)
 
 
-def archive_bytes(path: Path) -> bytes:
-    """Return the content of the archive file ``path``; raises ``InputFileError``, also for an absurd size."""
-    try:
-        size = path.stat().st_size
-    except OSError:
-        size = 0  # reading it gives the reason
-    if size > tar.MAX_BYTES:
-        raise InputFileError(f"{path}: is larger than {tar.MAX_BYTES >> 20} MiB, which no archive is; check the path")
-    return read_bytes(path, "archive")
+def write_archive(library: Library, path: Path, version: int | None = None) -> None:
+    """Write ``library`` to the file ``path``: an uncompressed tar in Model Library Format ``version``, by default 7.
+
+    The file appears whole or not at all, and no more than one content or parameter is in memory at a time. Equal
+    libraries give equal bytes: members are sorted, owners and modes fixed, and the only date is a constant, or
+    ``SOURCE_DATE_EPOCH`` where that is set (modules that were read from an archive keep their own in the metadata).
+    Raises ``UsageError`` where the version cannot hold the library, and ``StorageError``.
+    """
+    write_atomic(path, _packed(library, version))
 
 
-def load_archive(path: Path) -> Library:
-    """Return the library in the archive file ``path``; raises ``InputFileError`` as ``read_archive`` does."""
-    return read_archive(archive_bytes(path), str(path))
+def pack_archive(library: Library, version: int | None = None) -> bytes:
+    """Return the bytes that ``write_archive`` writes; raises ``UsageError``."""
+    return b"".join(_packed(library, version))
+
+
+def _packed(library: Library, version: int | None) -> Iterator[bytes]:
+    return tar.pack(archive_files(library, version), source_date())

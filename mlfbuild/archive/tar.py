@@ -6,21 +6,18 @@ every kind. What an archive may hold is little: folders and plain files, with us
 
 from __future__ import annotations
 
-import bz2
-import io
 import tarfile
-import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import IO, NamedTuple
 
+from mlfbuild.archive.inflate import plain_file
+from mlfbuild.archive.paths import Paths, name_fault, plain_path
 from mlfbuild.errors import InputFileError
+from mlfbuild.library import Content, chunks
+from mlfbuild.library.content import Stored, StoredFile
 
-MAX_BYTES = 256 * 1024 * 1024
-"""An archive that unpacks to more is refused; the largest real ones are a hundred times smaller."""
-MAX_MEMBERS = 10_000
-_MAX_PART = 255  # bytes between slashes, what file systems take
-_MAX_DEPTH = 32
+MAX_MEMBERS = 100_000
 _BLOCK = 512
 _CHUNK = 4096
 _MAX_EXTENDED = 1024 * 1024  # bytes
@@ -35,25 +32,44 @@ _REFUSED_TYPES = {
 # Writing -------------------------------------------------------------------------------------------------------------
 
 
-def pack(files: Mapping[str, bytes], mtime: int) -> bytes:
-    """Return an uncompressed tar of ``files`` (relative path -> content) and the folders they need.
+def pack(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
+    """Yield an uncompressed tar of ``files`` (relative path -> content) and the folders they need, part by part.
 
     Members are named as TVM names them (``.``, ``./codegen``, ``./codegen/host``, ...), sorted, owned by root, with
-    modes 644 and 755 and the time ``mtime``: equal files give equal bytes.
+    modes 644 and 755 and the time ``mtime`` (seconds since 1970): equal files give equal bytes. Raises ``ValueError``,
+    before the first part, for paths that ``members`` would refuse.
     """
+    _check_paths(files)
+    return _parts(files, mtime)
+
+
+def _check_paths(files: Mapping[str, Content]) -> None:
+    paths = Paths()
+    for path in files:
+        fault = name_fault(path) or paths.fault(path)
+        if fault is not None:
+            raise ValueError(f"a file called {path!a} cannot be written: it {fault}")
+
+
+def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
     folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
-    members = [*((folder, None) for folder in folders), *files.items()]
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
-        for path, data in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
-            tar.addfile(_header(path, data, mtime), io.BytesIO(data or b""))
-    return buffer.getvalue()
+    members: list[tuple[str, Content | None]] = [*((folder, None) for folder in folders), *files.items()]
+    written = 0
+    for path, content in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
+        header = _header(path, content, mtime).tobuf(tarfile.PAX_FORMAT)
+        yield header
+        if content is not None:
+            yield from chunks(content)
+        padding = bytes(-len(content or b"") % _BLOCK)
+        yield padding
+        written += len(header) + len(content or b"") + len(padding)
+    yield bytes(2 * _BLOCK + (-written - 2 * _BLOCK) % tarfile.RECORDSIZE)
 
 
-def _header(path: str, data: bytes | None, mtime: int) -> tarfile.TarInfo:
+def _header(path: str, content: Content | None, mtime: int) -> tarfile.TarInfo:
     header = tarfile.TarInfo("." if path == "." else f"./{path}")
-    header.type, header.mode = (tarfile.DIRTYPE, 0o755) if data is None else (tarfile.REGTYPE, 0o644)
-    header.size = len(data or b"")
+    header.type, header.mode = (tarfile.DIRTYPE, 0o755) if content is None else (tarfile.REGTYPE, 0o644)
+    header.size = len(content or b"")
     header.mtime = mtime
     header.uname = header.gname = "root"
     return header
@@ -62,57 +78,30 @@ def _header(path: str, data: bytes | None, mtime: int) -> tarfile.TarInfo:
 # Reading -------------------------------------------------------------------------------------------------------------
 
 
-def unpack(data: bytes, where: str) -> dict[str, bytes]:
+def members(file: IO[bytes], where: str) -> dict[str, Content]:
     """Return the plain files of a tar (uncompressed, gzip or bzip2, told by content) by path, in its order.
 
-    Paths are relative, without ``.`` and empty parts. Raises ``InputFileError``, naming ``where`` and the member, for
-    a file that is no tar, is damaged or cut off, unpacks to more than ``MAX_BYTES``, or has a member that is absolute,
-    leaves the archive with ``..``, is a link or a device, or stands twice.
+    Paths are relative, without ``.`` and empty parts. Contents are slices of ``file``, which is taken over: it stays
+    open as long as a slice is held; a compressed one is unpacked into a temporary file first. Raises
+    ``InputFileError``, naming ``where`` and the member, for a file that is no tar, is damaged or cut off, or has a
+    member that is absolute, leaves the archive with ``..``, is a link or a device, stands twice or differs from another
+    one in nothing but case; also for more than ``MAX_MEMBERS`` members, and as ``plain_file`` does.
     """
-    files: dict[str, bytes] = {}
-    for count, member in enumerate(_members(_Source(_decompress(data, where), where))):
-        path = _checked_path(member, where)
+    source = _Source(plain_file(file, where), where)
+    paths = Paths()
+    files: dict[str, Content] = {}
+    for count, member in enumerate(_members(source)):
         if count == MAX_MEMBERS:
             raise InputFileError(f"{where}: has more than {MAX_MEMBERS} members, refused")
-        if member.folder:
-            continue
-        if path in files:
-            raise InputFileError(f"{where}: member {member.shown}: stands twice in the archive")
-        files[path] = member.data
-    for path in files:
-        for parent in PurePosixPath(path).parents:
-            if str(parent) in files:
-                raise InputFileError(f"{where}: member {_shown(path)}: lies in {_shown(str(parent))}, which is a file")
+        fault = name_fault(member.name, folder=member.folder)
+        path = plain_path(member.name)
+        if fault is None and not member.folder:
+            fault = paths.fault(path)
+        if fault is not None:
+            raise InputFileError(f"{where}: member {_shown(member.name)}: {fault}")
+        if not member.folder:
+            files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
-
-
-def _decompress(data: bytes, where: str) -> bytes:
-    if data.startswith(b"\x1f\x8b"):
-        return _inflate(data, where, "gzip")
-    if data.startswith(b"BZh"):
-        return _inflate(data, where, "bzip2")
-    return data
-
-
-def _inflate(data: bytes, where: str, kind: str) -> bytes:
-    """Decompress all streams of ``data``, giving up where they grow beyond ``MAX_BYTES``."""
-    plain = bytearray()
-    at = 0
-    end = len(data.rstrip(b"\0"))  # some tools pad with zeros
-    while at < end:
-        inflater = zlib.decompressobj(wbits=31) if kind == "gzip" else bz2.BZ2Decompressor()  # 31: gzip's header too
-        while not inflater.eof:
-            chunk = data[at : at + _CHUNK]
-            if not chunk:
-                raise InputFileError(f"{where}: the {kind} data ends early; copy or export the archive again")
-            try:
-                plain += inflater.decompress(chunk, MAX_BYTES + 1 - len(plain))
-            except (zlib.error, OSError) as error:
-                raise InputFileError(f"{where}: the {kind} data is damaged: {error}") from None
-            if len(plain) > MAX_BYTES:
-                raise InputFileError(f"{where}: unpacks to more than {MAX_BYTES >> 20} MiB, refused")
-            at += len(chunk) - len(inflater.unused_data)
-    return bytes(plain)
 
 
 def _shown(name: str) -> str:
@@ -120,25 +109,21 @@ def _shown(name: str) -> str:
     return ascii(name) if len(name) <= 120 else f"{name[:120]!a}..."
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     name: str
     folder: bool
-    data: bytes
-
-    @property
-    def shown(self) -> str:
-        return _shown(self.name)
+    offset: int
+    size: int
 
 
 class _Source:
-    """A position in the bytes of a tar file."""
+    """A position in a tar file."""
 
-    def __init__(self, data: bytes, where: str) -> None:
-        self.data = data
+    def __init__(self, file: StoredFile, where: str) -> None:
+        self.file = file
         self.where = where
         self.at = 0
-        if not data:
+        if not file.size:
             raise InputFileError(f"{where}: is empty, not an archive")
 
     def error(self, reason: str) -> InputFileError:
@@ -146,24 +131,24 @@ class _Source:
 
     def header(self) -> bytes | None:
         """Return the next header, ``None`` at the end-of-archive mark."""
-        block = self.data[self.at : self.at + _BLOCK]
+        block = self.file.read(self.at, _BLOCK)
         if len(block) < _BLOCK:
             raise self.error("is not a tar file" if self.at == 0 else "ends early (no end-of-archive mark)")
         self.at += _BLOCK
         if not any(block):
             return None
-        unsigned = sum(block[:148]) + 8 * ord(" ") + sum(block[156:])
+        unsigned = sum(block) - sum(block[148:156]) + 8 * ord(" ")
         if _octal(block[148:156]) != unsigned:
             raise self.error("is not a tar file" if self.at == _BLOCK else f"damaged header at byte {self.at - _BLOCK}")
         return block
 
-    def body(self, size: int, what: str) -> bytes:
-        """Return ``size`` bytes and skip the padding behind them."""
-        if size > len(self.data) - self.at:
+    def skip(self, size: int, what: str) -> int:
+        """Go behind ``size`` bytes and the padding behind them; returns where they begin."""
+        begin = self.at
+        if size > self.file.size - begin:
             raise self.error(f"{what}: claims {size} bytes, but the file ends before")
-        body = self.data[self.at : self.at + size]
         self.at += -(-size // _BLOCK) * _BLOCK
-        return body
+        return begin
 
 
 def _members(source: _Source) -> Iterator[_Member]:
@@ -176,7 +161,8 @@ def _members(source: _Source) -> Iterator[_Member]:
         if kind in _EXTENDED_TYPES:
             if size > _MAX_EXTENDED:
                 raise source.error("an extended header is too long")
-            overrides |= _overrides(kind, source.body(size, "an extended header"), source)
+            body = source.file.read(source.skip(size, "an extended header"), size)
+            overrides |= _overrides(kind, body, source)
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
@@ -184,12 +170,12 @@ def _members(source: _Source) -> Iterator[_Member]:
         if kind not in _ACCEPTED_TYPES:
             raise InputFileError(f"{source.where}: member {_shown(name)}: has the unknown type {kind!r}, refused")
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
-        yield _Member(name, folder, b"" if folder else source.body(size, f"member {_shown(name)}"))
+        yield _Member(name, folder, source.at if folder else source.skip(size, f"member {_shown(name)}"), size)
 
 
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:
     size = _octal(header[124:136]) if override is None else int(override) if _is_short_number(override) else None
-    if size is None or size > MAX_BYTES:
+    if size is None:
         raise source.error(f"{what}: its size is not sound")
     return size
 
@@ -238,23 +224,3 @@ def _pax_records(body: bytes, source: _Source) -> Iterator[tuple[str, str]]:
             raise source.error("a pax header is damaged")
         yield key.decode(errors="surrogateescape"), value.decode(errors="surrogateescape")
         at += size
-
-
-def _checked_path(member: _Member, where: str) -> str:
-    """Return the member's path, relative and plain; raises ``InputFileError`` where it could lead elsewhere."""
-    name = member.name
-    parts = [part for part in name.split("/") if part not in {"", "."}]
-    reason = None
-    if name.startswith("/"):
-        reason = "is an absolute path, refused"
-    elif ".." in parts:
-        reason = "leads out of the archive, refused"
-    elif not name.isprintable() or "\\" in name:
-        reason = "has a name with control characters, backslashes or bad UTF-8, refused"
-    elif len(parts) > _MAX_DEPTH or any(len(part.encode()) > _MAX_PART for part in parts):
-        reason = "has too long a name, refused"
-    elif not parts and not member.folder:
-        reason = "has no name"
-    if reason is not None:
-        raise InputFileError(f"{where}: member {member.shown}: {reason}")
-    return "/".join(parts)

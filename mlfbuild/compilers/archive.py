@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.archive import load_archive
+from mlfbuild.archive import open_archive
 from mlfbuild.compilers.types import CompileRequest, OptionValue
 from mlfbuild.errors import UsageError
 from mlfbuild.library import Library
@@ -27,7 +27,7 @@ class ArchiveCompiler:
         """
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
-        library = load_archive(request.source)
+        library = open_archive(request.source)
         executors = sorted({module.executor for module in library.modules})
         if request.executor is not None and request.executor not in executors:
             raise UsageError(

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.errors import ConflictError, InputFileError
-from mlfbuild.files import sha256
+from mlfbuild.files import file_sha256, sha256
+from mlfbuild.library import Content, chunks
 from mlfbuild.library.fields import Fields, parse_json
 
 RECORD = "RECORD.json"
@@ -44,9 +45,9 @@ class Record:
     """Of the folder of a target: the models whose trees lie in it."""
 
     @classmethod
-    def of(cls, files: Mapping[str, bytes], archive: str = "", models: tuple[str, ...] = ()) -> Record:
+    def of(cls, files: Mapping[str, Content], archive: str = "", models: tuple[str, ...] = ()) -> Record:
         """Return the record of ``files`` (path -> content)."""
-        records = {path: FileRecord(sha256(data), len(data)) for path, data in sorted(files.items())}
+        records = {path: FileRecord(sha256(chunks(files[path])), len(files[path])) for path in sorted(files)}
         return cls(archive, records, models=models)
 
     def to_json(self) -> bytes:
@@ -148,10 +149,11 @@ def _damage(directory: Path, name: str, expected: FileRecord) -> str | None:
     if not reachable(directory, name) or not is_file(path):
         return "is missing"
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            found = FileRecord(file_sha256(file), file.tell())
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return None if FileRecord(sha256(data), len(data)) == expected else "was edited"
+    return None if found == expected else "was edited"
 
 
 def is_file(path: Path) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from mlfbuild.errors import ConflictError
 from mlfbuild.files import abandoned, holds, storage_error, write_atomic
 from mlfbuild.firmware.record import RECORD, Record, is_file, is_folder, reachable, read_record, recorded_files
+from mlfbuild.library import Content, chunks
 
 _SHOWN_CONFLICTS = 10
 
@@ -24,7 +25,7 @@ class UnpackResult:
     removed: tuple[str, ...]
 
 
-def write_tree(directory: Path, files: Mapping[str, bytes], record: Record) -> UnpackResult:
+def write_tree(directory: Path, files: Mapping[str, Content], record: Record) -> UnpackResult:
     """Make ``directory`` hold ``files`` (relative path -> content), as ``record`` says of them.
 
     Files with the right content keep their time. Files that an earlier record lists and ``files`` does not are removed,
@@ -39,7 +40,7 @@ def write_tree(directory: Path, files: Mapping[str, bytes], record: Record) -> U
     if old is None or not old.complete:
         _remove_leftovers(directory, [RECORD, *owned])
     _refuse_conflicts(directory, files, owned)
-    changed = [path for path, data in files.items() if not holds(directory / path, data)]
+    changed = [path for path, content in files.items() if not holds(directory / path, chunks(content))]
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]
     if changed or stale:
         both = {**(old.files if old else {}), **record.files}
@@ -47,7 +48,7 @@ def write_tree(directory: Path, files: Mapping[str, bytes], record: Record) -> U
         _remove(directory, stale)
         for path in changed:
             _remove_empty_folders(directory / path)
-            write_atomic(directory / path, files[path])
+            write_atomic(directory / path, chunks(files[path]))
     if changed or stale or old != record:
         write_atomic(directory / RECORD, record.to_json())
     unchanged = files.keys() - set(changed)
@@ -101,8 +102,8 @@ def _remove_empty_folders(path: Path) -> None:
 # Conflicts -----------------------------------------------------------------------------------------------------------
 
 
-def _refuse_conflicts(directory: Path, files: Mapping[str, bytes], owned: frozenset[str]) -> None:
-    conflicts = sorted({c for path, data in files.items() if (c := _conflict(directory, path, data, files, owned))})
+def _refuse_conflicts(directory: Path, files: Mapping[str, Content], owned: frozenset[str]) -> None:
+    conflicts = sorted({c for path in files if (c := _conflict(directory, path, files, owned))})
     if conflicts:
         shown = ", ".join(conflicts[:_SHOWN_CONFLICTS])
         more = f" and {len(conflicts) - _SHOWN_CONFLICTS} more" if len(conflicts) > _SHOWN_CONFLICTS else ""
@@ -112,8 +113,8 @@ def _refuse_conflicts(directory: Path, files: Mapping[str, bytes], owned: frozen
         )
 
 
-def _conflict(directory: Path, path: str, data: bytes, files: Mapping[str, bytes], owned: frozenset[str]) -> str | None:
-    """Return what stands in the way of writing ``data`` to ``path``, or ``None``.
+def _conflict(directory: Path, path: str, files: Mapping[str, Content], owned: frozenset[str]) -> str | None:
+    """Return what stands in the way of writing ``files[path]`` to ``path``, or ``None``.
 
     A plain file stands in the way unless mlfbuild wrote it or it holds the same content already, a folder if it holds
     any file that does not go, and anything else, as a symbolic link, always.
@@ -125,7 +126,7 @@ def _conflict(directory: Path, path: str, data: bytes, files: Mapping[str, bytes
         return None if goes or not os.path.lexists(directory / parent) else parent
     target = directory / path
     if is_file(target):
-        return None if path in owned or holds(target, data) else path
+        return None if path in owned or holds(target, chunks(files[path])) else path
     if is_folder(target):
         return next((name for name in _contents(directory, path) if name not in owned or name in files), None)
     return path if os.path.lexists(target) else None

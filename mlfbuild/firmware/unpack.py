@@ -11,7 +11,7 @@ from mlfbuild.firmware.cmake import FRAGMENT
 from mlfbuild.firmware.fragment import library_fragment
 from mlfbuild.firmware.record import RECORD, Record
 from mlfbuild.firmware.tree import UnpackResult, write_tree
-from mlfbuild.library import Library
+from mlfbuild.library import Content, Library
 
 
 def unpack(
@@ -33,10 +33,10 @@ def unpack(
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
 
-def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, bytes]:
+def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content."""
-    files = {path: bytes(content) for path, content in archive_files(library).items()}
-    added = {FRAGMENT: library_fragment(library, model).encode()}
+    files = archive_files(library)
+    added: dict[str, Content] = {FRAGMENT: library_fragment(library, model).encode()}
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, params_section)

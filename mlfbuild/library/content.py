@@ -6,10 +6,15 @@ archives are read, judged, converted and merged without ever holding more than o
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import TypeAlias
+from typing import IO, TypeAlias
+
+from mlfbuild.errors import InputFileError
 
 CHUNK = 1024 * 1024
 """Bytes that are copied at a time."""
@@ -17,6 +22,8 @@ CHUNK = 1024 * 1024
 
 class LazyBytes(ABC):
     """Bytes that are produced when they are asked for; the same ones each time."""
+
+    __slots__ = ()
 
     @abstractmethod
     def __len__(self) -> int:
@@ -59,3 +66,63 @@ def chunks(content: Content) -> Iterator[bytes]:
 def text_of(content: Content) -> str:
     """Return ``content`` as text; bytes that are no UTF-8 become U+FFFD."""
     return bytes(content).decode(errors="replace")
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+class StoredFile:
+    """An open file, read at any offset from any thread; it is closed when nobody holds it or a slice of it any more.
+
+    ``file`` is taken over: nobody else may read, move or close it. ``where`` names it in messages. Raises
+    ``InputFileError`` where it has no size, as a pipe.
+    """
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        self.where = where
+        self._file = file
+        self._lock = threading.Lock()
+        weakref.finalize(self, file.close)
+        try:
+            file.seek(0, os.SEEK_END)
+            self.size = file.tell()
+            """Bytes in the file."""
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes from ``offset``, fewer where the file ends first; raises ``InputFileError``."""
+        try:
+            with self._lock:
+                self._file.seek(offset)
+                return self._file.read(size)
+        except OSError as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: OSError) -> InputFileError:
+        return InputFileError(f"{self.where}: cannot be read: {error.strerror or error}; copy it to a local disk")
+
+
+class Stored(LazyBytes):
+    """``size`` bytes of an open file from ``offset``, which the file holds."""
+
+    __slots__ = ("_file", "_offset", "_size")
+
+    def __init__(self, file: StoredFile, offset: int, size: int) -> None:
+        self._file = file
+        self._offset = offset
+        self._size = size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes from ``offset``, fewer where the slice ends first.
+
+        Raises ``InputFileError`` where the file has been cut short since it was opened, or cannot be read.
+        """
+        wanted = max(0, min(size, self._size - offset))
+        data = self._file.read(self._offset + offset, wanted)
+        if len(data) != wanted:
+            raise InputFileError(f"{self._file.where}: was cut short while it was read; try again")
+        return data

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from mlfbuild.archive import open_archive_with_id
 from mlfbuild.emulator.vectors import load_vectors
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import MlfError
@@ -21,7 +22,6 @@ from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Graph
 from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.steps.jobs import CompileJob, TargetJob
-from mlfbuild.steps.models import load_archive
 
 
 def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, report: VerifyReport) -> str:
@@ -40,7 +40,7 @@ def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, fold
 
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
     graph = observed(read_model(job.request.source, job.model))
-    library, archive_id = load_archive(job.archive)
+    library, archive_id = open_archive_with_id(job.archive)
     inputs = _inputs(graph, [array[case] for array in load_vectors(vectors, library.modules[0]).inputs])
     values = evaluate(graph, inputs)
     found = _run(job, target, graph, archive_id, folder, values)

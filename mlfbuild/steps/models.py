@@ -7,10 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import archive_bytes, describe, describe_text, read_archive, write_archive
+from mlfbuild.archive import open_archive, open_archive_with_id, write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.files import read_bytes, sha256, write_atomic
+from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
@@ -22,9 +22,8 @@ def compile_model(job: CompileJob) -> int:
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
     arena is larger than the board's RAM, and ``StorageError``.
     """
-    data = write_archive(_compile(job))
-    write_atomic(job.archive, data)
-    return len(data)
+    write_archive(_compile(job), job.archive)
+    return job.archive.stat().st_size
 
 
 def _compile(job: CompileJob) -> Library:
@@ -71,7 +70,7 @@ def is_current(job: CompileJob) -> bool:
 
 def library_of(job: CompileJob) -> Library:
     """Return what the job's archive holds, or will hold once it is made; writes nothing, raises as compiling does."""
-    return load_archive(job.archive)[0] if is_current(job) else _compile(job)
+    return open_archive(job.archive) if is_current(job) else _compile(job)
 
 
 def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
@@ -87,27 +86,10 @@ def _recorded(job: CompileJob) -> Any:
 
 def _hash_of(path: Path) -> str | None:
     try:
-        return sha256(path.read_bytes())
+        with path.open("rb") as file:
+            return file_sha256(file)
     except OSError:
         return None
-
-
-def load_archive(path: Path) -> tuple[Library, str]:
-    """Return the library in the archive ``path`` and the SHA-256 of the file; raises ``InputFileError``."""
-    data = archive_bytes(path)
-    return read_archive(data, str(path)), sha256(data)
-
-
-def inspect(path: Path) -> dict[str, Any]:
-    """Return what the archive ``path`` holds, as plain JSON values; raises ``InputFileError``."""
-    library, _ = load_archive(path)
-    return describe(library)
-
-
-def inspect_text(path: Path) -> str:
-    """Return what the archive ``path`` holds, as lines for people; raises ``InputFileError``."""
-    library, _ = load_archive(path)
-    return describe_text(library)
 
 
 def unpack_archive(
@@ -119,7 +101,7 @@ def unpack_archive(
 
     Raises ``InputFileError``, ``ConflictError`` (before anything is written) and ``StorageError``.
     """
-    library, archive_id = load_archive(archive)
+    library, archive_id = open_archive_with_id(archive)
     return unpack(library, directory, archive_id=archive_id, model=model, params_section=params_section)
 
 

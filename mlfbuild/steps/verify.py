@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mlfbuild.archive import open_archive
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import CheckFailedError, UnsupportedModelError
 from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.locate import first_wrong_operator
-from mlfbuild.steps.models import load_archive
 from mlfbuild.steps.project import vectors_of
 
 __all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_job", "verify_jobs"]
@@ -76,7 +76,7 @@ def verify_job(job: VerifyJob) -> VerifyReport:
     Writes ``report.txt`` into the job's folder where all is well. Raises ``ToolNotFoundError``, ``ProcessFailedError``,
     ``InputFileError`` for vectors that do not fit the model.
     """
-    library, _ = load_archive(job.model.archive)
+    library = open_archive(job.model.archive)
     if len(library.modules) != 1:
         names = ", ".join(module.name for module in library.modules)
         raise UnsupportedModelError(f"{job.model.archive}: holds several modules ({names}); verify checks one a model")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.archive import describe, describe_text, load_archive
+from mlfbuild.archive import describe, describe_text, open_archive
 from mlfbuild.library import ArchiveFile, ExternalDependency, Library
 from support.libraries import graph_library, native_library
 
@@ -28,7 +28,7 @@ def test_json(golden: Callable[[str, str], None]) -> None:
 
 
 def test_facts_of_an_archive_of_tvm(shared: Path) -> None:
-    facts = describe(load_archive(shared / "archives" / "multi-mixed.tar"))
+    facts = describe(open_archive(shared / "archives" / "multi-mixed.tar"))
     assert [(module["name"], module["executor"]) for module in facts["modules"]] == [("mod1", "aot"), ("mod2", "graph")]
     assert facts["modules"][1]["inputs"] == [
         {"name": "data", "dtype": "float32", "size": 12288, "shape": None, "scale": None, "zero_point": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 from dataclasses import replace
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.archive import archive_files, load_archive, read_archive, tar, write_archive
+from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
 from mlfbuild.errors import InputFileError, UsageError
-from mlfbuild.library import ArchiveFile, CodegenFile, Library
+from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library
 from support.libraries import KERNEL_PATH, graph_library, native_library
 
 TVM_ARCHIVES = [
@@ -25,7 +26,11 @@ TVM_ARCHIVES = [
 
 
 def packed(files: dict[str, bytes]) -> bytes:
-    return tar.pack(files, 0)
+    return b"".join(tar.pack(files, 0))
+
+
+def unpacked(data: bytes) -> dict[str, Content]:
+    return tar.members(io.BytesIO(data), "a.tar")
 
 
 def native_files(*names: str) -> dict[str, bytes]:
@@ -47,9 +52,9 @@ def native_files(*names: str) -> dict[str, bytes]:
     ids=["native", "two", "graph", "mixed", "runtime"],
 )
 def test_what_is_written_is_read(library: Library) -> None:
-    data = write_archive(library)
+    data = pack_archive(library)
     assert read_archive(data, "a.tar") == library
-    assert write_archive(read_archive(data, "a.tar")) == data
+    assert pack_archive(read_archive(data, "a.tar")) == data
 
 
 def test_equality_sees_parameters() -> None:
@@ -72,7 +77,7 @@ def test_a_header_used_by_one_of_two_modules_stays_with_it() -> None:
     first, second = native_library("a", "b").modules
     without_kernel = tuple(file for file in second.codegen if str(file.path) != KERNEL_PATH)
     library = Library((first, replace(second, codegen=without_kernel)))
-    assert read_archive(write_archive(library), "a.tar") == library
+    assert read_archive(pack_archive(library), "a.tar") == library
 
 
 def test_two_files_under_one_name_cannot_be_written() -> None:
@@ -80,20 +85,20 @@ def test_two_files_under_one_name_cannot_be_written() -> None:
     other = CodegenFile(PurePosixPath(KERNEL_PATH), b"another version")
     clash = replace(second, codegen=(*second.codegen[:1], *second.codegen[2:], other))
     with pytest.raises(ValueError, match="two files of the library are called codegen/host/include/mlfbuild"):
-        write_archive(Library((first, replace(clash, codegen=(other,)))))
+        pack_archive(Library((first, replace(clash, codegen=(other,)))))
 
 
 def test_bytes_depend_on_the_library_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    first = write_archive(native_library("a", "b"))
+    first = pack_archive(native_library("a", "b"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     os.umask(os.umask(0o077))
-    assert write_archive(Library(tuple(reversed(native_library("a", "b").modules)))) == first
+    assert pack_archive(Library(tuple(reversed(native_library("a", "b").modules)))) == first
 
 
 def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    data = write_archive(native_library())
+    data = pack_archive(native_library())
     (module,) = read_archive(data, "a.tar").modules
     assert module.export_datetime == "2023-11-14 22:13:20Z"
     assert int(data[136:147], 8) == 1700000000
@@ -104,7 +109,7 @@ def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
     with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH={value}: must be a number of seconds since 1970"):
-        write_archive(native_library())
+        pack_archive(native_library())
 
 
 # Archives that TVM 0.14 wrote
@@ -114,8 +119,8 @@ def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) ->
 def test_an_archive_of_tvm_is_written_as_it_was_read(shared: Path, name: str) -> None:
     data = (shared / "archives" / f"{name}.tar").read_bytes()
     library = read_archive(data, name)
-    written = write_archive(library)
-    assert tar.unpack(written, name) == tar.unpack(data, name)
+    written = pack_archive(library)
+    assert unpacked(written) == unpacked(data)
     assert read_archive(written, name) == library
 
 
@@ -129,13 +134,13 @@ def test_an_archive_of_tvm_is_written_as_it_was_read(shared: Path, name: str) ->
     ],
 )
 def test_tensors_of_tvms_archives(shared: Path, name: str, inputs: list[str], outputs: list[str]) -> None:
-    module = load_archive(shared / "archives" / f"{name}.tar").modules[0]
+    module = open_archive(shared / "archives" / f"{name}.tar").modules[0]
     assert [tensor.name for tensor in module.inputs] == inputs
     assert [tensor.name for tensor in module.outputs] == outputs
 
 
 def test_parameters_and_memory_of_a_graph(shared: Path) -> None:
-    (module,) = load_archive(shared / "archives" / "kws_int8-graph.tar").modules
+    (module,) = open_archive(shared / "archives" / "kws_int8-graph.tar").modules
     assert len(module.params) == 50 and sum(value.nbytes for value in module.params.values()) == 53304
     assert module.main[0].constants_size == 53304 and module.main[0].workspace_size == 105348
     assert module.storage[0].input_binding == "input_1"
@@ -144,7 +149,7 @@ def test_parameters_and_memory_of_a_graph(shared: Path) -> None:
 @pytest.mark.parametrize("name", ["v5-add-aotc", "v5-kws_int8-graph"])
 def test_other_versions_are_named(shared: Path, name: str) -> None:
     with pytest.raises(InputFileError, match=r"metadata\.json: version 5 of Model Library Format is not supported"):
-        load_archive(shared / "archives" / f"{name}.tar")
+        open_archive(shared / "archives" / f"{name}.tar")
 
 
 # Call order
@@ -190,7 +195,7 @@ def test_the_inputs_of_a_graph_stand_in_its_order() -> None:
     inputs = tuple(replace(module.inputs[0], name=name) for name in ("b", "a"))
     graph = bytes(module.graph_json or b"")
     graph = graph.replace(b'"name": "x"', b'"name": "b"').replace(b'"name": "p0"', b'"name": "a"')
-    data = write_archive(Library((replace(module, inputs=tuple(reversed(inputs)), graph_json=graph),)))
+    data = pack_archive(Library((replace(module, inputs=tuple(reversed(inputs)), graph_json=graph),)))
     assert [tensor.name for tensor in read_archive(data, "a.tar").modules[0].inputs] == ["b", "a"]
 
 
@@ -239,16 +244,11 @@ def test_an_unsound_archive_gives_one_clear_line(name: str) -> None:
     assert reason in str(caught.value) and str(caught.value).isprintable()
 
 
-def test_files_that_are_missing_folders_or_huge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_missing_or_folders(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match="no such archive"):
-        load_archive(tmp_path / "kws.tar")
+        open_archive(tmp_path / "kws.tar")
     with pytest.raises(InputFileError, match="is a folder, not an archive"):
-        load_archive(tmp_path)
-    big = tmp_path / "big.tar"
-    big.write_bytes(bytes(2048))
-    monkeypatch.setattr(tar, "MAX_BYTES", 1024)
-    with pytest.raises(InputFileError, match="which no archive is"):
-        load_archive(big)
+        open_archive(tmp_path)
 
 
 def test_huge_metadata_is_not_parsed() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.archive import write_archive
+from mlfbuild.archive import pack_archive
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
@@ -68,7 +68,7 @@ def test_without_a_model_check_says_where_to_put_it(empty: Folder) -> None:
 
 
 def test_an_archive_is_a_model_too(empty: Folder) -> None:
-    empty.write("models/tiny.tar", write_archive(native_library("tiny")))
+    empty.write("models/tiny.tar", pack_archive(native_library("tiny")))
     assert empty.run("init", "--model", "models/tiny.tar").status == 0
     assert "tvmgen_tiny_run()" in (empty.root / "src/main.c").read_text()
     assert empty.run("check").status == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from mlfbuild.archive import write_archive
+from mlfbuild.archive import pack_archive
 from support.command import Folder
 from support.libraries import graph_library, native_library
 
@@ -243,13 +243,13 @@ def test_compile_names_the_model_after_its_file(folder: Folder) -> None:
 
 
 def test_compile_of_an_archive_keeps_it(folder: Folder) -> None:
-    folder.write("tiny.tar", write_archive(native_library("tiny")))
+    folder.write("tiny.tar", pack_archive(native_library("tiny")))
     assert folder.run("compile", "tiny.tar", "--cpu", "host", "-o", "again.tar").status == 0
     assert (folder.root / "again.tar").read_bytes() == (folder.root / "tiny.tar").read_bytes()
 
 
 def test_inspect_of_a_graph_archive(folder: Folder) -> None:
-    folder.write("net.tar", write_archive(graph_library("net")))
+    folder.write("net.tar", pack_archive(graph_library("net")))
     assert "graph executor" in folder.run("inspect", "net.tar").out
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.archive import write_archive
+from mlfbuild.archive import pack_archive
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.errors import InputFileError, UsageError
@@ -20,7 +20,7 @@ HOST = Cpu("host", "host", frozenset(), (), None)
 
 def request(tmp_path: Path, library: Library) -> CompileRequest:
     path = tmp_path / "model.tar"
-    path.write_bytes(write_archive(library))
+    path.write_bytes(pack_archive(library))
     return CompileRequest("kws", path, HOST, executor=library.modules[0].executor)
 
 

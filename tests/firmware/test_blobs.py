@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.archive import load_archive
+from mlfbuild.archive import open_archive
 from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware import unpack, write_target_tree
@@ -188,7 +188,7 @@ def test_the_header_is_cxx_too(tmp_path: Path, tool: Callable[[str], str]) -> No
 @pytest.mark.usefixtures("arm")
 def test_an_image_reads_both_blobs_back(tmp_path: Path, shared: Path, way: str) -> None:
     folder = tmp_path / "a firmware"
-    library = load_archive(shared / "archives" / "kws_int8-graph.tar")
+    library = open_archive(shared / "archives" / "kws_int8-graph.tar")
     unpack(library, folder / "tree" / "kws_int8", archive_id="a")
     write_target_tree(folder / "tree", ["kws_int8"], BOARD, CPUS["cortex-m4"])
     write_project(folder, "kws_int8")

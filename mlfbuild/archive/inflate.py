@@ -1,0 +1,72 @@
+"""Compressed archives: gzip and bzip2, told by content, unpacked once into a temporary file."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.files import storage_error
+from mlfbuild.library.content import CHUNK, StoredFile
+
+MAX_INFLATED = 1024 * 1024 * 1024
+"""A compressed archive that unpacks to more is refused: it may be a bomb, and who means it can unpack it first."""
+_IN_MEMORY = 8 * 1024 * 1024  # bytes that need no file
+_GZIP = b"\x1f\x8b"
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the latter where there is nothing in it
+
+
+def plain_file(file: IO[bytes], where: str) -> StoredFile:
+    """Return ``file`` where it is not compressed, else a temporary file with what it unpacks to; takes over ``file``.
+
+    ``where`` names it in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks
+    to more than ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
+    """
+    stored = StoredFile(file, where)
+    start = stored.read(0, 10)
+    if start.startswith(_GZIP):
+        return _inflated(file, "gzip", where)
+    if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
+        return _inflated(file, "bzip2", where)
+    return stored
+
+
+def _inflated(file: IO[bytes], kind: str, where: str) -> StoredFile:
+    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # StoredFile closes it
+    size = 0
+    try:
+        file.seek(0)
+        with gzip.GzipFile(fileobj=file) if kind == "gzip" else bz2.BZ2File(file) as reader:
+            while chunk := _next_chunk(reader, kind, where):
+                size += len(chunk)
+                if size > MAX_INFLATED:
+                    raise InputFileError(f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused")
+                _append(spool, chunk)
+        return StoredFile(spool, where)
+    except BaseException:
+        with contextlib.suppress(OSError):  # what could not be written is still in its buffer
+            spool.close()
+        raise
+
+
+def _next_chunk(reader: gzip.GzipFile | bz2.BZ2File, kind: str, where: str) -> bytes:
+    try:
+        return reader.read(CHUNK)
+    except EOFError:
+        reason = "ends early"
+    except (OSError, ValueError, zlib.error) as error:
+        reason = f"is damaged: {error}"
+    raise InputFileError(f"{where}: the {kind} data {reason}; copy or export the archive again")
+
+
+def _append(spool: IO[bytes], data: bytes) -> None:
+    try:
+        spool.write(data)
+        spool.flush()
+    except OSError as error:
+        raise storage_error(Path(tempfile.tempdir or "TMPDIR"), error) from None
