@@ -1,71 +1,137 @@
-"""Which file of an archive holds what: Model Library Format's layout, version 7.
+"""Which file of an archive holds what.
 
 ::
 
     metadata.json
-    codegen/host/{src,include,lib}/...       of all modules, told apart by name: <module>_lib<n>.c, tvmgen_<module>.h
+    codegen/<target>/{src,include,lib}/...     of all modules, told apart by name: <module>_lib<n>.c, tvmgen_<module>.h
     parameters/<module>.params
-    src/<module>.relay
-    executor-config/graph/<module>.graph     graph executor only
-    runtime/... templates/...                TVM's, of no module
+    src/<module>.relay                         version 7; before it src/relay.txt
+    src/tir-<device type>.txt                  an operator's, which has neither parameters nor a graph
+    executor-config/graph/<module>.graph       version 7, graph executor only; before it graph.json
+    README.md                                  for people
+    runtime/... templates/...                  TVM's, of no module
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from pathlib import PurePosixPath
 
+from mlfbuild.archive.call_order import in_call_order
+from mlfbuild.archive.codegen import CODEGEN, bears_name
+from mlfbuild.archive.convert import convert
 from mlfbuild.archive.epoch import source_datetime
-from mlfbuild.library import Content, Library
-from mlfbuild.library.metadata import metadata_json
+from mlfbuild.archive.readme import README, readme_text
+from mlfbuild.errors import UsageError
+from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
+from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
 from mlfbuild.library.params import save_params
 
 METADATA = "metadata.json"
-CODEGEN = PurePosixPath("codegen")
-_CODEGEN_NAME = re.compile(r"(.+)_lib\d+\.\w+")
 
 
-def archive_files(library: Library) -> dict[str, Content]:
-    """Return every file of the archive of ``library``: relative path -> content, sorted by path.
+def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:
+    """Return every file of the archive of ``library`` in ``version``, by default 7: relative path -> content, sorted.
 
-    Raises ``ValueError`` where two modules hold different files under one path: such a library cannot be written.
+    The library is converted where it is of another version. Raises ``UsageError`` where the version cannot hold it, or
+    where two different files would get one path.
     """
-    files: dict[str, Content] = {}
-
-    def add(path: str, data: Content) -> None:
-        if files.setdefault(path, data) != data:
-            raise ValueError(f"two files of the library are called {path}")
-
-    shared = [file for module in library.modules for file in module.codegen if not bears_name(file.path, module.name)]
-    add(METADATA, metadata_json(library, source_datetime(), shared))
+    library = convert(library, CURRENT if version is None else version)
+    form = FORMATS[library.version]
+    extensions = {module.name: _extension(module, library, form) for module in library.modules}
+    files = _Files()
+    files.add(METADATA, metadata_json(library, source_datetime(), extensions))
     for module in library.modules:
         for file in module.codegen:
-            add(str(CODEGEN / file.path), file.content)
-        add(params_path(module.name), save_params(module.params))
-        add(source_path(module.name), module.source_text)
-        if module.graph_json is not None:
-            add(graph_path(module.name), module.graph_json)
+            files.add(f"{CODEGEN}{file.path}", file.content)
+        if module.style == OPERATOR:
+            _add_operator(files, module)
+        else:
+            _add_model(files, module, form)
     for other in library.other_files:
-        add(str(other.path), other.content)
+        files.add(str(other.path), other.content)
+    files.setdefault(README, readme_text(library).encode())
+    files.check_folders()
     return dict(sorted(files.items()))
 
 
+def _add_model(files: _Files, module: Module, form: Format) -> None:
+    files.add(params_path(module.name), save_params(module.params))
+    files.add(form.program_path(module.name), module.source_text)
+    if module.graph_json is not None:
+        files.add(form.graph_path(module.name), module.graph_json)
+
+
+def _add_operator(files: _Files, module: Module) -> None:
+    for device, text in module.tir:
+        files.add(tir_path(device), text)
+    if module.params:
+        files.add(params_path(module.name), save_params(module.params))
+
+
+class _Files(dict[str, Content]):
+    """Contents by path, one each."""
+
+    def add(self, path: str, content: Content) -> None:
+        if self.setdefault(path, content) != content:
+            raise UsageError(f"the library holds two different files for {path} of the archive; rename one of them")
+
+    def check_folders(self) -> None:
+        for path in self:
+            for parent in PurePosixPath(path).parents:
+                if str(parent) in self:
+                    raise UsageError(
+                        f"the library holds a file for {parent} of the archive, where the folder of {path} has to be; "
+                        "rename the file"
+                    )
+
+
+def _extension(module: Module, library: Library, form: Format) -> Extension:
+    """Return what reading the archive would not find in TVM's keys or the module's files."""
+    found = in_call_order(_as_in_metadata(module, form), module.name)
+    several = len(library.modules) > 1
+    return Extension(
+        inputs=None if module.inputs == found.inputs else module.inputs,
+        outputs=None if module.outputs == found.outputs else module.outputs,
+        codegen=tuple(str(file.path) for file in module.codegen if several and not bears_name(file.path, module.name)),
+        contexts=module.contexts,
+        target_devices=_target_devices(module, form),
+        model_id=module.model_id,
+    )
+
+
+def _as_in_metadata(module: Module, form: Format) -> Module:
+    """Return ``module`` with what TVM's keys say of its inputs and outputs: sorted by name, without details."""
+    if not form.tensors or not module.main:
+        return replace(module, inputs=(), outputs=())
+    return replace(module, inputs=_plain(module.inputs), outputs=_plain(module.outputs))
+
+
+def _plain(tensors: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
+    by_name = sorted(tensors, key=lambda tensor: tensor.name)
+    return tuple(TensorInfo(tensor.name, tensor.dtype, tensor.size) for tensor in by_name)
+
+
+def _target_devices(module: Module, form: Format) -> tuple[int | None, ...]:
+    devices = tuple(target.device for target in module.targets)
+    return devices if not form.targets_by_device and any(devices) else ()
+
+
 def graph_path(module: str) -> str:
-    """Return where the graph of ``module`` lies."""
-    return f"executor-config/graph/{module}.graph"
+    """Return where the graph of ``module`` lies in version 7."""
+    return FORMATS[CURRENT].graph_path(module)
 
 
 def params_path(module: str) -> str:
-    """Return where the parameters of ``module`` lie."""
+    """Return where the parameters of ``module`` lie, in every version."""
     return f"parameters/{module}.params"
 
 
 def source_path(module: str) -> str:
-    """Return where the text of ``module``'s program lies."""
-    return f"src/{module}.relay"
+    """Return where the text of ``module``'s program lies in version 7."""
+    return FORMATS[CURRENT].program_path(module)
 
 
-def bears_name(path: PurePosixPath, module: str) -> bool:
-    """Whether the file name alone tells which module the codegen file at ``path`` belongs to."""
-    found = _CODEGEN_NAME.fullmatch(path.name)
-    return path.name == f"tvmgen_{module.lower()}.h" or (found is not None and found[1] == module)
+def tir_path(device: int) -> str:
+    """Return where the text of an operator's TIR for a device type lies, in every version that has operators."""
+    return f"src/tir-{device}.txt"

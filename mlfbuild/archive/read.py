@@ -1,32 +1,162 @@
-"""The files of an archive to a library: which version it is, and whose file is which."""
+"""The files of an archive to a library: every version and style of Model Library Format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-from mlfbuild.archive import version7
-from mlfbuild.archive.layout import METADATA
+from mlfbuild.archive.call_order import in_call_order
+from mlfbuild.archive.codegen import CODEGEN, owners
+from mlfbuild.archive.layout import METADATA, params_path
+from mlfbuild.archive.readme import README, is_derived
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import Content, Library
-from mlfbuild.library.fields import Fields
-from mlfbuild.library.metadata import read_document, unsupported_version
+from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Library, Module
+from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
+from mlfbuild.library.params import Params, load_params
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
-_READERS: Mapping[int, Callable[[Fields, Mapping[str, Content], str], Library]] = {7: version7.read_library}
+_MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+_MAX_NAME = 200  # file systems take 255, and the name is a part of one
+_SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
+_TIR = re.compile(r"src/tir-([0-9]{1,5})\.txt", re.ASCII)
 
 
 def read_files(files: Mapping[str, Content], where: str) -> Library:
     """Return the library whose archive holds ``files``: relative path without ``./`` -> content.
 
-    ``where`` names the archive in messages. Raises ``InputFileError``, one line that names the member and the reason,
-    where they are no Model Library Format of a supported version.
+    Files of no known place are kept as they are. ``where`` names the archive in messages. Raises ``InputFileError``,
+    one line that names the member and the reason, where they are no Model Library Format, or of a kind that is not
+    supported.
     """
-    if METADATA not in files:
-        raise InputFileError(f"{where}: holds no {METADATA}, so it is not a Model Library Format archive")
-    if len(files[METADATA]) > _MAX_METADATA:
-        raise InputFileError(f"{where}: {METADATA}: is larger than {_MAX_METADATA >> 20} MiB, refused")
-    document = read_document(bytes(files[METADATA]), f"{where}: {METADATA}")
-    reader = _READERS.get(document.integer("version", minimum=1))
-    if reader is None:
-        raise unsupported_version(document)
-    return reader(document, files, where)
+    name, named_version = _metadata_name(files, where)
+    if len(files[name]) > _MAX_METADATA:
+        raise InputFileError(f"{where}: {name}: is larger than {_MAX_METADATA >> 20} MiB, refused")
+    document = read_document(bytes(files[name]), f"{where}: {name}")
+    form = read_format(document, named_version)
+    records = read_modules(document, form)
+    _check_names(records, document.where)
+    archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
+    modules = tuple(archive.module(record) for record in records)
+    if README in files and is_derived(files[README]):
+        archive.used.add(README)
+    unused = (path for path in files if path != name and path not in archive.used)
+    others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
+    return Library(modules, version=form.version, other_files=others)
+
+
+def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
+    """Return the member that is the metadata, and the version in its name."""
+    sketched = {path: int(found[1]) for path in files if (found := _SKETCHED_METADATA.fullmatch(path))}
+    names = sorted([*sketched, *({METADATA} & files.keys())])
+    if not names:
+        raise InputFileError(
+            f"{where}: holds no {METADATA}, so it is not a Model Library Format archive; check the path, or export the "
+            "model as one (tvmc compile --output-format mlf)"
+        )
+    if len(names) > 1:
+        raise InputFileError(f"{where}: holds {' and '.join(names[:3])}; keep the one that describes the archive")
+    return names[0], sketched.get(names[0])
+
+
+def _check_names(records: Sequence[ModuleRecord], where: str) -> None:
+    for record in records:
+        name = record.module.name
+        if not _MODULE_NAME.fullmatch(name) or len(name) > _MAX_NAME:
+            shown = f"{name[:_MAX_NAME]!a}" + ("..." if len(name) > _MAX_NAME else "")
+            raise InputFileError(
+                f"{where}: module name {shown}: cannot be part of a file name; export the model under another name, "
+                "of letters, digits and _"
+            )
+
+
+class _Archive:
+    """The files of an archive, taken out module by module."""
+
+    def __init__(
+        self,
+        files: Mapping[str, Content],
+        form: Format,
+        owners: Mapping[str, Sequence[str]],
+        where: str,
+        *,
+        alone: bool,
+    ) -> None:
+        self.used = set(owners)
+        self._files = files
+        self._form = form
+        self._where = where
+        self._alone = alone
+        self._codegen: dict[str, list[CodegenFile]] = {}
+        for path, modules in owners.items():
+            file = CodegenFile(PurePosixPath(path).relative_to(CODEGEN), files[path])
+            for module in modules:
+                self._codegen.setdefault(module, []).append(file)
+
+    def module(self, record: ModuleRecord) -> Module:
+        """Return the module of ``record`` with its files, its inputs and outputs in call order."""
+        module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
+        module = self._operator(module) if module.style == OPERATOR else self._model(module)
+        module = in_call_order(module, self._where)
+        said = record.extension
+        return replace(
+            module,
+            inputs=module.inputs if said.inputs is None else said.inputs,
+            outputs=module.outputs if said.outputs is None else said.outputs,
+        )
+
+    def _model(self, module: Module) -> Module:
+        return replace(
+            module,
+            params=self._params(module.name),
+            graph_json=self._graph(module.name) if module.executor == "graph" else None,
+            source_text=self._take(self._place(Format.program_path, module.name), b""),
+        )
+
+    def _operator(self, module: Module) -> Module:
+        texts = {int(found[1]): path for path in self._files if (found := _TIR.fullmatch(path))}
+        self.used.update(texts.values())
+        stored = params_path(module.name) in self._files
+        return replace(
+            module,
+            tir=tuple((device, self._files[path]) for device, path in sorted(texts.items())),
+            params=self._params(module.name) if stored else {},
+        )
+
+    def _graph(self, name: str) -> Content:
+        path = self._place(Format.graph_path, name)
+        if path is None:
+            raise self._missing(self._form.graph_path(name))
+        return self._take(path, b"")
+
+    def _params(self, name: str) -> Params:
+        path = params_path(name)
+        if path not in self._files:
+            raise self._missing(path)
+        return load_params(bytes(self._take(path, b"")), f"{self._where}: {path}")
+
+    def _place(self, place: Callable[[Format, str], str], name: str) -> str | None:
+        """Return where a file of the module lies: where its version has it, or else where only one other has it.
+
+        Another version's place that is no module's own tells nothing where there are several modules.
+        """
+        own = place(self._form, name)
+        if own in self._files:
+            return own
+        others = {place(form, name) for form in FORMATS.values() if self._alone or form.modules} & self._files.keys()
+        if len(others) > 1:
+            raise InputFileError(
+                f"{self._where}: holds {' and '.join(sorted(others))}, but not {own}, where version "
+                f"{self._form.version} has it; remove all but one"
+            )
+        return next(iter(others), None)
+
+    def _take(self, path: str | None, default: bytes) -> Content:
+        if path is None:
+            return default
+        self.used.add(path)
+        return self._files[path]
+
+    def _missing(self, path: str) -> InputFileError:
+        return InputFileError(f"{self._where}: member {path}: is missing; export the archive again")

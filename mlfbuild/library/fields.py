@@ -58,6 +58,15 @@ class Fields:
         """Return the names of the members, sorted."""
         return sorted(self._members)
 
+    def unsorted_names(self) -> Sequence[str]:
+        """Return the names of the members, as they stand in the file."""
+        return list(self._members)
+
+    def holds(self, key: str, kind: type[object]) -> bool:
+        """Whether the member is there and of the JSON type that Python calls ``kind``; a flag is no whole number."""
+        value = self._members.get(key)
+        return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+
     def error(self, key: str, reason: str) -> InputFileError:
         """Return the error that blames the member ``key``."""
         return InputFileError(f"{self.where}: {self._path_of(key)}: {reason}")
@@ -79,6 +88,10 @@ class Fields:
         if not isinstance(value, str):
             raise self.error(key, "must be a string")
         return value
+
+    def optional_text(self, key: str) -> str | None:
+        """Return a string, or ``None`` where the member is null or absent."""
+        return None if self._members.get(key) is None else self.text(key)
 
     def integer(self, key: str, *, minimum: int = 0) -> int:
         """Return a whole number from ``minimum`` to 2^63-1."""

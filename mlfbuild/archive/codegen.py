@@ -1,0 +1,75 @@
+"""Which module a generated file belongs to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.library.metadata import ModuleRecord
+
+CODEGEN = "codegen/"
+_CODE = {".c", ".cc", ".cpp", ".o"}
+_HEADERS = {".h", ".hpp", ".inc"}
+_LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
+_SHARED_LIBRARIES = {".so", ".dylib", ".dll"}
+
+
+def bears_name(path: PurePosixPath, module: str) -> bool:
+    """Whether the file name alone tells which module the codegen file at ``path`` belongs to."""
+    return _borne_name(path) in {module, f"tvmgen_{module.lower()}.h"}
+
+
+def _borne_name(path: PurePosixPath) -> str:
+    """Return the module's name that a file name has before ``_lib<n>``, or else the file name."""
+    found = _LIBRARY_NAME.fullmatch(path.name)
+    return found[1] if found else path.name
+
+
+def owners(paths: Iterable[str], records: Sequence[ModuleRecord], where: str) -> Mapping[str, Sequence[str]]:
+    """Return the names of the modules that each generated file of an archive belongs to, by path.
+
+    One module owns all; of several, a file belongs to the one whose name it bears, to those that record it, and a
+    header of neither to all. Files that are no code and nobody's are left out. Raises ``InputFileError`` for code of
+    no module, and for a shared library of the C++ runtime.
+    """
+    generated = [PurePosixPath(path) for path in paths if path.startswith(CODEGEN)]
+    for path in generated:
+        if path.suffix in _SHARED_LIBRARIES:
+            raise InputFileError(
+                f"{where}: member {str(path)!a}: is a shared library for TVM's C++ runtime, which firmware cannot "
+                "link; export the model with the c or llvm target for the C runtime (crt)"
+            )
+    names = [record.module.name for record in records]
+    if len(names) == 1:
+        return {str(path): names for path in generated}
+    claims = _claims(records)
+    found = {str(path): _owners(path, names, claims, where) for path in generated}
+    return {path: modules for path, modules in found.items() if modules}
+
+
+def _claims(records: Sequence[ModuleRecord]) -> dict[str, list[str]]:
+    """Return the modules that a name or a recorded path stands for."""
+    claims: dict[str, list[str]] = {}
+    for record in records:
+        name = record.module.name
+        recorded = {CODEGEN + path for path in record.extension.codegen}
+        for claim in {name, f"tvmgen_{name.lower()}.h"} | recorded:
+            claims.setdefault(claim, []).append(name)
+    return claims
+
+
+def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list[str]], where: str) -> Sequence[str]:
+    claimed = [*claims.get(_borne_name(path), ()), *claims.get(str(path), ())]
+    if claimed:
+        return sorted(set(claimed))
+    if path.suffix in _HEADERS:
+        return names
+    if path.suffix in _CODE:
+        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+        raise InputFileError(
+            f"{where}: member {str(path)!a}: belongs to none of the modules {shown}; rename it to <module>_lib<n>"
+            f"{path.suffix}, or remove it"
+        )
+    return ()

@@ -1,0 +1,37 @@
+"""External dependencies: what of one is not as the pre-RFC and TVM have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mlfbuild.library.types import ExternalDependency
+
+URL_TYPES = ("path", "url", "git", "mlf_path")
+"""A folder of the build machine, a file to download, a repository, and TVM's own: a folder of the archive."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+|[\w.-]+@[\w.-]+:.+", re.ASCII)
+
+
+def problems(dependency: ExternalDependency) -> Sequence[str]:
+    """Return what is wrong with ``dependency``, a reason each that names the key; empty where it is sound."""
+    found = [f"{key} is empty" for key in ("short_name", "url", "url_type") if not getattr(dependency, key).strip()]
+    if any(not text.isprintable() for text in vars(dependency).values()):
+        found.append("a value holds control characters")
+    kind = dependency.url_type
+    if kind.strip() and kind not in URL_TYPES:
+        found.append(f"url_type {kind!a} is none of {', '.join(URL_TYPES)}")
+    if kind == "git" and not dependency.version_spec.strip():
+        found.append("version_spec is missing, and url_type git needs a branch, a tag or a commit")
+    if dependency.url.strip():
+        found.extend(_url_problems(dependency))
+    return found
+
+
+def _url_problems(dependency: ExternalDependency) -> Sequence[str]:
+    url, kind = dependency.url, dependency.url_type
+    parts = url.replace("\\", "/").split("/")
+    if kind == "url" and not _SCHEME.fullmatch(url):
+        return [f"url {url!a} has no scheme, as https://"]
+    if kind == "mlf_path" and (url.startswith("/") or ".." in parts or _SCHEME.fullmatch(url)):
+        return [f"url {url!a} is no folder of the archive, as ./runtime"]
+    return []

@@ -1,0 +1,21 @@
+"""``metadata.json`` of Model Library Format to and from the fields of ``Module``."""
+
+from mlfbuild.library.metadata.extension import Extension
+from mlfbuild.library.metadata.read import EXECUTORS, ModuleRecord, read_document, read_format, read_modules
+from mlfbuild.library.metadata.versions import CURRENT, FORMATS, WRITTEN, Format, written_format
+from mlfbuild.library.metadata.write import metadata_json
+
+__all__ = [
+    "CURRENT",
+    "EXECUTORS",
+    "FORMATS",
+    "WRITTEN",
+    "Extension",
+    "Format",
+    "ModuleRecord",
+    "metadata_json",
+    "read_document",
+    "read_format",
+    "read_modules",
+    "written_format",
+]

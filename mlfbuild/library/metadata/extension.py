@@ -1,0 +1,116 @@
+"""What TVM's keys of ``metadata.json`` cannot hold: one key of our own, ``"mlfbuild"``, which TVM's tools skip.
+
+It stands in each module, beside TVM's keys, and only where there is something to say: an archive that TVM wrote is
+written again without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.library.fields import Fields
+from mlfbuild.library.memory import TensorInfo
+from mlfbuild.library.types import Context
+
+EXTENSION = "mlfbuild"
+_VERSION = 1
+_UNKNOWN_DEVICE = 0  # DLPack gives it to no device
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The members of our key; each one is absent where TVM's keys or the module's files tell the same."""
+
+    inputs: tuple[TensorInfo, ...] | None = None
+    """In call order, which sorted JSON loses, with shape and quantisation."""
+    outputs: tuple[TensorInfo, ...] | None = None
+    codegen: tuple[str, ...] = ()
+    """Paths below ``codegen`` of the module's files that do not bear its name, where there are several modules."""
+    contexts: tuple[Context, ...] = ()
+    target_devices: tuple[int | None, ...] = ()
+    """Device type of each target, which versions 6 and 7 leave out."""
+    model_id: str = ""
+
+    def json(self) -> dict[str, Any] | None:
+        """Return the value of the key, or ``None`` where there is nothing to say."""
+        members: dict[str, Any] = {
+            "inputs": None if self.inputs is None else [_tensor_json(tensor) for tensor in self.inputs],
+            "outputs": None if self.outputs is None else [_tensor_json(tensor) for tensor in self.outputs],
+            "codegen": list(self.codegen) or None,
+            "contexts": [vars(context) for context in self.contexts] or None,
+            "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
+            "model_id": self.model_id or None,
+        }
+        said = {key: value for key, value in members.items() if value is not None}
+        return {"version": _VERSION, **said} if said else None
+
+
+def read_extension(fields: Fields) -> Extension:
+    """Return our key of a module; one that a later mlfbuild wrote in another shape is left alone, as TVM's tools do.
+
+    Raises ``InputFileError`` for a wrong type.
+    """
+    if EXTENSION not in fields:
+        return Extension()
+    key = fields.member(EXTENSION)
+    if key.integer("version") != _VERSION:
+        return Extension()
+    return Extension(
+        inputs=_read_tensors(key, "inputs"),
+        outputs=_read_tensors(key, "outputs"),
+        codegen=key.texts("codegen"),
+        contexts=read_contexts(key),
+        target_devices=tuple(device or None for device in key.integers("target_devices")),
+        model_id=key.text("model_id", default=""),
+    )
+
+
+def read_contexts(fields: Fields) -> tuple[Context, ...]:
+    """Return the list ``contexts``, as the first RFC has it and we keep it; empty where there is none."""
+    return tuple(
+        Context(
+            str(entry.integer("device_type")) if entry.holds("device_type", int) else entry.text("device_type"),
+            entry.integer("device_id") if "device_id" in entry else 0,
+        )
+        for entry in fields.objects("contexts")
+    )
+
+
+def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str, module: Fields) -> None:
+    """Raise ``InputFileError`` where our ``inputs`` or ``outputs``, as ``key`` says, are not TVM's ``tensors``."""
+    ours = extension.inputs if key == "inputs" else extension.outputs
+    if ours is not None and _summary(ours) != _summary(tensors):
+        raise contradiction(module, key, f"memory.functions.main[0].{key}")
+
+
+def contradiction(module: Fields, key: str, other: str) -> InputFileError:
+    """Return the error that ``key`` of ours says something else than TVM's ``other``."""
+    return module.member(EXTENSION).error(key, f"contradicts {other}; write the archive again")
+
+
+def _summary(tensors: Sequence[TensorInfo]) -> list[tuple[str, str, int]]:
+    return sorted((tensor.name, tensor.dtype, tensor.size) for tensor in tensors)
+
+
+def _tensor_json(tensor: TensorInfo) -> dict[str, Any]:
+    details = {"shape": tensor.shape, "scale": tensor.scale, "zero_point": tensor.zero_point}
+    known = {key: value for key, value in details.items() if value is not None}
+    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, **known}
+
+
+def _read_tensors(fields: Fields, key: str) -> tuple[TensorInfo, ...] | None:
+    return tuple(_read_tensor(entry) for entry in fields.objects(key)) if key in fields else None
+
+
+def _read_tensor(entry: Fields) -> TensorInfo:
+    return TensorInfo(
+        name=entry.text("name"),
+        dtype=entry.text("dtype"),
+        size=entry.integer("size"),
+        shape=entry.integers("shape") if "shape" in entry else None,
+        scale=entry.number("scale") if "scale" in entry else None,
+        zero_point=entry.integer("zero_point", minimum=-(2**31)) if "zero_point" in entry else None,
+    )

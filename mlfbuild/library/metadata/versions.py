@@ -1,0 +1,84 @@
+"""What each version of Model Library Format calls things, and where it puts them.
+
+Each version is the one before it and what changed, as ``python/tvm/micro/model_library_format.py`` wrote it:
+
+====  =================  ==========================================================================
+1     March 2021         nightly builds between TVM 0.7 and 0.8, and the sketch of the first RFC
+2     May 2021           memory of functions, not only of a graph's storage
+3     June 2021          files and symbols bear the module's name
+4     July 2021          operators beside models, in a style of their own
+5     TVM 0.8            runtimes are called executors
+6     May 2022           any number of targets, in order
+7     TVM 0.9 to 0.18    many modules; operators stay as they were
+====  =================  ==========================================================================
+
+TVM changed much within a version and left it at that, so a reader looks for what is there and takes the version's word
+only where two readings are possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from mlfbuild.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Format:
+    """One version. Paths are relative to the archive's root; ``{module}`` in them stands for a module's name."""
+
+    version: int
+    executors: str
+    """Key of the list of executors."""
+    graph: str
+    """The graph executor's JSON."""
+    program: str
+    """The text of the program before code generation, of a full model."""
+    codegen_name: str
+    """Name, without suffix, of the ``{n}``-th generated source or object of a full model."""
+    targets_by_device: bool = True
+    """Whether ``target`` is an object by device type; else a list."""
+    memory_of_functions: bool = False
+    """Whether ``memory`` is an object of ``functions`` and ``sids``; else a list of storage ids."""
+    operators: bool = False
+    """Whether there is a ``style``: full models and operators; else all are full models."""
+    modules: bool = False
+    """Whether full models stand in ``modules`` by name; else there is one, and its keys stand at the top."""
+    tensors: bool = False
+    """Whether ``memory.functions.main[]`` has ``inputs`` and ``outputs`` (TVM 0.11 and later)."""
+
+    def graph_path(self, module: str) -> str:
+        """Return where the graph of ``module`` lies."""
+        return self.graph.format(module=module)
+
+    def program_path(self, module: str) -> str:
+        """Return where the text of ``module``'s program lies."""
+        return self.program.format(module=module)
+
+
+_V1 = Format(
+    1, executors="runtimes", graph="runtime-config/graph/graph.json", program="relay.txt", codegen_name="lib{n}"
+)
+_V2 = replace(_V1, version=2, memory_of_functions=True)
+_V3 = replace(_V2, version=3, codegen_name="{module}_lib{n}")
+_V4 = replace(_V3, version=4, operators=True, program="src/relay.txt")
+_V5 = replace(_V4, version=5, executors="executors", graph="executor-config/graph/graph.json")
+_V6 = replace(_V5, version=6, targets_by_device=False)
+_V7 = replace(
+    _V6, version=7, modules=True, tensors=True, graph="executor-config/graph/{module}.graph",
+    program="src/{module}.relay",
+)  # fmt: skip
+
+FORMATS: Mapping[int, Format] = {entry.version: entry for entry in (_V1, _V2, _V3, _V4, _V5, _V6, _V7)}
+CURRENT = 7
+WRITTEN = (5, 6, 7)
+"""What mlfbuild writes: what TVM released, and the version between."""
+
+
+def written_format(version: int) -> Format:
+    """Return the version ``version``; raises ``UsageError`` where mlfbuild does not write it."""
+    if version not in WRITTEN:
+        known = ", ".join(map(str, WRITTEN))
+        raise UsageError(f"version {version} of Model Library Format is not written; choose one of {known}")
+    return FORMATS[version]

@@ -1,0 +1,422 @@
+"""Every version and style of the format: read by what is there, written as it was, refused with a reason."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.read import read_files
+from mlfbuild.errors import InputFileError
+from mlfbuild.library import Context, Library, OperatorBuffer, StorageEntry, Target
+from support.old_archives import (
+    DATE,
+    LAYOUT,
+    RELAY,
+    TARGET,
+    TIR,
+    function_name,
+    graph,
+    metadata,
+    model_archive,
+    operator_archive,
+    sketch_archive,
+)
+
+Files = dict[str, bytes]
+SHARED = [
+    "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
+    "conv-llvm_graph_m4", "conv-usmp_external", "kws_int8-aotc", "kws_int8-cmsisnn_m4", "kws_int8-graph", "many-aotc",
+    "many-graph", "multi-aotc", "multi-mixed", "operator-add", "v5-add-aotc", "v5-add-graph", "v5-kws_int8-graph",
+    "v5-many-graphlink",
+]  # fmt: skip
+MODELS = [(version, executor) for version in range(1, 8) for executor in ("graph", "aot")]
+
+
+def members(path: Path) -> Files:
+    """The files of a tar by path, as Python's own reader has them."""
+    with tarfile.open(path) as tar:
+        found = {member.name.removeprefix("./"): tar.extractfile(member) for member in tar if member.isfile()}
+        return {name: file.read() for name, file in found.items() if file is not None}
+
+
+def plain(library: Library, version: int | None = None) -> Files:
+    """The archive of ``library`` without the page for people."""
+    return {path: bytes(data) for path, data in archive_files(library, version).items() if path != "README.md"}
+
+
+def with_metadata(files: Files, edit: Callable[[Any], object]) -> Files:
+    document = json.loads(files["metadata.json"])
+    edit(document)
+    return {**files, "metadata.json": json.dumps(document).encode()}
+
+
+# What TVM wrote
+
+
+def test_every_archive_beside_the_project_is_listed(shared: Path) -> None:
+    assert {path.stem for path in (shared / "archives").glob("*.tar")} == set(SHARED)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_an_archive_of_tvm_is_written_at_its_own_version_as_it_was(shared: Path, name: str) -> None:
+    files = members(shared / "archives" / f"{name}.tar")
+    library = read_files(files, name)
+    assert library.version == json.loads(files["metadata.json"])["version"]
+    assert plain(library, library.version) == files
+    assert read_files(archive_files(library, library.version), name) == library
+
+
+# The samples
+
+
+@pytest.mark.parametrize(("version", "executor"), MODELS)
+def test_a_model_of_each_version(version: int, executor: str) -> None:
+    files = model_archive(version, executor)
+    library = read_files(files, "add.tar")
+    (module,) = library.modules
+    assert (library.version, library.other_files) == (version, ())
+    assert (module.name, module.executor, module.style) == ("add", executor, "full-model")
+    assert module.targets == (Target(TARGET, 1 if version <= 5 else None),)
+    assert (module.source_text, module.export_datetime) == (RELAY, DATE)
+    names = [LAYOUT[version]["lib"].format(n=n) + ".c" for n in (0, 1)]
+    assert [str(file.path) for file in module.codegen] == [f"host/src/{name}" for name in names]
+    assert all(file.content == files[f"codegen/{file.path}"] for file in module.codegen)
+    if version > 1:
+        assert (module.main[0].io_size, module.main[0].device) == (18, 1)
+        assert module.operator_functions[0].name == function_name(version)
+    if executor == "graph":
+        assert module.graph_json == graph(function_name(version))
+        assert module.storage == (
+            StorageEntry(0, 2, "a"), StorageEntry(1, 8, "b"), StorageEntry(2, 8, "p0"), StorageEntry(3, 8),
+        )  # fmt: skip
+        assert np.array_equal(module.params["p0"], np.array([[2, 4]], np.float32))
+    else:
+        assert (module.graph_json, module.storage, dict(module.params)) == (None, (), {})
+
+
+@pytest.mark.parametrize("version", [4, 5, 6, 7])
+def test_an_operator_of_each_version(version: int) -> None:
+    library = read_files(operator_archive(version), "add.tar")
+    (module,) = library.modules
+    assert (library.version, library.other_files) == (version, ())
+    assert (module.name, module.executor, module.style) == ("add", "", "operator")
+    assert [str(file.path) for file in module.codegen] == ["host/src/lib0.c", "host/src/lib1.c"]
+    assert module.tir == ((1, TIR),)
+    assert module.buffers == (
+        OperatorBuffer("add", 2, (2,), "int8", "a"), OperatorBuffer("add", 1, (1,), "int8", "b"),
+        OperatorBuffer("add", 2, (2,), "int8", "c"),
+    )  # fmt: skip
+    assert [function.name for function in module.operator_functions] == ["add"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [model_archive(version, executor) for version, executor in MODELS if version >= 5]
+    + [operator_archive(version) for version in (5, 6, 7)],
+    ids=[f"{version}-{executor}" for version, executor in MODELS if version >= 5] + ["op5", "op6", "op7"],
+)
+def test_a_sample_of_a_written_version_is_written_as_it_was(files: Files) -> None:
+    library = read_files(files, "add.tar")
+    assert plain(library, library.version) == files
+
+
+def test_the_sketch_of_the_first_rfc() -> None:
+    library = read_files(sketch_archive(), "add.model-lib")
+    (module,) = library.modules
+    assert (library.version, module.executor, module.export_datetime) == (1, "graph", DATE)
+    assert module.contexts == (Context("cpu", 0),)
+    assert module.targets == (Target(TARGET),)
+    assert [entry.input_binding for entry in module.storage] == ["a", "b", "p0", None]
+    assert [str(file.path) for file in module.codegen] == [
+        "ethos-u55/src/lib0.c", "host/src/lib0.c", "host/src/lib1.c",
+    ]  # fmt: skip
+    assert {str(file.path) for file in library.other_files} == {
+        "README.md", "crt/Makefile", "crt/include/tvm/runtime/c_runtime_api.h", "parameters/add.json",
+        "runtime-config/aot/README",
+    }  # fmt: skip
+
+
+# What is there decides
+
+
+def test_a_graph_of_another_versions_place() -> None:
+    files = model_archive(7)
+    moved = {path if "graph" not in path else "executor-config/graph/graph.json": data for path, data in files.items()}
+    assert read_files(moved, "a.tar") == read_files(files, "a.tar")
+    moved["runtime-config/graph/graph.json"] = b"{}"
+    with pytest.raises(InputFileError) as caught:
+        read_files(moved, "a.tar")
+    assert str(caught.value) == (
+        "a.tar: holds executor-config/graph/graph.json and runtime-config/graph/graph.json, but not "
+        "executor-config/graph/add.graph, where version 7 has it; remove all but one"
+    )
+
+
+def test_a_graph_of_no_modules_own_belongs_to_none_of_several() -> None:
+    files = model_archive(7)
+    graph_json = files.pop("executor-config/graph/add.graph")
+    files = with_metadata(files, lambda document: document["modules"].update(other=document["modules"]["add"]))
+    files |= {"executor-config/graph/graph.json": graph_json, "parameters/other.params": files["parameters/add.params"]}
+    with pytest.raises(InputFileError, match=r"member executor-config/graph/add\.graph: is missing"):
+        read_files(files, "a.tar")
+
+
+TOLERATED: dict[str, tuple[int, Callable[[Any], object]]] = {
+    "v5 with a list of targets": (5, lambda document: document.update(target=[TARGET])),
+    "v6 with targets by device": (6, lambda document: document.update(target={"1": TARGET})),
+    "v3 with a target of text": (3, lambda document: document.update(target=TARGET)),
+    "v5 with runtimes": (5, lambda document: document.update(runtimes=document.pop("executors"))),
+    "v4 with executors": (4, lambda document: document.update(executors=document.pop("runtimes"))),
+    "both, the same": (5, lambda document: document.update(runtimes=document["executors"])),
+    "v5 without style": (5, lambda document: document.pop("style")),
+    "v2 with memory of version 1": (2, lambda document: document.update(memory=document["memory"]["sids"])),
+    "v6 with modules": (
+        6, lambda document: document.update(modules={"add": {key: document.pop(key) for key in list(document)
+                                                             if key != "version"}}),
+    ),
+    "no dependencies": (5, lambda document: document.update(external_dependencies=[])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOLERATED)
+def test_a_mixture_of_versions_is_read(name: str) -> None:
+    version, edit = TOLERATED[name]
+    files = model_archive(version)
+    (expected,), (got,) = (read_files(archive, "a.tar").modules for archive in (files, with_metadata(files, edit)))
+    assert [target.text for target in got.targets] == [TARGET]
+    same = {"targets": (), "main": (), "operator_functions": ()}
+    assert replace(got, **same) == replace(expected, **same)
+
+
+def test_targets_by_device_stand_in_the_order_of_the_devices() -> None:
+    files = with_metadata(
+        model_archive(5), lambda document: document.update(target={"12": "ethos-u", "2": "cuda", "1": TARGET})
+    )
+    (module,) = read_files(files, "a.tar").modules
+    assert module.targets == (Target(TARGET, 1), Target("cuda", 2), Target("ethos-u", 12))
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["codegen/host/lib/add_lib2.o", "codegen/host/src/add_lib2.cc", "codegen/host/src/add_lib3.cpp",
+     "codegen/ethos-u/src/lib0.c", "codegen/host/include/npu/driver.h", "codegen/host/NOTICE"],
+)  # fmt: skip
+def test_generated_files_of_any_target_and_kind(path: str) -> None:
+    (module,) = read_files({**model_archive(7), path: b"\x7f"}, "a.tar").modules
+    assert path.removeprefix("codegen/") in {str(file.path) for file in module.codegen}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["runtime/CMakeLists.txt", "templates/platform.c.template", "samples/x.h", "crt/Makefile", "README.md", "src/x.c",
+     "parameters/other.params", "runtime-config/aot/x"],
+)  # fmt: skip
+@pytest.mark.parametrize("files", [model_archive(5), model_archive(7), operator_archive(7)], ids=["v5", "v7", "op"])
+def test_files_of_no_known_place_are_kept(files: Files, path: str) -> None:
+    library = read_files({**files, path: b"kept"}, "a.tar")
+    assert [(str(file.path), file.content) for file in library.other_files] == [(path, b"kept")]
+    assert archive_files(library, library.version)[path] == b"kept"
+
+
+def two_modules() -> Files:
+    files = with_metadata(
+        model_archive(7, "aot"),
+        lambda document: document["modules"].update(other={**document["modules"]["add"], "model_name": "other"}),
+    )
+    return files | {"parameters/other.params": files["parameters/add.params"]}
+
+
+def test_files_of_several_modules_are_told_apart_by_name() -> None:
+    files = two_modules() | {
+        "codegen/host/src/other_lib0.c": b"int other;\n", "codegen/host/include/npu.h": b"#pragma once\n",
+        "codegen/host/include/tvmgen_other.h": b"#pragma once\n", "codegen/host/NOTICE": b"words\n",
+    }  # fmt: skip
+    library = read_files(files, "a.tar")
+    names = {module.name: [file.path.name for file in module.codegen] for module in library.modules}
+    assert names == {
+        "add": ["npu.h", "add_lib0.c", "add_lib1.c"],
+        "other": ["npu.h", "tvmgen_other.h", "other_lib0.c"],
+    }
+    assert [str(file.path) for file in library.other_files] == ["codegen/host/NOTICE"]
+    assert read_files(archive_files(library), "a.tar") == library
+
+
+def test_a_page_that_mlfbuild_wrote_is_dropped_and_anybody_elses_kept() -> None:
+    library = read_files(model_archive(7), "a.tar")
+    files = archive_files(library)
+    assert b"add" in bytes(files["README.md"])
+    assert read_files(files, "a.tar") == library
+    mine = read_files({**files, "README.md": b"# mine\n"}, "a.tar")
+    assert [file.path for file in mine.other_files] == [PurePosixPath("README.md")]
+    assert archive_files(mine)["README.md"] == b"# mine\n"
+
+
+# External dependencies
+
+
+DEPENDENCIES = [
+    {"short_name": "tvm_standalone_crt", "url": "./runtime", "url_type": "mlf_path", "version_spec": "0.11.1"},
+    {"short_name": "cmsis-nn", "url": "https://example.org/nn.git", "url_type": "git", "version_spec": "v7"},
+    {"short_name": "sdk", "url": "/opt/sdk", "url_type": "path", "version_spec": ""},
+    {"short_name": "odd", "url": "?", "url_type": "carrier pigeon", "version_spec": ""},
+]
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_dependencies_are_kept_as_they_are(version: int) -> None:
+    def add(document: Any) -> None:
+        module = document["modules"]["add"] if version == 7 else document
+        module["external_dependencies"] = DEPENDENCIES
+
+    library = read_files(with_metadata(model_archive(version), add), "a.tar")
+    assert [vars(dependency) for dependency in library.modules[0].external_dependencies] == DEPENDENCIES
+    for other in (5, 6, 7):
+        (module,) = read_files(archive_files(library, other), "a.tar").modules
+        assert module.external_dependencies == library.modules[0].external_dependencies
+
+
+def test_a_dependency_without_a_version_is_read() -> None:
+    entry = {key: value for key, value in DEPENDENCIES[2].items() if key != "version_spec"}
+    files = with_metadata(model_archive(5), lambda document: document.update(external_dependencies=[entry]))
+    assert read_files(files, "a.tar").modules[0].external_dependencies[0].version_spec == ""
+
+
+# What is refused
+
+
+def without(files: Files, path: str) -> Files:
+    assert path in files
+    return {name: data for name, data in files.items() if name != path}
+
+
+def version_of(value: str) -> Files:
+    return {"metadata.json": b'{"version": ' + value.encode() + b"}"}
+
+
+WHOLE = "metadata.json: version: must be a whole number from 1 to 7, without quotes or decimals"
+NONE = "of Model Library Format does not exist, only 1 to 7"
+REFUSED: dict[str, tuple[Files, str]] = {
+    "version 0": (version_of("0"), f"metadata.json: version: 0 {NONE}"),
+    "version -1": (version_of("-1"), f"metadata.json: version: -1 {NONE}"),
+    "version 8": (version_of("8"), f"metadata.json: version: 8 {NONE}; a newer mlfbuild may read it"),
+    "version of text": (version_of('"7"'), WHOLE),
+    "version of decimals": (version_of("7.0"), WHOLE),
+    "version true": (version_of("true"), WHOLE),
+    "version null": (version_of("null"), WHOLE),
+    "version NaN": (version_of("NaN"), "metadata.json: not sound JSON: NaN is not a JSON number"),
+    "version beyond all": (version_of("1" + "0" * 30), "metadata.json: version: must be a whole number"),
+    "no version": ({"metadata.json": b"{}"}, "metadata.json: version: is missing"),
+    "metadata is a list": ({"metadata.json": b"[]"}, "metadata.json: must be an object"),
+    "metadata is a number": ({"metadata.json": b"7"}, "metadata.json: must be an object"),
+    "metadata is no UTF-8": ({"metadata.json": b'{"version": "\xff"}'}, "metadata.json: not sound JSON: 'utf-8'"),
+    "no metadata": ({"a": b""}, "holds no metadata.json, so it is not a Model Library Format archive; check the path"),
+    "metadata twice": (
+        {"metadata.json": b"{}", "metadata-1.json": b"{}"}, "holds metadata-1.json and metadata.json; keep the one",
+    ),
+    "metadata named for another version": (
+        {"metadata-2.json": b'{"version": 1}'},
+        "metadata-2.json: version: is 1, but the file's name says 2; correct one of them",
+    ),
+    "metadata named for no version": ({"metadata-9.json": b"{}"}, f"metadata-9.json: version: 9 {NONE}"),
+    "no modules": ({"metadata.json": b'{"version": 7, "modules": {}}'}, "metadata.json: modules: is empty"),
+    "VM": (
+        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(executors=["vm"])),
+        "modules.add.executors: the VM executor is not supported, its bytecode needs TVM's C++ runtime; export the model",
+    ),
+    "shared library": (
+        {**model_archive(5), "codegen/add.so": b"\x7fELF"},
+        "member 'codegen/add.so': is a shared library for TVM's C++ runtime, which firmware cannot link; export the",
+    ),
+    "executors that differ": (
+        with_metadata(model_archive(5), lambda d: d.update(runtimes=["aot"])),
+        "metadata.json: runtimes: contradicts executors; remove one of the two keys",
+    ),
+    "no executors": (
+        with_metadata(model_archive(5), lambda d: d.pop("executors")), "metadata.json: executors: is missing",
+    ),
+    "no runtimes": (
+        with_metadata(model_archive(3), lambda d: d.pop("runtimes")), "metadata.json: runtimes: is missing",
+    ),
+    "two executors": (
+        with_metadata(model_archive(5), lambda d: d.update(executors=["aot", "graph"])),
+        "metadata.json: executors: must be one of aot and graph",
+    ),
+    "operator with an executor": (
+        with_metadata(operator_archive(5), lambda d: d.update(executors=["aot"])),
+        "metadata.json: executors: must be empty where style is operator",
+    ),
+    "style of no kind": (
+        with_metadata(model_archive(5), lambda d: d.update(style="haiku")),
+        "metadata.json: style: must be full-model or operator",
+    ),
+    "operators among modules": (
+        with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(style="operator", executors=[])),
+        "metadata.json: modules.add.style: must be full-model",
+    ),
+    "device of no number": (
+        with_metadata(model_archive(5), lambda d: d.update(target={"cpu": TARGET})),
+        "metadata.json: target.cpu: is no device type, a number as 1 for the CPU",
+    ),
+    "no name": (with_metadata(model_archive(5), lambda d: d.pop("model_name")), "model_name: is missing"),
+    "name of a path": (
+        with_metadata(model_archive(5), lambda d: d.update(model_name="../x")),
+        "metadata.json: module name '../x': cannot be part of a file name; export the model under another name",
+    ),
+    "empty name": (with_metadata(model_archive(5), lambda d: d.update(model_name="")), "module name '': cannot be"),
+    "long name": (
+        with_metadata(model_archive(5), lambda d: d.update(model_name="x" * 300)),
+        "x'...: cannot be part of a file name",
+    ),
+    "memory of no kind": (
+        with_metadata(model_archive(5), lambda d: d.update(memory={})), "metadata.json: memory.functions: is missing",
+    ),
+    "storage id of another key": (
+        with_metadata(model_archive(1), lambda d: d.update(memory={"1": {"storage_id": 2, "size_bytes": 1}})),
+        "metadata.json: memory.1.storage_id: contradicts its key, 1",
+    ),
+    "dependencies beside modules": (
+        with_metadata(model_archive(7), lambda d: d.update(external_dependencies=[])),
+        "metadata.json: external_dependencies: must stand in each of the modules, not beside them; move it there",
+    ),
+    "devices of other targets": (
+        with_metadata(model_archive(6), lambda d: d.update(mlfbuild={"version": 1, "target_devices": [1, 2]})),
+        "metadata.json: mlfbuild.target_devices: contradicts target; write the archive again",
+    ),
+    "no parameters": (
+        without(model_archive(3), "parameters/add.params"),
+        "member parameters/add.params: is missing; export the archive again",
+    ),
+    "no graph": (
+        without(model_archive(2), "runtime-config/graph/graph.json"),
+        "member runtime-config/graph/graph.json: is missing; export the archive again",
+    ),
+    "source of no module": (
+        {**two_modules(), "codegen/host/src/lib0.c": b""},
+        "member 'codegen/host/src/lib0.c': belongs to none of the modules add, other; rename it to <module>_lib<n>.c",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_supported_is_refused_by_name(name: str) -> None:
+    files, reason = REFUSED[name]
+    with pytest.raises(InputFileError) as caught:
+        read_files(files, "a.tar")
+    assert str(caught.value).startswith("a.tar: ")
+    assert reason in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_the_samples_are_what_the_format_says() -> None:
+    """The samples' own claims, which no reader checks."""
+    assert metadata(1, "aot")["memory"] == [] and "style" not in metadata(3, "graph")
+    assert set(metadata(7, "graph")) == {"version", "modules"}
+    assert len(model_archive(1)["parameters/add.params"]) == 106
+    assert "relay.txt" in model_archive(3) and "src/relay.txt" in model_archive(4)
