@@ -1,0 +1,144 @@
+"""Rules of generated code: what must be defined, once, and what several modules must not share in one image."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import Context, ModuleView
+from mlfbuild.archive.validate.names import prefix
+from mlfbuild.archive.validate.source import Source
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library.names import sanitize_name
+
+_OWN_HEADER = re.compile(r"tvmgen_.+\.h")
+_UNNAMED_OUTPUT = re.compile(r"output\d*")
+_ONCE_IN_AN_IMAGE = {"TVMSystemLibEntryPoint": "MLF703", "__tvm_module_ctx": "MLF704"}
+_FOREIGN_HEADERS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("arm_nnfunctions.h", "arm_nn_types.h", "arm_nnsupportfunctions.h", "arm_nn_math_types.h", "arm_nn_tables.h"),
+        ("CMSIS-NN", "cmsis"),
+    ),
+    "tvm_ethosu_runtime.h": ("TVM's Ethos-U runtime", "ethos"),
+}
+"""Header -> (library, what a dependency that names it is called)."""
+
+
+def included_headers(context: Context) -> Iterator[Finding]:
+    """Look for headers of modules under the very names that the code includes."""
+    names = {PurePosixPath(path).name for path in context.files if path.startswith("codegen/")}
+    for view, source in _sources(context):
+        for include in source.includes:
+            name = PurePosixPath(include).name
+            if _OWN_HEADER.fullmatch(name) and name not in names:
+                close = next((other for other in sorted(names) if other.lower() == name.lower()), "")
+                reason = f"the archive has {close}" if close else f"{view.name} has no such file"
+                yield finding("MLF701", source.path, f"includes {name}, {reason}")
+
+
+def _sources(context: Context) -> Iterator[tuple[ModuleView, Source]]:
+    return ((view, source) for view in context.modules for source in view.sources)
+
+
+def conflicting_declarations(context: Context) -> Iterator[Finding]:
+    """Find functions that a file with a registry declares as packed ones and as what they are."""
+    for _, source in _sources(context):
+        if source.registry is None:
+            continue
+        first: dict[str, tuple[str, ...]] = {}
+        for function in source.functions:
+            if first.setdefault(function.name, function.parameters) != function.parameters:
+                message = f"is declared with ({', '.join(first[function.name])}) and ({', '.join(function.parameters)})"
+                yield finding("MLF702", f"{source.path}: {function.name}", message)
+                first[function.name] = function.parameters
+
+
+def registries(context: Context) -> Iterator[Finding]:
+    """Judge registries: as many functions as names, all of them defined."""
+    for view, source in _sources(context):
+        registry = source.registry
+        if registry is None:
+            continue
+        if not registry.count == len(registry.names) == len(registry.functions):
+            message = (
+                f"it counts {registry.count}, has {len(registry.names)} names, {len(registry.functions)} functions"
+            )
+            yield finding("MLF708", f"{source.path}: _tvm_func_registry", message)
+        for name in registry.functions:
+            if not view.closed and name not in view.known:
+                yield finding("MLF707", f"{source.path}: {name}", f"no file of {view.name} defines it")
+
+
+def one_definition(context: Context) -> Iterator[Finding]:
+    """Find symbols that two files of a module, or two modules, define."""
+    owners: dict[str, list[ModuleView]] = defaultdict(list)
+    for view in context.modules:
+        for name, paths in view.definitions.items():
+            owners[name].append(view)
+            if len(paths) > 1:
+                yield finding("MLF705", f"{paths[1]}: {name}", f"{paths[0]} defines it, too")
+    for name, views in sorted(owners.items()):
+        if len({path for view in views for path in view.definitions[name]}) > 1 and len(views) > 1:
+            place = f"{views[1].definitions[name][0]}: {name}"
+            yield finding(_ONCE_IN_AN_IMAGE.get(name, "MLF706"), place, f"modules {_listed(views)} define it")
+
+
+def _listed(views: Sequence[ModuleView]) -> str:
+    names = [view.name for view in views]
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+
+
+def entry_functions(context: Context) -> Iterator[Finding]:
+    """Look for the functions that firmware calls, and those that the metadata speaks of."""
+    for view in context.modules:
+        if view.closed:
+            continue
+        name = f"tvmgen_{view.name}"
+        entries = [f"{name}_run"]
+        if view.module.interface != "c":  # TVM's C++ runtime calls the function behind it
+            entries += [f"{name}___tvm_main__", f"{name}_run_model"]
+        if view.module.executor == "aot" and view.known.isdisjoint(entries):
+            yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
+        for index, function in enumerate(view.module.operator_functions):
+            if function.name not in view.known:
+                place = view.place(f"memory.functions.operator_functions[{index}]")
+                yield finding("MLF710", place, f"no file of {view.name} defines {function.name}")
+
+
+def header_tensors(context: Context) -> Iterator[Finding]:
+    """Compare members of the header's structs with the metadata's tensors."""
+    for view in context.modules:
+        if view.header is None:
+            continue
+        for struct, tensors in (("inputs", view.module.inputs), ("outputs", view.module.outputs)):
+            members = view.header.structs.get(f"{prefix(view)}_{struct}")
+            names = sorted(sanitize_name(tensor.name) for tensor in tensors)
+            if members is None or not names or sorted(members) == names:
+                continue
+            # TVM 0.11 put the outputs' names into the header, but not into the metadata.
+            if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):
+                continue
+            place = f"{view.header.path}: struct {prefix(view)}_{struct}"
+            yield finding("MLF711", place, f"has {', '.join(members)}, the metadata {', '.join(names)}")
+
+
+def foreign_headers(context: Context) -> Iterator[Finding]:
+    """Find libraries that the code needs and no dependency names."""
+    for view in context.modules:
+        named = " ".join(dependency.short_name.lower() for dependency in view.module.external_dependencies)
+        seen: set[str] = set()
+        for source in view.sources:
+            for include in source.includes:
+                library, word = _FOREIGN_HEADERS.get(PurePosixPath(include).name, ("", ""))
+                if library and library not in seen and word not in named:
+                    seen.add(library)
+                    yield finding("MLF713", source.path, f"includes {include} of {library}")
+
+
+RULES = (
+    included_headers, conflicting_declarations, registries, one_definition, entry_functions, header_tensors,
+    foreign_headers,
+)  # fmt: skip

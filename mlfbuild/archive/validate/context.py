@@ -1,0 +1,150 @@
+"""What the rules look at: files, the metadata as written, the library, and each module's code and graph."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.validate.source import Source, read_source
+from mlfbuild.errors import InputFileError
+from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
+from mlfbuild.library.c_symbols import c_symbols
+from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
+from mlfbuild.library.symbols import Symbols, object_symbols
+
+MAX_SOURCE = 16 * 1024 * 1024
+"""Bytes; larger C files are not looked into."""
+CODE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".o"})
+_C_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".h"})
+
+
+@dataclass(frozen=True)
+class ModuleView:
+    """One module as the rules see it; what takes time to find is found once, when a rule asks."""
+
+    module: Module
+    fields: Mapping[str, object]
+    """The module's object in the metadata, as written."""
+    path: str
+    """The way to that object: ``modules.kws``, or empty where it is the document itself."""
+    metadata: str
+    """The member that the document is."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether mlfbuild wrote the metadata."""
+        return "mlfbuild" in self.fields
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        return self.module.name
+
+    def place(self, key: str) -> str:
+        """Return the place of a key below the module's object."""
+        return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The facts of C files and headers that are small enough to look into."""
+        c_files = [file for file in self.module.codegen if file.path.suffix in _C_SUFFIXES]
+        files = [file for file in c_files if len(file.content) <= MAX_SOURCE]
+        return tuple(read_source(f"codegen/{file.path}", text_of(file.content)) for file in files)
+
+    @cached_property
+    def _symbols(self) -> tuple[Mapping[str, Symbols], Mapping[str, str]]:
+        """The symbols of each C file and object, and why others were not looked into."""
+        found: dict[str, Symbols] = {}
+        closed: dict[str, str] = {}
+        for file in self.module.codegen:
+            path = f"codegen/{file.path}"
+            if file.path.suffix not in CODE_SUFFIXES:
+                continue
+            if len(file.content) > MAX_SOURCE:
+                closed[path] = f"has {len(file.content):,} bytes"
+                continue
+            try:
+                found[path] = _symbols_of(file)
+            except InputFileError as error:
+                closed[path] = str(error).removeprefix(f"{file.path.name}: ")
+        return found, closed
+
+    @property
+    def closed(self) -> Mapping[str, str]:
+        """Files of code that could not be looked into, and why."""
+        return self._symbols[1]
+
+    @cached_property
+    def definitions(self) -> Mapping[str, Sequence[str]]:
+        """The symbols that files of the module define for others, each with the paths of these files."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for path, symbols in self._symbols[0].items():
+            for name in symbols.defined:
+                found[name].append(path)
+        return found
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Everything that the module defines, weak symbols and those of one file too."""
+        symbols = self._symbols[0].values()
+        return frozenset().union(*(item.defined | item.weak | item.local for item in symbols))
+
+    @cached_property
+    def header(self) -> Source | None:
+        """The C interface's header, if the module has one."""
+        wanted = f"tvmgen_{self.module.name.lower()}.h"
+        return next((source for source in self.sources if PurePosixPath(source.path).name == wanted), None)
+
+    @cached_property
+    def _graph(self) -> tuple[ExecutorGraph | None, str]:
+        if self.module.graph_json is None:
+            return None, ""
+        try:
+            return parse_graph(bytes(self.module.graph_json), "graph"), ""
+        except InputFileError as error:
+            return None, str(error)
+
+    @property
+    def graph(self) -> ExecutorGraph | None:
+        """The graph, if the module has one that is sound."""
+        return self._graph[0]
+
+    @property
+    def graph_error(self) -> str:
+        """Why the graph is not sound."""
+        return self._graph[1]
+
+
+def _symbols_of(file: CodegenFile) -> Symbols:
+    if file.path.suffix == ".o":
+        return object_symbols(file.data, file.path.name)
+    return c_symbols(text_of(file.content), cplusplus=file.path.suffix != ".c")
+
+
+@dataclass(frozen=True)
+class Context:
+    """An archive that could be read."""
+
+    files: Mapping[str, Content]
+    metadata: str
+    """The member that is the metadata: ``metadata.json``, or ``metadata-<n>.json`` of the first RFC's sketch."""
+    document: Mapping[str, object]
+    """The metadata as written."""
+    library: Library
+    now: datetime
+
+    @cached_property
+    def modules(self) -> tuple[ModuleView, ...]:
+        """The modules in the library's order."""
+        modules = self.document.get("modules")
+        if not isinstance(modules, dict):
+            return tuple(ModuleView(module, self.document, "", self.metadata) for module in self.library.modules)
+        views = [(module, modules.get(module.name)) for module in self.library.modules]
+        return tuple(
+            ModuleView(module, fields if isinstance(fields, dict) else {}, f"modules.{module.name}", self.metadata)
+            for module, fields in views
+        )

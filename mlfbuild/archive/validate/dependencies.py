@@ -1,0 +1,56 @@
+"""Rules of external dependencies: the pre-RFC's, and TVM's ``mlf_path`` to a folder of the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import Context
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import ExternalDependency
+from mlfbuild.library.dependencies import problems
+
+_RUNTIME = "runtime"
+
+
+def sound_dependencies(context: Context) -> Iterator[Finding]:
+    """Judge each dependency, and look for its folder."""
+    for view in context.modules:
+        for index, dependency in enumerate(view.module.external_dependencies):
+            place = view.place(f"external_dependencies[{index}]")
+            wrong = problems(dependency)
+            yield from (finding("MLF801", place, reason) for reason in wrong)
+            if not wrong and dependency.url_type == "mlf_path" and not _folder_exists(context, dependency):
+                yield finding(
+                    "MLF802", place, f"{dependency.short_name} is to lie in {dependency.url}, which is not there"
+                )
+
+
+def _folder_exists(context: Context, dependency: ExternalDependency) -> bool:
+    folder = str(PurePosixPath(dependency.url))
+    return any(path.startswith(f"{folder}/") for path in context.files)
+
+
+def agreeing_dependencies(context: Context) -> Iterator[Finding]:
+    """Compare what modules want of one thing: an archive has one ``runtime/``."""
+    first: dict[str, tuple[str, ExternalDependency]] = {}
+    for view in context.modules:
+        for index, dependency in enumerate(view.module.external_dependencies):
+            name, other = first.setdefault(dependency.short_name, (view.name, dependency))
+            if other != dependency:
+                place = view.place(f"external_dependencies[{index}]")
+                wants = f"{dependency.url} {dependency.version_spec}".strip()
+                yield finding("MLF803", place, f"{view.name} wants {wants}, {name} {other.url} {other.version_spec}")
+
+
+def unnamed_runtime(context: Context) -> Iterator[Finding]:
+    """Find a ``runtime`` folder that nobody names."""
+    named = {
+        PurePosixPath(item.url).parts[:1] for view in context.modules for item in view.module.external_dependencies
+    }
+    if (_RUNTIME,) not in named and any(path.startswith(f"{_RUNTIME}/") for path in context.files):
+        yield finding("MLF804", _RUNTIME, "no module's external_dependencies name it")
+
+
+RULES = (sound_dependencies, agreeing_dependencies, unnamed_runtime)

@@ -1,0 +1,91 @@
+"""Rules of graphs: soundness, what TVM's C runtime takes, and the functions, inputs and outputs that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import Context, ModuleView
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import TensorInfo
+from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems
+
+_SYSTEM_LIBRARY = "TVMSystemLibEntryPoint"
+_LINKED = "_lookup_linked_param"
+_BUILT_IN = frozenset({"__nop", "__copy"})
+
+
+def sound_graphs(context: Context) -> Iterator[Finding]:
+    """Find graphs that cannot be read as graphs."""
+    for view in context.modules:
+        if view.graph_error:
+            yield finding("MLF501", _place(context, view), view.graph_error)
+
+
+def _place(context: Context, view: ModuleView) -> str:
+    """Return the member that holds the graph of a module."""
+    content = view.module.graph_json
+    return next((path for path, other in context.files.items() if other is content), f"the graph of {view.name}")
+
+
+def c_runtime(context: Context) -> Iterator[Finding]:
+    """Find what TVM's C runtime does not take, and the C++ runtime does."""
+    for view in context.modules:
+        if view.graph is None:
+            continue
+        place = _place(context, view)
+        for problem in c_runtime_problems(view.graph):
+            where, _, reason = problem.partition(": ")
+            yield finding("MLF502", f"{place}: {where}", reason)
+        arguments = view.graph.arguments
+        if arguments and arguments[0].name in view.module.params:
+            yield finding("MLF503", place, f"arg_nodes begins with the parameter {arguments[0].name}")
+        if not view.closed and _SYSTEM_LIBRARY not in view.known:
+            yield finding("MLF504", view.place("executors"), f"the code of {view.name} has no function registry")
+
+
+def functions(context: Context) -> Iterator[Finding]:
+    """Find functions that the graph calls and nobody defines."""
+    for view in context.modules:
+        if view.graph is None or view.closed:
+            continue
+        called = {node.function for node in view.graph.nodes if node.op == CALL}
+        for name in sorted(called - _BUILT_IN - view.known):
+            yield finding("MLF505", _place(context, view), f"calls {name}, which no file of {view.name} defines")
+
+
+def inputs_and_outputs(context: Context) -> Iterator[Finding]:
+    """Compare arguments and outputs of the graph with those of the metadata."""
+    for view in context.modules:
+        if view.graph is None:
+            continue
+        yield from _outputs(view, view.graph)
+        known = {tensor.name: tensor for tensor in view.module.inputs}
+        for argument in view.graph.arguments:
+            if argument.name in known:
+                yield from _input(view, known[argument.name], argument)
+            elif known and argument.name not in view.module.params and _LINKED not in view.known:
+                yield finding("MLF507", _place(context, view), f"argument {argument.name} has no value")
+
+
+def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
+    in_metadata = sorted((tensor.dtype, tensor.size) for tensor in view.module.outputs)
+    in_graph = sorted((tensor.dtype, tensor.size) for tensor in graph.outputs)
+    if in_metadata and in_metadata != in_graph:
+        place = view.place("memory.functions.main[0].outputs")
+        yield finding("MLF506", place, f"has {_listed(in_metadata)}, the graph {_listed(in_graph)}")
+
+
+def _listed(tensors: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{dtype} of {size:,} bytes" for dtype, size in tensors) or "none"
+
+
+def _input(view: ModuleView, tensor: TensorInfo, argument: TensorInfo) -> Iterator[Finding]:
+    if (tensor.dtype, tensor.size) != (argument.dtype, argument.size):
+        place = view.place(f"memory.functions.main[0].inputs.{tensor.name}")
+        shape = list(argument.shape or ())
+        message = f"is {tensor.dtype} of {tensor.size:,} bytes, in the graph {argument.dtype}{shape}"
+        yield finding("MLF410", place, message)
+
+
+RULES = (sound_graphs, c_runtime, functions, inputs_and_outputs)

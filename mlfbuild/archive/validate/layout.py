@@ -1,0 +1,104 @@
+"""Rules of the archive's files: what must be there, where it lies, and what other tools do with it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import CODE_SUFFIXES, Context, ModuleView
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import OPERATOR
+from mlfbuild.library.metadata.versions import FORMATS
+
+_NUMBERED = re.compile(r"(?:.+_)?lib(\d{1,6})\.(?:c|cc|cpp|o)")
+_MODULE_FOLDERS = ("codegen", "parameters", "src", "executor-config", "runtime-config")
+_KNOWN_FOLDERS = ("runtime", "crt", "templates", *_MODULE_FOLDERS)
+_HOST = "host"
+_LAYOUT_FILES = re.compile(
+    r"(?P<graph>(?:runtime|executor)-config/graph/[^/]+\.(?:json|graph))|(?P<program>relay\.txt|src/(?!tir-)[^/]+)"
+)
+
+
+def code_of_modules(context: Context) -> Iterator[Finding]:
+    """Look for generated code in each module, and for gaps in the numbers of its files."""
+    for view in context.modules:
+        numbers: dict[str, set[int]] = defaultdict(set)
+        for file in view.module.codegen:
+            if found := _NUMBERED.fullmatch(file.path.name):
+                numbers[str(file.path.parent)].add(int(found[1]))
+        if not any(file.path.suffix in CODE_SUFFIXES for file in view.module.codegen):
+            yield finding("MLF101", view.place("model_name"), f"no .c, .cc, .cpp or .o file belongs to {view.name}")
+        for folder, there in sorted(numbers.items()):
+            missing = next(number for number in range(len(there) + 1) if number not in there)
+            if missing < max(there):
+                place = f"codegen/{folder}"
+                yield finding("MLF102", place, f"{view.name} has lib{max(there)} but no lib{missing}")
+
+
+def other_builds(context: Context) -> Iterator[Finding]:
+    """Find code that TVM's own projects (Zephyr, Arduino, CRT host) leave out, and what cannot be looked into."""
+    for view in context.modules:
+        for file in view.module.codegen:
+            path = f"codegen/{file.path}"
+            if file.path.suffix in {".cc", ".cpp"}:
+                yield finding("MLF105", path, "TVM's projects compile *.c and link *.o")
+            if file.path.parts[0] != _HOST:
+                yield finding("MLF106", path, "TVM's exporter and tools know codegen/host alone")
+        for path, reason in view.closed.items():
+            yield finding("MLF712", path, reason)
+
+
+def program_texts(context: Context) -> Iterator[Finding]:
+    """Look for the text of each full model, and the TIR of each device of an operator."""
+    for view in context.modules:
+        module = view.module
+        if module.style == OPERATOR:
+            yield from _tir(view)
+        elif not module.source_text and not _has(context, FORMATS[context.library.version].program_path(module.name)):
+            path = FORMATS[context.library.version].program_path(module.name)
+            yield finding("MLF103", path, f"the program of {module.name} is missing")
+
+
+def _has(context: Context, path: str) -> bool:
+    return path in context.files
+
+
+def _tir(view: ModuleView) -> Iterator[Finding]:
+    texts = [device for device, _ in view.module.tir]
+    targets = len(view.module.targets)
+    if not texts:
+        yield finding("MLF109", "src/tir-1.txt", f"the TIR of {view.name} is missing")
+    elif len(texts) < targets:
+        place = f"src/tir-{texts[0]}.txt"
+        yield finding("MLF109", place, f"{targets} targets share the TIR files of {len(texts)} device types")
+
+
+def files_of_no_module(context: Context) -> Iterator[Finding]:
+    """Judge what lies beside the modules: lost files of theirs, and files that the format does not know."""
+    for file in context.library.other_files:
+        path = str(file.path)
+        top = file.path.parts[0]
+        if top in _MODULE_FOLDERS:
+            yield finding("MLF104", path, "belongs to no module of the metadata")
+        elif top not in _KNOWN_FOLDERS and path != "README.md":
+            yield finding("MLF108", path, "the format has no such file")
+
+
+def places_of_the_version(context: Context) -> Iterator[Finding]:
+    """Compare the places of graph and program text with those of the version."""
+    form = FORMATS[context.library.version]
+    unknown = {str(file.path) for file in context.library.other_files}
+    wanted = {form.graph_path(view.name) for view in context.modules}
+    wanted |= {form.program_path(view.name) for view in context.modules}
+    for path in sorted(set(context.files) - unknown - wanted):
+        found = _LAYOUT_FILES.fullmatch(path)
+        if found and found.lastgroup and context.modules[0].module.style != OPERATOR:
+            place = form.graph if found.lastgroup == "graph" else form.program
+            shown = str(PurePosixPath(place)).format(module="<module>")
+            yield finding("MLF107", path, f"version {form.version} has it at {shown}")
+
+
+RULES = (code_of_modules, other_builds, program_texts, files_of_no_module, places_of_the_version)

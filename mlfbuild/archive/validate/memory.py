@@ -1,0 +1,163 @@
+"""Rules of memory figures: the metadata against the graph, the header and the code, and TVM's own mistakes by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import Context, ModuleView
+from mlfbuild.archive.validate.names import macro_prefix
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import StorageEntry, TensorInfo
+from mlfbuild.library.dtypes import tensor_size
+from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
+from mlfbuild.library.names import sanitize_name
+
+_NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
+_GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)")
+
+
+def storage_entries(context: Context) -> Iterator[Finding]:
+    """Compare ``memory.sids`` with the graph: ids, sizes and what they are bound to."""
+    for view in context.modules:
+        if view.graph is None or not view.module.storage:
+            continue
+        sizes = storage_sizes(view.graph)
+        listed = {entry.storage_id for entry in view.module.storage}
+        if listed != set(sizes):
+            other = sorted(listed ^ set(sizes))[:8]
+            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are in one of the two only")
+        names = _bindings(view.graph)
+        for index, entry in enumerate(view.module.storage):
+            if entry.storage_id in sizes:
+                place = f"{_storage_place(view)}[{index}]"
+                yield from _size(view.graph, entry, sizes[entry.storage_id], place)
+                yield from _binding(entry, names.get(entry.storage_id), place)
+
+
+def _storage_place(view: ModuleView) -> str:
+    return view.place("memory.sids" if isinstance(view.fields.get("memory"), dict) else "memory")
+
+
+def _joined(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _size(graph: ExecutorGraph, entry: StorageEntry, size: int, place: str) -> Iterator[Finding]:
+    if entry.size == size:
+        return
+    message = f"storage id {entry.storage_id} has {entry.size:,} bytes and needs {size:,}"
+    # TVM indexes shape and dltype, which stand by entry, with the storage id.
+    number = entry.storage_id
+    of_the_bug = number < len(graph.shape) and entry.size == tensor_size(graph.dltype[number], graph.shape[number])
+    yield finding("MLF401" if of_the_bug else "MLF402", place, message)
+
+
+def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Finding]:
+    if entry.input_binding != name:
+        bound = "nothing" if name is None else repr(name)
+        wrong = "nothing" if entry.input_binding is None else repr(entry.input_binding)
+        yield finding("MLF403", place, f"storage id {entry.storage_id} is bound to {wrong}, in the graph to {bound}")
+
+
+def _bindings(graph: ExecutorGraph) -> Mapping[int, str]:
+    """Return the argument that each storage id holds first."""
+    owners = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
+    first: dict[int, int] = {}
+    for entry, storage in enumerate(graph.storage_id):
+        first.setdefault(storage, entry)
+    return {storage: owners[entry] for storage, entry in first.items() if entry in owners}
+
+
+def main_entries(context: Context) -> Iterator[Finding]:
+    """Judge ``main``: one entry a device, and no less than operators, inputs and outputs need."""
+    for view in context.modules:
+        module = view.module
+        for device, times in Counter(entry.device for entry in module.main).items():
+            if times > 1:
+                yield finding("MLF405", view.place("memory.functions.main"), f"device {device} has {times} entries")
+        yield from _operators(view)
+        tensors = sum(tensor.size for tensor in (*module.inputs, *module.outputs))
+        if len(module.main) != 1 or not tensors:
+            continue
+        size = module.main[0].io_size
+        place = view.place("memory.functions.main[0].io_size_bytes")
+        message = f"is {size:,}, inputs and outputs take {tensors:,}"
+        if size < tensors:
+            yield finding("MLF412", place, message)
+        elif size > tensors:
+            yield finding("MLF413", place, message)
+
+
+def _operators(view: ModuleView) -> Iterator[Finding]:
+    module = view.module
+    total = {entry.device: 0 for entry in module.main}
+    for entry in module.main:
+        total[entry.device] += entry.workspace_size
+    for index, function in enumerate(module.operator_functions):
+        for device, size in function.workspace:
+            if size > total.get(device, size):
+                place = view.place(f"memory.functions.operator_functions[{index}]")
+                yield finding("MLF411", place, f"{function.name} needs {size:,} bytes, the module {total[device]:,}")
+
+
+def pools(context: Context) -> Iterator[Finding]:
+    """Compare workspace pools of the code with the workspace of the metadata."""
+    for view in context.modules:
+        known = [pool.size for pool in view.module.pools if pool.kind == "workspace" and pool.size is not None]
+        workspace = sum(entry.workspace_size for entry in view.module.main)
+        if view.module.main and sum(known) > workspace:
+            place = view.place("memory.functions.main[0].workspace_size_bytes")
+            yield finding("MLF414", place, f"is {workspace:,}, the code's pools have {sum(known):,}")
+
+
+def header_macros(context: Context) -> Iterator[Finding]:
+    """Compare size macros of the C interface's header with the metadata."""
+    for view in context.modules:
+        if view.header is None or not view.module.main:
+            continue
+        prefix = macro_prefix(view)
+        devices = sum(entry.workspace_size > 0 for entry in view.module.main)
+        for name, text in view.header.macros:
+            size = _NUMBER.fullmatch(text)
+            place = f"{view.header.path}: {name}"
+            if name == f"{prefix}_WORKSPACE_SIZE" and size and not _tensor(view, "WORKSPACE"):
+                if int(size[1]) != view.module.main[0].workspace_size:
+                    message = f"is {size[1]}, the metadata's is {view.module.main[0].workspace_size}"
+                    yield finding("MLF407", place, message)
+                if devices > 1:
+                    yield finding("MLF406", place, f"covers one of {devices} devices")
+            elif name.startswith(f"{prefix}_") and name.endswith("_SIZE"):
+                yield from _tensor_macro(view, name.removeprefix(f"{prefix}_").removesuffix("_SIZE"), text, place)
+
+
+def _tensor_macro(view: ModuleView, name: str, text: str, place: str) -> Iterator[Finding]:
+    sizes = {tensor.size for tensor in _tensor(view, name)}
+    found = _NUMBER.fullmatch(text)
+    if sizes and name != "WORKSPACE" and (found is None or int(found[1]) not in sizes):
+        versions = [dependency.version_spec for dependency in view.module.external_dependencies]
+        garbage = any(_GARBAGE_SIZES.match(version) for version in versions)
+        expected = " or ".join(str(size) for size in sorted(sizes))
+        yield finding("MLF408" if garbage else "MLF409", place, f"is {text or 'empty'}, the metadata's is {expected}")
+
+
+def _tensor(view: ModuleView, name: str) -> list[TensorInfo]:
+    tensors = (*view.module.inputs, *view.module.outputs)
+    return [tensor for tensor in tensors if sanitize_name(tensor.name).upper() == name]
+
+
+def tensor_sizes(context: Context) -> Iterator[Finding]:
+    """Compare bytes of inputs, outputs and operator buffers with shape and dtype."""
+    for view in context.modules:
+        named = [(item.name, item.dtype, item.shape, item.size) for item in (*view.module.inputs, *view.module.outputs)]
+        named += [(item.function, item.dtype, item.shape, item.size) for item in view.module.buffers]
+        for name, dtype, shape, size in named:
+            expected = None if shape is None else tensor_size(dtype, shape)
+            if expected is not None and expected != size:
+                message = f"{name} has {size:,} bytes, {dtype}{list(shape or ())} takes {expected:,}"
+                yield finding("MLF410", view.place("memory"), message)
+
+
+RULES = (storage_entries, main_entries, pools, header_macros, tensor_sizes)

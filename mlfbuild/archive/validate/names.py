@@ -1,0 +1,91 @@
+"""Rules of names: modules, and what becomes of tensors' names in the C interface's header (interface_c.cc)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.context import Context, ModuleView
+from mlfbuild.archive.validate.source import KEYWORDS, Source
+from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import TensorInfo
+from mlfbuild.library.names import sanitize_name
+
+_IN_C = re.compile(r"[A-Za-z0-9_]+")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
+"""``struct tvmgen_<module>_<...>`` of the C interface."""
+
+
+def module_names(context: Context) -> Iterator[Finding]:
+    """Judge modules' names, which TVM puts into symbols as they are and into macros in upper case."""
+    for view in context.modules:
+        name = view.module.name
+        if not _IN_C.fullmatch(name):
+            yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is no C identifier")
+        elif name != name.lower():
+            yield finding("MLF302", view.place("model_name"), f"the header of {name} is tvmgen_{name.lower()}.h")
+
+
+def names_that_meet(context: Context) -> Iterator[Finding]:
+    """Find modules whose names are equal in lower case."""
+    seen: dict[str, str] = {}
+    for view in context.modules:
+        name = view.module.name
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            yield finding("MLF303", view.place("model_name"), f"{name} and {other} are one name in lower case")
+
+
+def struct_members(context: Context) -> Iterator[Finding]:
+    """Judge members of the header's structs: C identifiers, each once."""
+    for view in context.modules:
+        if view.header is None:
+            continue
+        for struct in STRUCTS:
+            yield from _members(view.header, f"{prefix(view)}_{struct}")
+
+
+def _members(header: Source, struct: str) -> Iterator[Finding]:
+    members = header.structs.get(struct, ())
+    for name, times in Counter(members).items():
+        place = f"{header.path}: struct {struct}"
+        if not _IDENTIFIER.fullmatch(name) or name in KEYWORDS:
+            yield finding("MLF304", place, f"{name} is no name of a member")
+        if times > 1:
+            yield finding("MLF305", place, f"has {times} members called {name}")
+
+
+def size_macros(context: Context) -> Iterator[Finding]:
+    """Find ``<MODULE>_<TENSOR>_SIZE`` macros that mean two things."""
+    for view in context.modules:
+        if view.header is None:
+            continue
+        names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]
+        defined = Counter(name for name, _ in view.header.macros)
+        for name in sorted(names[0] | names[1]):
+            macro = f"{macro_prefix(view)}_{name}_SIZE"
+            place = f"{view.header.path}: {macro}"
+            if name == "WORKSPACE" and defined[macro]:
+                yield finding("MLF307", place, "is defined for a tensor and for the workspace")
+            elif name in names[0] & names[1] and defined[macro] > 1:
+                yield finding("MLF306", place, "is defined for an input and for an output")
+
+
+def _sides(view: ModuleView) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
+    return view.module.inputs, view.module.outputs
+
+
+def prefix(view: ModuleView) -> str:
+    """Return what names of a module's structs begin with."""
+    return f"tvmgen_{sanitize_name(view.module.name).lower()}"
+
+
+def macro_prefix(view: ModuleView) -> str:
+    """Return what names of a module's macros begin with."""
+    return prefix(view).upper()
+
+
+RULES = (module_names, names_that_meet, struct_members, size_macros)

@@ -1,0 +1,69 @@
+"""All findings about one archive, for programs and for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from mlfbuild.archive.validate.codes import CODES
+from mlfbuild.archive.validate.types import Finding, Severity
+
+_ORDER: tuple[Severity, ...] = ("error", "warning", "note")
+_SHOWN = 5
+"""Findings of one code that people are shown."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is wrong with an archive."""
+
+    where: str
+    """The archive's name."""
+    findings: tuple[Finding, ...]
+    """The gravest first, then by code."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a finding is an error."""
+        return self.count("error") > 0
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings have ``severity``."""
+        return sum(finding.severity == severity for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON-ready data; CI reads ``valid``, the counts and ``findings[].code``."""
+        return {
+            "archive": self.where,
+            "valid": not self.failed,
+            "errors": self.count("error"),
+            "warnings": self.count("warning"),
+            "notes": self.count("note"),
+            "findings": [vars(finding) for finding in self.findings],
+        }
+
+    def text(self) -> str:
+        """Return the report as lines for people, a paragraph a code, the last line without a line end."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for code, group in groupby(self.findings, key=lambda finding: finding.code):
+            found = list(group)
+            yield f"{found[0].severity} {code}: {CODES[code].meaning}"
+            yield from (f"  {finding.place}: {finding.message}" for finding in found[:_SHOWN])
+            if len(found) > _SHOWN:
+                yield f"  ... and {len(found) - _SHOWN:,} more; --format json lists them"
+            yield f"  -> {CODES[code].advice}"
+        counts = ", ".join(_counted(self.count(severity), severity) for severity in _ORDER)
+        yield f"{self.where}: {'invalid' if self.failed else 'valid'}: {counts}"
+
+
+def report(where: str, findings: Iterable[Finding]) -> Report:
+    """Return the report of ``findings`` in any order."""
+    return Report(where, tuple(sorted(findings, key=lambda item: (_ORDER.index(item.severity), item.code))))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,198 @@
+"""What a generated C file says, as far as its tokens tell: no include or macro is expanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlfbuild.library.c_text import Token, string_value, tokens
+
+_INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
+_DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_KEPT = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
+_MAX_STATEMENT = 100_000  # tokens; a registry has three a function
+KEYWORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
+    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool", "_Complex",
+    "_Imaginary",
+})  # fmt: skip
+"""The keywords of C99, 6.4.1."""
+_NO_FUNCTION = KEYWORDS | {"__attribute__", "__declspec", "__asm__", "_Static_assert", "_Alignas"}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function declared or defined at the top level of a file."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """The type of each, without the parameter's name."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A function registry of TVM's system library: ``TVMFuncRegistry`` and the array beside it."""
+
+    count: int
+    """How many functions it says it has."""
+    names: tuple[str, ...]
+    functions: tuple[str, ...]
+    """The array's functions, in its order."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The facts of one C file."""
+
+    path: str
+    """Relative to the archive's root."""
+    includes: tuple[str, ...]
+    """In order."""
+    macros: tuple[tuple[str, str], ...]
+    """(name, value as written) of each ``#define`` without parameters, in order, repeated ones too."""
+    functions: tuple[Function, ...]
+    structs: Mapping[str, tuple[str, ...]]
+    """Members of each struct by its name, those whose names are no identifiers too."""
+    registry: Registry | None
+
+
+def read_source(path: str, text: str) -> Source:
+    """Return the facts of the C file ``text``, which may be unsound; takes time linear in its length."""
+    directives: list[str] = []
+    functions: list[Function] = []
+    structs: dict[str, tuple[str, ...]] = {}
+    names: list[str] = []
+    array: list[str] = []
+    for statement in _statements(_without_directives(tokens(text), directives)):
+        words = [token.text for token in statement]
+        if "TVMFuncRegistry" in words:
+            names += ["".join(string_value(token.text) for token in statement if token.kind == "string")]
+        elif "TVMBackendPackedCFunc" in words:
+            array += _cast_names(words)
+        elif struct := _struct(statement):
+            structs[struct[0]] = struct[1]
+        elif function := _function(words):
+            functions.append(function)
+    return Source(
+        path=path,
+        includes=tuple(found[1] for line in directives if (found := _INCLUDE.match(line))),
+        macros=tuple((found[1], _value(found[2])) for line in directives if (found := _DEFINE.match(line))),
+        functions=tuple(functions),
+        structs=structs,
+        registry=_registry(names[0], array) if names else None,
+    )
+
+
+def _value(text: str) -> str:
+    return _COMMENT.sub("", text).strip()
+
+
+def _without_directives(found: Iterable[Token], directives: list[str]) -> Iterator[Token]:
+    for token in found:
+        if token.kind == "directive":
+            directives.append(token.text)
+        else:
+            yield token
+
+
+def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
+    """Yield what stands at the top level: split at ``;`` and behind function bodies, ``extern "C" {`` opened up.
+
+    The inside of braces is left out but for structs and TVM's function registry.
+    """
+    statement: list[Token] = []
+    depth, in_braces, body, keep = 0, False, False, False
+    for token in found:
+        punctuation = token.text if token.kind == "punctuation" else ""
+        if depth == 0 and punctuation in {";", "}"}:  # such a brace closes an extern "C"
+            yield statement
+            statement = []
+            continue
+        if depth == 0 and punctuation == "{":
+            if [item.text for item in statement] == ["extern", '"C"']:
+                statement = []
+                continue
+            in_braces, body = True, bool(statement) and statement[-1].text == ")"
+            keep = not body and _kept(statement)
+        depth += (punctuation in _OPENING) - (punctuation in _CLOSING and depth > 0)
+        if (depth == 0 or not in_braces or keep or (depth == 1 and punctuation == "{")) and (
+            len(statement) < _MAX_STATEMENT
+        ):
+            statement.append(token)
+        in_braces = in_braces and depth > 0
+        if depth == 0 and punctuation == "}" and body:
+            yield statement
+            statement, body = [], False
+    yield statement
+
+
+def _kept(statement: Sequence[Token]) -> bool:
+    words = [token.text for token in statement]
+    return words[-2:-1] == ["struct"] or not _KEPT.isdisjoint(words)
+
+
+def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """Return name and members of ``struct name { ... }``; a member is called what stands last in its declaration."""
+    words = [token.text for token in statement]
+    at = words.index("{") if "{" in words else 0
+    if at < 2 or words[at - 2] != "struct":
+        return None
+    members: list[str] = []
+    depth, last = 0, ""
+    for token in statement[at + 1 :]:
+        if depth == 0 and token.text == "}":
+            break
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0 and token.text == ";":
+            members.append(last)
+        elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
+            last = token.text
+    return words[at - 1], tuple(members)
+
+
+def _function(words: Sequence[str]) -> Function | None:
+    """Return the function that ``words`` declare or define, if they do."""
+    at = 0
+    for at in range(1, len(words)):
+        if words[at] in {"=", "{"}:
+            return None
+        if words[at] == "(" and (words[at - 1].isidentifier() and words[at - 1] not in _NO_FUNCTION):
+            break
+    else:
+        return None
+    if at < 2 or words[0] == "typedef":
+        return None
+    return Function(words[at - 1], _parameters(words[at + 1 :]))
+
+
+def _parameters(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of parameters from the words behind the opening parenthesis."""
+    parameters: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        if depth == 0 and word == ")":
+            break
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word == ",":
+            parameters.append([])
+        else:
+            parameters[-1].append(word)
+    return tuple(" ".join(words[:-1] if len(words) > 1 and words[-1].isidentifier() else words) for words in parameters)
+
+
+def _cast_names(words: Sequence[str]) -> list[str]:
+    """Return the functions in ``{ (TVMBackendPackedCFunc)name, ... }``."""
+    return [words[at + 2] for at in range(len(words) - 2) if words[at : at + 2] == ["TVMBackendPackedCFunc", ")"]]
+
+
+def _registry(text: str, functions: Sequence[str]) -> Registry:
+    """Return the registry whose names are ``text``: a count of two bytes, one in TVM 0.8, and names that end in NUL."""
+    high = text[1:2] if text[1:2] and not (text[1].isalnum() or text[1] == "_") else ""
+    names = text[1 + len(high) :].split("\0")
+    count = ord(text[0]) + 256 * ord(high or "\0") if text else 0
+    return Registry(count, tuple(name for name in names if name), tuple(functions))
