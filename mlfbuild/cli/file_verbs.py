@@ -9,10 +9,10 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.errors import ConflictError, UsageError
+from mlfbuild.cli.outputs import check_output
+from mlfbuild.errors import UsageError
 
 _FILE = click.Path(path_type=Path)
-_TAR_MAGIC = (257, b"ustar")
 
 
 @verb("format")
@@ -21,8 +21,8 @@ _TAR_MAGIC = (257, b"ustar")
 @click.option("-O", "options", multiple=True, metavar="KEY=VALUE", help="Option of the compiler; may be repeated.")
 @click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
 @click.option("--name", metavar="NAME", help="Name of the model in C, default made from the file's name.")
-@click.option("--compiler", metavar="NAME", help="native, or archive for a .tar; default by the file's suffix.")
-@click.option("--executor", metavar="NAME", help="aot or graph; default aot, or what a .tar was exported for.")
+@click.option("--compiler", metavar="NAME", help="native, or archive for an archive; default by the file.")
+@click.option("--executor", metavar="NAME", help="aot or graph; default aot, or what an archive was exported for.")
 def compile_model(
     settings: Settings,
     model: Path,
@@ -35,14 +35,14 @@ def compile_model(
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
     from mlfbuild.steps.models import compile_model as compile_archive
-    from mlfbuild.steps.project import compile_job, default_name
+    from mlfbuild.steps.project import compile_job, default_compiler, default_name
 
-    _check_output(output, model)
+    check_output(output, model)
     job = compile_job(
         name=name or default_name(model),
         source=model,
         cpu=cpu,
-        compiler=compiler or ("archive" if model.suffix.lower() == ".tar" else "native"),
+        compiler=compiler or default_compiler(model),
         executor=executor,
         options=dict(_option(text) for text in options),
         archive=output,
@@ -55,19 +55,6 @@ def compile_model(
 
 
 compile_model.name = "compile"
-
-
-@verb("format")
-@click.argument("archive", type=_FILE)
-def inspect(settings: Settings, archive: Path) -> None:
-    """Tell what ARCHIVE holds: modules, inputs and outputs, memory, files."""
-    from mlfbuild.steps.models import inspect as facts_of
-    from mlfbuild.steps.models import inspect_text
-
-    if settings.json:
-        show_json(facts_of(archive))
-    else:
-        show(inspect_text(archive))
 
 
 @verb("format")
@@ -99,18 +86,3 @@ def _option(text: str) -> tuple[str, str | int | float | bool]:
     except ValueError:
         return key, value
     return key, read if isinstance(read, (bool, int, float)) else value
-
-
-def _check_output(output: Path, source: Path) -> None:
-    """Raise ``ConflictError`` where ``output`` is the model itself or holds something that is no archive."""
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder; -o names the archive to write")
-    if not output.is_file():
-        return
-    if source.exists() and output.samefile(source):
-        raise ConflictError(f"{output}: is the model itself; choose another file for -o")
-    offset, magic = _TAR_MAGIC
-    with output.open("rb") as file:
-        start = file.read(offset + len(magic))
-    if start and not start.endswith(magic):
-        raise ConflictError(f"{output}: is there and is no archive; remove it or choose another file for -o")

@@ -64,7 +64,7 @@ _OPTIONS = {
     "model": _option("--model", multiple=True, metavar="NAME", help="Only this model; may be repeated."),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Jobs at a time, default one a CPU."),
     "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result, default text."),
-    "verbose": _option("-v", "--verbose", is_flag=True, help="Say what was up to date, too."),
+    "verbose": _option("-v", "--verbose", is_flag=True, help="Say more: all of a long list, and what was up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
 }
 

@@ -62,9 +62,11 @@ class ModelKeys(Keys):
     source: Annotated[str, rules.SOURCE] = Field(
         description="Model file (.tflite) or Model Library Format archive (.tar)."
     )
-    compiler: Annotated[str, rules.COMPILER] | None = Field(None, description="Default: native; archive for a .tar.")
+    compiler: Annotated[str, rules.COMPILER] | None = Field(
+        None, description="Default: native; archive for an archive."
+    )
     executor: Annotated[str, rules.EXECUTOR] | None = Field(
-        None, description="aot calls operators directly, graph interprets a graph. Default: aot; what a .tar has."
+        None, description="aot calls operators directly, graph interprets a graph. Default: aot; what an archive has."
     )
     options: dict[Annotated[str, rules.OPTION_NAME], str | int | float | bool] = Field(
         default_factory=dict, description="The compiler's own options."

@@ -9,7 +9,7 @@ from mlfbuild.errors import ProjectFileError
 from mlfbuild.manifest.document import Document, read_document
 from mlfbuild.manifest.problems import Problem
 from mlfbuild.manifest.references import check_references
-from mlfbuild.manifest.rules import SOURCES, source_suffix
+from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Placement, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
-from mlfbuild.manifest.rules import SOURCES, source_suffix
+from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CPUS
 
 _BLOBS = "_blobs"

@@ -15,14 +15,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from mlfbuild.manifest.problems import quoted, unknown
+from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets import BOARDS, CPUS
 
 COMPILERS = ("native", "archive")
 """Compilers of this version; a test holds them against the compilers' own table."""
 EXECUTORS = ("aot", "graph")
-SOURCES: Mapping[str, str] = {".tflite": "native", ".tar": "archive"}
-"""Kinds of model files by suffix, each with the compiler that reads it."""
 
 _COMPILERS_NOT_YET = ("tvm", "command")
 _SOURCES_NOT_YET = (".onnx",)
@@ -56,12 +55,6 @@ class Rule:
         return {**handler(schema), **self.schema}
 
 
-def source_suffix(source: str) -> str:
-    """Return the suffix that tells a model file's kind, in lower case: ``.tflite``."""
-    dot = source.rfind(".")
-    return source[dot:].lower() if dot >= 0 else ""
-
-
 def _known(what: str, words: Collection[str], not_yet: Collection[str] = ()) -> Rule:
     def check(value: str) -> str | None:
         if value in not_yet:
@@ -88,6 +81,11 @@ def _check_source(value: str) -> str | None:
     return None if suffix in SOURCES else f"{quoted(value)} is not a kind of model file (supported: {supported})"
 
 
+def _any_case(suffix: str) -> str:
+    """Return a pattern for ``suffix`` in upper and lower case, as JSON Schema has no flag for that."""
+    return "".join(f"[{char}{char.upper()}]" if char.isalpha() else char.replace(".", r"\.") for char in suffix)
+
+
 CPU = _known("cpu", CPUS)
 BOARD = _known("board", BOARDS)
 COMPILER = _known("compiler", COMPILERS, _COMPILERS_NOT_YET)
@@ -100,4 +98,4 @@ MODEL_NAME = _named(
 OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
 SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and ., no digit first")
 PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
-SOURCE = Rule(_check_source, {"pattern": r"\.([tT][fF][lL][iI][tT][eE]|[tT][aA][rR])$"})
+SOURCE = Rule(_check_source, {"pattern": f"({'|'.join(_any_case(suffix) for suffix in SOURCES)})$"})

@@ -48,7 +48,7 @@ _DEFAULTS = {
     "MLFCMAKEFLAGS": [],
     "MLFVERBOSE": False,
     "MLFCPU": "host",
-    "MLFCOMPILER": "native",
+    "MLFCOMPILER": "",
     "MLFEXECUTOR": "",
     "MLFOPTIONS": {},
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",

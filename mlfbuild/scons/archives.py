@@ -19,7 +19,7 @@ from mlfbuild.steps.models import (
     unpack_archive,
     unpack_job,
 )
-from mlfbuild.steps.project import compile_job
+from mlfbuild.steps.project import compile_job, default_compiler
 from mlfbuild.steps.workers import in_worker
 
 
@@ -64,7 +64,7 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
         name=env.subst("$MLFNAME") or archive.stem,
         source=Path(source[0].rfile().get_abspath()),
         cpu=env.subst("$MLFCPU"),
-        compiler="archive" if source[0].get_suffix() == ".tar" else env.subst("$MLFCOMPILER"),
+        compiler=env.subst("$MLFCOMPILER") or default_compiler(Path(source[0].rfile().get_abspath())),
         executor=env.subst("$MLFEXECUTOR") or None,
         options=dict(env["MLFOPTIONS"]),
         archive=archive,

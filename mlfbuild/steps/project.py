@@ -6,9 +6,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mlfbuild.archive.sniff import looks_like_archive
 from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
+from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
 
@@ -137,9 +139,16 @@ def compile_job(
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
 
 
+def default_compiler(source: Path) -> str:
+    """Return the compiler that reads the file ``source``: by its suffix, and by its content where that says nothing."""
+    known = SOURCES.get(source_suffix(source.name))
+    return known or ("archive" if looks_like_archive(source) else "native")
+
+
 def default_name(source: Path) -> str:
     """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
-    name = re.sub(r"[^a-z0-9_]", "_", source.stem.lower())
+    stem = source.name[: len(source.name) - len(source_suffix(source.name))]
+    name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
     return name if re.match("[a-z]", name) and name not in {"board", "models"} else f"model_{name}"
 
 

@@ -13,7 +13,7 @@ from mlfbuild.compilers.native.names import member_name
 from mlfbuild.errors import ConflictError
 from mlfbuild.files import write_atomic
 from mlfbuild.library import Module, TensorInfo
-from mlfbuild.steps.project import default_name
+from mlfbuild.steps.project import default_compiler, default_name
 from mlfbuild.targets import CPUS, board_called
 from mlfbuild.targets.types import Cpu
 
@@ -73,7 +73,7 @@ def _yaml_text(text: str) -> str:
 
 def _module(model: Path, name: str, cpu: Cpu) -> Module | None:
     """Return the compiled model; ``None`` for an archive, which need not have our names in its header."""
-    if model.suffix.lower() == ".tar":
+    if default_compiler(model) == "archive":
         return None
     (module,) = compiler_called("native").compile(CompileRequest(name, model, cpu)).modules
     return module

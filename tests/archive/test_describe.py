@@ -1,4 +1,4 @@
-"""What ``inspect`` shows of an archive."""
+"""What ``inspect`` shows of an archive: a page for people, and facts for programs."""
 
 from __future__ import annotations
 
@@ -7,30 +7,188 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+import pytest
+
 from mlfbuild.archive import describe, describe_text, open_archive
-from mlfbuild.library import ArchiveFile, ExternalDependency, Library
-from support.libraries import graph_library, native_library
+from mlfbuild.archive.describe.rows import Row, columns, printable, row_lines
+from mlfbuild.library import (
+    ArchiveFile,
+    CodegenFile,
+    Context,
+    ExternalDependency,
+    LazyBytes,
+    Library,
+    MainMemory,
+    Module,
+    OperatorBuffer,
+    OperatorFunction,
+    Pool,
+    Target,
+    TensorInfo,
+)
+from mlfbuild.library.devices import device_name
+from support.libraries import graph_library, native_library, native_module
+
+CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")
+NPU = ExternalDependency("npu_driver", "https://example.org/npu.git", "git", "v1.2")
 
 
 def rich_library() -> Library:
-    crt = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")
-    native = replace(native_library().modules[0], external_dependencies=(crt,))
+    native = replace(native_library().modules[0], external_dependencies=(CRT, NPU))
     runtime = ArchiveFile(PurePosixPath("runtime/CMakeLists.txt"), b"# nothing\n")
     return Library((native, *graph_library().modules), other_files=(runtime,))
 
 
-def test_text(golden: Callable[[str, str], None]) -> None:
-    golden(describe_text(rich_library()) + "\n", "inspect.txt")
+def operator_module() -> Module:
+    """An operator for two devices, with everything that only operators have."""
+    return Module(
+        name="add",
+        executor="",
+        style="operator",
+        targets=(Target("c -keys=cpu", 1), Target("ethos-u -accelerator_config=ethos-u55-256", 12)),
+        main=(),
+        operator_functions=(),
+        codegen=(CodegenFile(PurePosixPath("host/src/lib0.c"), b"int x;\n"),),
+        buffers=(OperatorBuffer("add", 2, (2,), "int8", "A"), OperatorBuffer("add", 200, (10, 20), "int8")),
+        tir=((1, b"@add"), (12, b"@add_npu")),
+    )
 
 
-def test_json(golden: Callable[[str, str], None]) -> None:
-    golden(json.dumps(describe(rich_library()), indent=2) + "\n", "inspect.json")
+def planned_module() -> Module:
+    """A module whose memory TVM planned: pools, a device that the caller passes, contexts."""
+    return Module(
+        name="npu",
+        executor="aot",
+        interface="c",
+        targets=(Target("c -keys=arm_cpu,cpu " + "-mattr=+feature " * 8),),
+        main=(MainMemory(100, 20, 3), MainMemory(4096, 0, 0, device=12)),
+        operator_functions=(OperatorFunction("tvmgen_npu_ethos_u_main_0", ((1, 16), (12, 4096))),),
+        codegen=(CodegenFile(PurePosixPath("host/src/npu_lib0.c"), b"int x;\n"),),
+        pools=(Pool("sram", "workspace", 4096, external=True), Pool("flash", "constant", None, external=False)),
+        devices=("ethos_u",),
+        contexts=(Context("cpu"), Context("ethos-u", 1)),
+    )
+
+
+@pytest.mark.parametrize(
+    "library",
+    [rich_library(), Library((operator_module(),), version=4), Library((planned_module(),))],
+    ids=["two", "operator", "planned"],
+)
+def test_the_page_and_the_facts(golden: Callable[[str, str], None], library: Library) -> None:
+    golden(describe_text(library) + "\n", "inspect.txt")
+    golden(json.dumps(describe(library), indent=2) + "\n", "inspect.json")
+
+
+def module_with_lists(operators: int, files: int) -> Module:
+    functions = tuple(OperatorFunction(f"op_{i}", ((1, 10 * i),)) for i in range(operators))
+    sources = [CodegenFile(PurePosixPath(f"host/src/tiny_lib{i}.c"), b"x" * i) for i in range(files)]
+    return replace(native_module(), operator_functions=functions, codegen=tuple(sources))
+
+
+def test_long_lists_show_their_largest_entries() -> None:
+    text = describe_text(Library((module_with_lists(operators=300, files=50),)))
+    assert "op_299" in text and "op_292" in text and "op_291" not in text
+    assert "2,910    at most, in 292 more (-v shows all)" in text
+    assert "861    42 more (-v shows all)" in text, "what the other files come to"
+    assert "1,225  50 files" in text
+    full = describe_text(Library((module_with_lists(operators=300, files=50),)), verbose=True)
+    assert [line.split()[-1] for line in full.splitlines() if " op_" in line] == [f"op_{i}" for i in range(300)]
+    assert "-v shows all" not in full
+
+
+def test_one_more_than_fits_is_shown_rather_than_told_of() -> None:
+    assert "more" not in describe_text(Library((module_with_lists(operators=9, files=9),)))
+    assert "in 2 more" in describe_text(Library((module_with_lists(operators=10, files=9),)))
+
+
+def test_many_modules_get_a_line_each(golden: Callable[[str, str], None]) -> None:
+    library = native_library(*(f"m{i:03}" for i in range(1000)))
+    golden(describe_text(library) + "\n", "many.txt")
+    assert len(describe(library)["modules"]) == 1000, "programs get all of them"
+    assert describe_text(library, verbose=True).count("\nmodule m") == 1000
+
+
+def test_no_line_is_wider_than_a_page() -> None:
+    lines = describe_text(Library((planned_module(),))).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert sum("-mattr=+feature" in line for line in lines) == 3, "a long target goes on in the next line"
+
+
+class Unread(LazyBytes):
+    """A content that must not be read."""
+
+    def __len__(self) -> int:
+        return 1 << 40
+
+    def read(self, _offset: int, _size: int) -> bytes:
+        raise AssertionError("inspect reads what it does not need")
+
+
+def test_no_content_is_read_that_is_not_needed() -> None:
+    module = native_module()
+    files = tuple(replace(file, content=Unread()) for file in module.codegen)
+    module = replace(module, codegen=files, source_text=Unread())
+    library = Library((module,), other_files=(ArchiveFile(PurePosixPath("runtime/x.h"), Unread()),))
+    assert f"{3 << 40:,}  3 files" in describe_text(library)
+    assert describe(library)["modules"][0]["source_text"] == {"size": 1 << 40}
+
+
+def test_names_cannot_play_with_the_terminal() -> None:
+    tensor = TensorInfo("x\x1b[2J\nfake", "int8", 4)
+    text = describe_text(Library((replace(native_module(), inputs=(tensor,)),)))
+    assert "\x1b" not in text and "\nfake" not in text
+    assert "x\\x1b[2J\\nfake" in text
 
 
 def test_facts_of_an_archive_of_tvm(shared: Path) -> None:
     facts = describe(open_archive(shared / "archives" / "multi-mixed.tar"))
     assert [(module["name"], module["executor"]) for module in facts["modules"]] == [("mod1", "aot"), ("mod2", "graph")]
-    assert facts["modules"][1]["inputs"] == [
-        {"name": "data", "dtype": "float32", "size": 12288, "shape": None, "scale": None, "zero_point": None}
-    ]
+    (data,) = facts["modules"][1]["inputs"]
+    assert (data["name"], data["dtype"], data["size"], data["scale"]) == ("data", "float32", 12288, None)
+    assert facts["modules"][1]["graph"] == {
+        "size": 3720, "nodes": 8, "operators": 6, "storage_ids": 6, "storage_size": 58272,
+    }  # fmt: skip
+    assert sum(entry["size"] for entry in facts["modules"][1]["storage"]) == 66432, "as TVM's metadata has it"
+    assert facts["modules"][0]["external_dependencies"] == [
+        {"short_name": "tvm_standalone_crt", "url": "./runtime", "url_type": "mlf_path", "version_spec": "0.14.0",
+         "in_archive": False}
+    ]  # fmt: skip
     json.dumps(facts)
+
+
+def test_every_archive_of_tvm_has_a_page(shared: Path) -> None:
+    for path in sorted((shared / "archives").glob("*.tar")):
+        library = open_archive(path)
+        text = describe_text(library)
+        assert text.startswith(f"Model Library Format version {library.version}, "), path
+        assert all(f"\nmodule {module.name}: " in text for module in library.modules), path
+        assert "none" not in text.lower().split(), path
+
+
+# Rows
+
+
+def test_rows_show_a_label_once_and_sizes_in_one_column() -> None:
+    rows = [Row("file", 7, "a"), Row("file", 1234567, "b c"), Row("needs", None, "d")]
+    assert list(row_lines(rows)) == [
+        "  file                  7  a",
+        "                1,234,567  b c",
+        "  needs                    d",
+    ]
+
+
+def test_columns() -> None:
+    assert columns([["a", "1"], ["bcd", "234"]], right=[1]) == ["a      1", "bcd  234"]
+    assert columns([["a", ""], ["bcd", "x"]]) == ["a", "bcd  x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("kws", "kws"), ("größe", "größe"), ("a\tb", "a\\tb"), ("\udc80", "\\udc80")]
+)
+def test_printable(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_device_names() -> None:
+    assert [device_name(number) for number in (1, 12, 99)] == ["CPU", "extension device", "device 99"]

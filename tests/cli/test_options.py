@@ -15,7 +15,9 @@ VERBS = list(app.commands)
 
 
 def test_the_verbs_are_those_of_the_manual() -> None:
-    assert " ".join(VERBS) == "init check plan build verify compile inspect unpack schema cmake-dir"
+    assert " ".join(VERBS) == (
+        "init check plan build verify compile inspect validate convert merge compare unpack schema cmake-dir"
+    )
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])

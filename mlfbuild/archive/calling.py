@@ -1,0 +1,85 @@
+"""How firmware calls a module, in Markdown: each kind of module has its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.archive.describe.rows import WIDTH, printable, wrapped
+from mlfbuild.library import OPERATOR, Module, TensorInfo
+from mlfbuild.library.names import sanitize_name
+
+_C_TYPES = {
+    "int8": ("int8_t", 1), "int16": ("int16_t", 2), "int32": ("int32_t", 4), "int64": ("int64_t", 8),
+    "uint8": ("uint8_t", 1), "uint16": ("uint16_t", 2), "uint32": ("uint32_t", 4), "uint64": ("uint64_t", 8),
+    "float32": ("float", 4), "float64": ("double", 8), "bool": ("uint8_t", 1),
+}  # fmt: skip
+"""dtype -> (C type, bytes); a buffer of any other is bytes."""
+
+
+def call_text(module: Module) -> Iterator[str]:
+    """Yield the lines that tell a C programmer how to call ``module``."""
+    if module.style == OPERATOR:
+        yield from wrapped(
+            "Its functions take their arguments by TVM's packed calling convention, in the order above; programs find "
+            "them by name in the system library that `TVMSystemLibEntryPoint()` returns.",
+            WIDTH,
+        )
+    elif module.executor == "graph":
+        yield from wrapped(
+            "TVM's graph executor runs it: give `TVMGraphExecutor_Create` the graph and `TVMGraphExecutor_LoadParams` "
+            "the parameters of this archive, then set the inputs, run, and get the outputs by the names above.",
+            WIDTH,
+        )
+    elif module.interface == "packed":
+        yield from _packed(module)
+    elif module.interface == "c":
+        yield from _c_interface(module)
+
+
+def _packed(module: Module) -> Iterator[str]:
+    names = ", ".join(printable(tensor.name) for tensor in (*module.inputs, *module.outputs))
+    yield "Called by TVM's packed calling convention; there is no header, so declare the function yourself:"
+    yield ""
+    yield "```c"
+    yield f"int32_t {_symbol(module)}_run("
+    yield "    void *args, void *type_codes, int num_args, void *out_value, void *out_type_code, void *resource);"
+    yield "```"
+    yield ""
+    order = names or "inputs, then outputs"
+    yield f"`args` are `TVMValue`s whose `v_handle` is a `DLTensor *`, in this order: {order}."
+    yield "It returns 0 when all went well."
+
+
+def _c_interface(module: Module) -> Iterator[str]:
+    prefix = _symbol(module).lower()
+    yield "```c"
+    yield f'#include "{prefix}.h"'
+    yield ""
+    yield from (_buffer(tensor) for tensor in (*module.inputs, *module.outputs))
+    pools = [pool for pool in module.pools if pool.external]
+    for pool in pools:
+        macro = f"{prefix}_{sanitize_name(pool.name)}_{pool.kind}_pool_size".upper()
+        yield f"static uint8_t {sanitize_name(pool.name)}[{macro}] __attribute__((aligned(16)));"
+    yield ""
+    groups = [("inputs", _names(module.inputs)), ("outputs", _names(module.outputs))]
+    groups += [("workspace_pools", [sanitize_name(pool.name) for pool in pools])] if pools else []
+    groups += [("devices", [sanitize_name(name) for name in module.devices])] if module.devices else []
+    for group, names in groups:
+        members = ", ".join(f".{name} = {name}" for name in names)
+        yield f"struct {prefix}_{group} {group} = {{{members}}};"
+    arguments = ", ".join(f"&{group}" for group, _ in groups)
+    yield f"int32_t status = {_symbol(module)}_run({arguments});  // 0 when all went well"
+    yield "```"
+
+
+def _symbol(module: Module) -> str:
+    return f"tvmgen_{sanitize_name(module.name)}"
+
+
+def _names(tensors: Sequence[TensorInfo]) -> list[str]:
+    return [sanitize_name(tensor.name) for tensor in tensors]
+
+
+def _buffer(tensor: TensorInfo) -> str:
+    c_type, size = _C_TYPES.get(tensor.dtype, ("uint8_t", 1))
+    return f"static {c_type} {sanitize_name(tensor.name)}[{tensor.size // size}];"

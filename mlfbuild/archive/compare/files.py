@@ -1,0 +1,63 @@
+"""Files compared byte by byte; text that differs is told in lines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.library import Content, Library, Module
+
+_MAX_TEXT = 16 * 1024 * 1024  # bytes; of larger files only sizes are told
+_NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)
+_TEXT_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp", ".txt", ".md", ".cmake", ".template", ".json")
+
+
+def code_differences(left: Module, right: Module) -> Iterator[Difference]:
+    """Yield a difference for each codegen file that is not the same in both modules.
+
+    Versions 1 and 2 call a module's files ``lib<n>.c``, later ones ``<module>_lib<n>.c``: these are one file.
+    """
+    files = {f"codegen/{file.path}": file.content for file in left.codegen}
+    names = {_unnamed(left.name, path): path for path in files}
+    others = {f"codegen/{file.path}": file.content for file in right.codegen}
+    paired = {names.get(_unnamed(right.name, path), path): content for path, content in others.items()}
+    yield from file_differences(left.name, "code", files, paired)
+
+
+def _unnamed(module: str, path: str) -> str:
+    """Return the path of a module's file without the module's name."""
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + (name.removeprefix(f"{module}_") if _NAMED.fullmatch(name) else name)
+
+
+def other_differences(left: Library, right: Library, ignored: str) -> Iterator[Difference]:
+    """Yield a difference for each file of no module that is not the same in both, but for ``ignored``."""
+    sides = ({str(file.path): file.content for file in side.other_files} for side in (left, right))
+    yield from file_differences(None, "file", *({p: c for p, c in side.items() if p != ignored} for side in sides))
+
+
+def file_differences(
+    module: str | None, what: str, left: Mapping[str, Content], right: Mapping[str, Content]
+) -> Iterator[Difference]:
+    """Yield a difference for each path whose content is not the same on both sides."""
+    for path in sorted({*left, *right}):
+        if path not in right:
+            yield Difference(module, what, path, {"size": len(left[path])}, None, "only in the first")
+        elif path not in left:
+            yield Difference(module, what, path, None, {"size": len(right[path])}, "only in the second")
+        elif left[path] != right[path]:
+            yield _content_difference(module, what, path, left[path], right[path])
+
+
+def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> Difference:
+    if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > _MAX_TEXT:
+        text = f"{told(len(left), len(right))} bytes" if len(left) != len(right) else f"other {len(left):,} bytes"
+        return Difference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+    first, second = (Counter(bytes(side).splitlines()) for side in (left, right))
+    gone, new = (first - second).total(), (second - first).total()
+    change = f"{gone:,} gone, {new:,} new" if gone or new else "in another order, or with other line ends"
+    text = f"{told(first.total(), second.total())} lines: {change}"
+    facts = [{"size": len(side), "lines": lines.total()} for side, lines in ((left, first), (right, second))]
+    return Difference(module, what, path, facts[0], facts[1], text)

@@ -1,0 +1,106 @@
+"""Graphs compared as typed values: what is computed from what, not how the JSON is written.
+
+Nodes are paired by name, so that one more node is one difference, though every number after it changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.library import Module
+from mlfbuild.library.graph_json import ExecutorGraph, NodeEntry, parse_graph
+
+_SHOWN = 3
+"""Properties of a node that are told."""
+
+
+def graph_differences(left: Module, right: Module) -> Iterator[Difference]:
+    """Yield differences of the graphs of one module; raises ``InputFileError`` where a graph is not sound."""
+    there = left.graph_json is not None, right.graph_json is not None
+    if there[0] != there[1]:
+        yield Difference(left.name, "graph", "", *there, f"only in the {'first' if there[0] else 'second'}")
+    if not all(there) or left.graph_json == right.graph_json:
+        return
+    first, second = (parse_graph(bytes(m.graph_json or b""), f"graph of {m.name}") for m in (left, right))
+    yield from _node_differences(left.name, _nodes(first), _nodes(second))
+    yield from _list_differences(left.name, "arguments", _arguments(first), _arguments(second))
+    yield from _list_differences(left.name, "outputs", _outputs(first), _outputs(second))
+    for name in ("other_attrs", "others"):
+        extra = dict(getattr(first, name)), dict(getattr(second, name))
+        for key in sorted(key for key in {*extra[0], *extra[1]} if extra[0].get(key) != extra[1].get(key)):
+            values = extra[0].get(key), extra[1].get(key)
+            yield Difference(left.name, "graph", key, *values, "differs")
+
+
+def _node_differences(
+    module: str, left: Mapping[str, Mapping[str, object]], right: Mapping[str, Mapping[str, object]]
+) -> Iterator[Difference]:
+    for name in [*left, *(name for name in right if name not in left)]:
+        if name not in right:
+            yield Difference(module, "graph", name, dict(left[name]), None, "node only in the first")
+        elif name not in left:
+            yield Difference(module, "graph", name, None, dict(right[name]), "node only in the second")
+        elif words := _changes(left[name], right[name]):
+            more = f", and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+            text = f"node: {', '.join(words[:_SHOWN])}{more}"
+            yield Difference(module, "graph", name, dict(left[name]), dict(right[name]), text)
+    old, new = ([name for name in side if name in left and name in right] for side in (left, right))
+    if old != new:
+        yield Difference(module, "graph", "", old, new, "the nodes run in another order")
+
+
+def _changes(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
+    """Return what differs in two nodes; a device or scope that only one of them tells does not."""
+    keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
+    untold = [key for key in keys if key in {"devices", "scopes"} and None in (left.get(key), right.get(key))]
+    return [f"{key} {told(left.get(key), right.get(key))}" for key in keys if key not in untold]
+
+
+def _nodes(graph: ExecutorGraph) -> dict[str, dict[str, object]]:
+    """Return the properties of each node by its name; nodes refer to others by name, too."""
+    names = _names(graph)
+    nodes: dict[str, dict[str, object]] = {}
+    for index, node in enumerate(graph.nodes):
+        entries = slice(graph.node_row_ptr[index], graph.node_row_ptr[index + 1])
+        nodes[names[index]] = {
+            "op": node.op,
+            "inputs": _listed(node.inputs, names),
+            "shapes": [list(shape) for shape in graph.shape[entries]],
+            "types": list(graph.dltype[entries]),
+            "storage": list(graph.storage_id[entries]),
+            "devices": None if graph.device_index is None else list(graph.device_index[entries]),
+            "scopes": None if graph.storage_scope is None else list(graph.storage_scope[entries]),
+            "after": [names[other] for other in node.control_deps],
+            **dict(node.attrs),
+            **dict(node.others),
+        }
+    return nodes
+
+
+def _names(graph: ExecutorGraph) -> list[str]:
+    """Return a name for each node that no other has: a second ``add`` is ``add#2``."""
+    seen: Counter[str] = Counter()
+    names = []
+    for node in graph.nodes:
+        seen[node.name] += 1
+        names.append(node.name if seen[node.name] == 1 else f"{node.name}#{seen[node.name]}")
+    return names
+
+
+def _listed(entries: Sequence[NodeEntry], names: Sequence[str]) -> list[str]:
+    return [names[entry.node] + (f":{entry.index}" if entry.index else "") for entry in entries]
+
+
+def _arguments(graph: ExecutorGraph) -> list[str]:
+    return [graph.nodes[index].name for index in graph.arg_nodes]
+
+
+def _outputs(graph: ExecutorGraph) -> list[str]:
+    return _listed(graph.heads, _names(graph))
+
+
+def _list_differences(module: str, what: str, left: list[str], right: list[str]) -> Iterator[Difference]:
+    if left != right:
+        yield Difference(module, "graph", what, left, right, told(", ".join(left), ", ".join(right)))

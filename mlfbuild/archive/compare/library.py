@@ -1,0 +1,197 @@
+"""Libraries compared: modules by name, and everything of a module that decides what it does, needs and is called by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from mlfbuild.archive.compare.arrays import parameter_differences
+from mlfbuild.archive.compare.files import code_differences, other_differences
+from mlfbuild.archive.compare.graphs import graph_differences
+from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
+from mlfbuild.archive.compare.types import Comparison, Difference, told
+from mlfbuild.archive.readme import README
+from mlfbuild.library import Library, MainMemory, Module
+from mlfbuild.library.devices import device_name
+
+
+def compare(a: Library, b: Library) -> Comparison:
+    """Return in what ``b`` differs from ``a``.
+
+    Modules are paired by name. What only one of the two archives tells, as older versions of the format do not tell
+    shapes, is no difference. Raises ``InputFileError`` where a graph or a parameter is not sound.
+    """
+    sides = [{module.name: module for module in library.modules} for library in (a, b)]
+    pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
+    differences = [*_missing_modules(*sides)]
+    for left, right in pairs:
+        for part in _PARTS:
+            differences += part(left, right)
+    differences += other_differences(a, b, README)
+    notes = [*_version_note(a, b), *(note for pair in pairs for note in _notes(*pair))]
+    return Comparison(tuple(differences), tuple(notes))
+
+
+def _missing_modules(left: Mapping[str, Module], right: Mapping[str, Module]) -> Iterator[Difference]:
+    for name in sorted({*left, *right}):
+        if name not in right:
+            yield Difference(None, "module", name, name, None, "only in the first")
+        elif name not in left:
+            yield Difference(None, "module", name, None, name, "only in the second")
+
+
+# Parts of a module ---------------------------------------------------------------------------------------------------
+
+
+def _kind(left: Module, right: Module) -> Iterator[Difference]:
+    for what in ("style", "executor"):
+        first, second = getattr(left, what), getattr(right, what)
+        if first != second:
+            yield Difference(left.name, what, "", first, second, told(first or None, second or None))
+    if left.interface != right.interface and left.interface and right.interface:
+        text = told(left.interface, right.interface)
+        yield Difference(left.name, "interface", "", left.interface, right.interface, text)
+
+
+def _targets(left: Module, right: Module) -> Iterator[Difference]:
+    first, second = (sorted(target.text.strip() for target in module.targets) for module in (left, right))
+    if first != second:
+        yield Difference(left.name, "target", "", first, second, told(" and ".join(first), " and ".join(second)))
+    for old, new in zip(left.targets, right.targets, strict=False):
+        if old.device != new.device and None not in (old.device, new.device):
+            yield Difference(left.name, "target", "device", old.device, new.device, told(old.device, new.device))
+
+
+def _tensors(left: Module, right: Module) -> Iterator[Difference]:
+    yield from tensor_differences(left.name, "input", left.inputs, right.inputs)
+    yield from tensor_differences(left.name, "output", left.outputs, right.outputs)
+
+
+def _memory(left: Module, right: Module) -> Iterator[Difference]:
+    if not left.main or not right.main:
+        return  # version 1 does not tell
+    figures = [_figures(module.main) for module in (left, right)]
+    for name in sorted({*figures[0], *figures[1]}):
+        first, second = (side.get(name) for side in figures)
+        if first != second:
+            yield Difference(left.name, "memory", name, first, second, f"{told(first, second)} bytes")
+
+
+def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:
+    return {
+        f"{what} on {device_name(entry.device)}": size
+        for entry in entries
+        for what, size in (
+            ("workspace", entry.workspace_size),
+            ("constants", entry.constants_size),
+            ("inputs and outputs", entry.io_size),
+        )
+    }
+
+
+def _operators(left: Module, right: Module) -> Iterator[Difference]:
+    sides = [{function.name: dict(function.workspace) for function in m.operator_functions} for m in (left, right)]
+    for name, first, second in _entries(*sides):
+        if first is None or second is None:
+            yield Difference(left.name, "operator", name, first, second, _only(first))
+        else:
+            most = told(max(first.values(), default=0), max(second.values(), default=0))
+            yield Difference(left.name, "operator", name, first, second, f"workspace {most} bytes")
+
+
+def _named(what: str, values: Callable[[Module], Mapping[str, Mapping[str, Any]]]) -> Callable[..., Any]:
+    """Return a part that compares things with names, each a mapping of its properties."""
+
+    def differences(left: Module, right: Module) -> Iterator[Difference]:
+        for name, first, second in _entries(values(left), values(right)):
+            if first is None or second is None:
+                yield Difference(left.name, what, name, first, second, _only(first))
+                continue
+            changed = [key for key in first if first[key] != second.get(key)]
+            text = ", ".join(f"{key.replace('_', ' ')} {told(first[key], second.get(key))}" for key in changed)
+            yield Difference(left.name, what, name, dict(first), dict(second), text)
+
+    return differences
+
+
+def _entries(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield name and both values where they are not equal; ``None`` stands for a name that a side does not have."""
+    for name in [*left, *(name for name in right if name not in left)]:
+        if left.get(name) != right.get(name):
+            yield name, left.get(name), right.get(name)
+
+
+def _only(first: object) -> str:
+    return "only in the second" if first is None else "only in the first"
+
+
+def _buffers(module: Module) -> dict[str, dict[str, Any]]:
+    """Return an operator's arguments by function and place."""
+    names: dict[str, int] = {}
+    entries = {}
+    for buffer in module.buffers:
+        place = names[buffer.function] = names.get(buffer.function, -1) + 1
+        values = asdict(buffer)
+        del values["function"]
+        entries[f"{buffer.function}[{place}]"] = {**values, "shape": list(buffer.shape)}
+    return entries
+
+
+def _devices(left: Module, right: Module) -> Iterator[Difference]:
+    if left.devices != right.devices:
+        names = [", ".join(module.devices) or None for module in (left, right)]
+        yield Difference(left.name, "device", "", list(left.devices), list(right.devices), told(*names))
+
+
+def _parameters(left: Module, right: Module) -> Iterator[Difference]:
+    yield from parameter_differences(left.name, left.params, right.params)
+
+
+def _storage(left: Module, right: Module) -> Iterator[Difference]:
+    if (left.graph_json is None) == (right.graph_json is None):  # else that one has a graph says it all
+        yield from _named("storage", lambda m: {f"id {entry.storage_id}": asdict(entry) for entry in m.storage})(
+            left, right
+        )
+
+
+_PARTS: tuple[Callable[[Module, Module], Iterator[Difference]], ...] = (
+    _kind,
+    _targets,
+    _tensors,
+    _named("argument", _buffers),
+    _devices,
+    _named("context", lambda m: {f"{c.device_type} {c.device_id}": asdict(c) for c in m.contexts}),
+    _memory,
+    _named("pool", lambda m: {pool.name: asdict(pool) for pool in m.pools}),
+    _storage,
+    _operators,
+    graph_differences,
+    _parameters,
+    code_differences,
+    _named("dependency", lambda m: {item.short_name: asdict(item) for item in m.external_dependencies}),
+)
+
+
+# Notes ---------------------------------------------------------------------------------------------------------------
+
+
+def _version_note(a: Library, b: Library) -> Iterator[str]:
+    if a.version != b.version:
+        yield f"version of the format: {a.version} -> {b.version}"
+
+
+def _notes(left: Module, right: Module) -> Iterator[str]:
+    for what, first, second in (
+        ("exported", left.export_datetime, right.export_datetime),
+        ("made from the model file of SHA-256", left.model_id, right.model_id),
+    ):
+        if first != second and first and second:
+            yield f"{left.name}: {what} {first} -> {second}"
+    if left.source_text != right.source_text:
+        yield f"{left.name}: the text of the program before code generation differs"
+    if left.tir != right.tir:
+        yield f"{left.name}: the text of the operator before code generation differs"
+    yield from tensor_notes(left, right)
+    if bool(left.main) != bool(right.main):
+        yield f"{left.name}: only the {'first' if left.main else 'second'} tells memory figures"

@@ -1,0 +1,113 @@
+"""What a library holds, as JSON-ready data.
+
+No content of a file is read for it: sizes, types and shapes stand in the metadata, the index of the parameters and the
+graph, all of which reading the library has looked at already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, OperatorFunction, TensorInfo
+from mlfbuild.library.devices import device_name
+from mlfbuild.library.graph_json import parse_graph, storage_sizes
+
+ARCHIVE_FOLDER = "mlf_path"
+"""``url_type`` of a dependency that lies in the archive itself."""
+
+
+def describe(library: Library) -> dict[str, Any]:
+    """Return what ``library`` holds as JSON-ready data; sizes are bytes, tensors stand in call order.
+
+    A value that the archive does not tell is null. Raises ``InputFileError`` where a module's graph is not sound.
+    """
+    return {
+        "version": library.version,
+        "modules": [_module(module, library) for module in library.modules],
+        "other_files": [{"path": str(file.path), "size": len(file.content)} for file in library.other_files],
+    }
+
+
+def _module(module: Module, library: Library) -> dict[str, Any]:
+    return {
+        "name": module.name,
+        "style": module.style,
+        "executor": module.executor or None,
+        "interface": module.interface or None,
+        "target": [target.text for target in module.targets],
+        "target_device_types": [target.device for target in module.targets],
+        "contexts": [asdict(context) for context in module.contexts],
+        "model_id": module.model_id or None,
+        "inputs": [_tensor(tensor) for tensor in module.inputs],
+        "outputs": [_tensor(tensor) for tensor in module.outputs],
+        "buffers": [{**asdict(buffer), "shape": list(buffer.shape)} for buffer in module.buffers],
+        "devices": list(module.devices),
+        "memory": [_memory(entry) for entry in module.main],
+        "pools": [asdict(pool) for pool in module.pools],
+        "storage": [asdict(entry) for entry in module.storage],
+        "operator_functions": [_function(function) for function in module.operator_functions],
+        "graph": _graph(module),
+        "parameters": _parameters(module),
+        "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
+        "source_text": {"size": len(module.source_text)} if module.source_text else None,
+        "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
+        "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
+        "export_datetime": module.export_datetime or None,
+    }
+
+
+def _tensor(tensor: TensorInfo) -> dict[str, Any]:
+    return {**asdict(tensor), "shape": None if tensor.shape is None else list(tensor.shape)}
+
+
+def _memory(entry: MainMemory) -> dict[str, Any]:
+    return {
+        "device": entry.device,
+        "device_name": device_name(entry.device),
+        "workspace_size": entry.workspace_size,
+        "constants_size": entry.constants_size,
+        "io_size": entry.io_size,
+    }
+
+
+def _function(function: OperatorFunction) -> dict[str, Any]:
+    sizes = [{"device": device, "size": size} for device, size in function.workspace]
+    return {"name": function.name, "workspace_size": largest(sizes), "workspace": sizes}
+
+
+def largest(sizes: list[dict[str, Any]]) -> int:
+    """Return the largest ``size`` of a list of facts, 0 of an empty one."""
+    return max((int(entry["size"]) for entry in sizes), default=0)
+
+
+def _graph(module: Module) -> dict[str, Any] | None:
+    """Return the graph's extent; ``storage_size`` is what its tensors need, each storage id at its largest."""
+    if module.graph_json is None:
+        return None
+    graph = parse_graph(bytes(module.graph_json), f"graph of {module.name}")
+    storage = storage_sizes(graph)
+    return {
+        "size": len(module.graph_json),
+        "nodes": len(graph.nodes),
+        "operators": sum(node.op != "null" for node in graph.nodes),
+        "storage_ids": len(storage),
+        "storage_size": sum(storage.values()),
+    }
+
+
+def _parameters(module: Module) -> list[dict[str, Any]]:
+    infos: Mapping[str, Any] = getattr(module.params, "infos", module.params)
+    return [
+        {"name": name, "dtype": str(info.dtype), "shape": list(info.shape), "size": int(info.nbytes)}
+        for name, info in infos.items()
+    ]
+
+
+def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, Any]:
+    """Return the four fields and, for a folder of the archive, whether the archive has it."""
+    folder = dependency.url.removeprefix("./").rstrip("/")
+    inside = dependency.url_type == ARCHIVE_FOLDER
+    present = any(file.path.is_relative_to(folder) for file in library.other_files) if inside else None
+    return {**asdict(dependency), "in_archive": present}

@@ -1,0 +1,228 @@
+"""What a library holds, as a page for people: the facts of ``describe`` in rows, long lists cut to their largest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER, describe
+from mlfbuild.archive.describe.rows import Row, columns, count, printable, row_lines
+from mlfbuild.library import FULL_MODEL, OPERATOR, Library
+from mlfbuild.library.devices import device_name
+
+_SHOWN = 8
+"""Entries of a list; one more is shown rather than told of."""
+_DETAILED = 8
+"""Modules that are shown in full; more of them get a line each."""
+_LISTED = 24
+"""Lines of modules."""
+_ALL = "-v shows all"
+
+
+def describe_text(library: Library, *, verbose: bool = False) -> str:
+    """Return ``describe(library)`` as lines for people, the last one without a line end.
+
+    Long lists show their largest entries and what the others come to, unless ``verbose``.
+    """
+    facts = describe(library)
+    modules = facts["modules"]
+    lines = [f"Model Library Format version {facts['version']}, {count(len(modules), 'module')}; sizes in bytes"]
+    if len(modules) > _DETAILED and not verbose:
+        lines += ["", *_module_table(modules)]
+    else:
+        for module in modules:
+            lines += ["", _title(module), *row_lines(_rows(module, verbose))]
+    if facts["other_files"]:
+        lines += ["", "files of no module", *row_lines(_other_files(facts["other_files"], verbose))]
+    return "\n".join(lines)
+
+
+def _module_table(modules: Sequence[dict[str, Any]]) -> Iterator[str]:
+    head = ["module", "executor", "inputs", "outputs", "workspace", "constants", "parameters", "code"]
+    table = [head, *(_module_line(module) for module in modules[:_LISTED])]
+    yield from (f"  {line}" for line in columns(table, right=range(2, len(head))))
+    if len(modules) > _LISTED:
+        yield f"  ... and {len(modules) - _LISTED:,} more"
+    yield f"  ({_ALL}; --model NAME shows one module in full)"
+
+
+def _module_line(module: dict[str, Any]) -> list[str]:
+    sizes = [
+        sum(entry["workspace_size"] for entry in module["memory"]),
+        sum(entry["constants_size"] for entry in module["memory"]),
+        _total(module["parameters"]),
+        _total(module["files"]),
+    ]
+    tensors = [f"{len(module[kind])}" for kind in ("inputs", "outputs")]
+    return [printable(module["name"]), module["executor"] or module["style"], *tensors, *(f"{s:,}" for s in sizes)]
+
+
+def _title(module: dict[str, Any]) -> str:
+    name = printable(module["name"])
+    if module["style"] == OPERATOR:
+        return f"module {name}: operator"
+    interface = {"c": ", C interface", "packed": ", packed interface"}.get(module["interface"], "")
+    style = "" if module["style"] == FULL_MODEL else f"{printable(module['style'])}, "
+    return f"module {name}: {style}{module['executor'] or 'no'} executor{interface}"
+
+
+# The rows of one module ----------------------------------------------------------------------------------------------
+
+
+def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
+    yield from _origin(module)
+    for kind in ("input", "output"):
+        yield from (Row(kind, tensor["size"], line) for tensor, line in _tensor_lines(module[f"{kind}s"]))
+    yield from (Row("argument", buffer["size"], line) for buffer, line in _buffer_lines(module["buffers"]))
+    yield from (Row("device", None, f"{printable(name)}, passed by the caller") for name in module["devices"])
+    yield from _memory(module)
+    yield from (Row("pool", pool["size"], _pool_line(pool)) for pool in module["pools"])
+    yield from _graph(module, verbose)
+    yield from _operators(module["operator_functions"], verbose)
+    yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
+    yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
+    yield from _program(module)
+    yield from (Row("needs", None, _dependency_line(item)) for item in module["external_dependencies"])
+
+
+def _origin(module: dict[str, Any]) -> Iterator[Row]:
+    several = len(set(module["target_device_types"])) > 1
+    for text, device in zip(module["target"], module["target_device_types"], strict=True):
+        place = f" (on {device_name(device)})" if several and device is not None else ""
+        yield Row("target", None, printable(text.strip()) + place)
+    for context in module["contexts"]:
+        yield Row("context", None, f"{printable(context['device_type'])}, id {context['device_id']}")
+    if module["export_datetime"]:
+        yield Row("exported", None, printable(module["export_datetime"]))
+    if module["model_id"]:
+        yield Row("model", None, f"sha256 {printable(module['model_id'])}")
+
+
+def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    if not tensors:
+        return
+    table = [[printable(tensor["name"]), _type(tensor), _quantisation(tensor)] for tensor in tensors]
+    yield from zip(tensors, columns(table), strict=True)
+
+
+def _buffer_lines(buffers: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    if not buffers:
+        return
+    functions = {buffer["function"] for buffer in buffers}
+    table = [
+        [
+            printable(buffer["input_binding"] or f"argument {index}"),
+            _type(buffer),
+            f"of {printable(buffer['function'])}" if len(functions) > 1 else "",
+        ]
+        for index, buffer in enumerate(buffers)
+    ]
+    yield from zip(buffers, columns(table), strict=True)
+
+
+def _type(tensor: dict[str, Any]) -> str:
+    shape = "" if tensor["shape"] is None else f" {tensor['shape']}"
+    return f"{printable(tensor['dtype'])}{shape}"
+
+
+def _quantisation(tensor: dict[str, Any]) -> str:
+    return "" if tensor["scale"] is None else f"scale {tensor['scale']:.9g}, zero point {tensor['zero_point']}"
+
+
+def _memory(module: dict[str, Any]) -> Iterator[Row]:
+    several = len(module["memory"]) > 1
+    for entry in module["memory"]:
+        place = f" on {entry['device_name']}" if several else ""
+        yield Row("memory", entry["workspace_size"], f"workspace{place}")
+        yield Row("memory", entry["constants_size"], f"constants{place}")
+        yield Row("memory", entry["io_size"], f"inputs and outputs{place}")
+
+
+def _pool_line(pool: dict[str, Any]) -> str:
+    owner = "passed by the caller" if pool["external"] else "defined by the code"
+    size = ", size unknown" if pool["size"] is None else ""
+    return f"{printable(pool['name'])}, {pool['kind']}, {owner}{size}"
+
+
+def _graph(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
+    graph = module["graph"]
+    if graph is not None:
+        arguments = graph["nodes"] - graph["operators"]
+        yield Row(
+            "graph", graph["size"],
+            f"{count(graph['nodes'], 'node')}: {count(arguments, 'argument')}, {count(graph['operators'], 'operator')}",
+        )  # fmt: skip
+        yield Row("tensors", graph["storage_size"], f"{count(graph['storage_ids'], 'storage id')} of the graph")
+    if module["storage"] and (verbose or graph is None):
+        yield Row("storage", _total(module["storage"]), "by storage ids of the metadata")
+        for entry in module["storage"]:
+            binding = f", {printable(entry['input_binding'])}" if entry["input_binding"] else ""
+            yield Row("storage", entry["size"], f"  id {entry['storage_id']}{binding}")
+
+
+def _operators(functions: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row]:
+    if not functions:
+        return
+    yield Row("operators", None, f"{count(len(functions), 'function')}; workspace of each:")
+    kept, rest = _cut(functions, "workspace_size", verbose)
+    yield from (Row("operators", function["workspace_size"], f"  {printable(function['name'])}") for function in kept)
+    if rest:
+        most = max(function["workspace_size"] for function in rest)
+        yield Row("operators", most, f"  at most, in {len(rest):,} more ({_ALL})")
+
+
+def _parameter_line(parameter: dict[str, Any]) -> str:
+    return f"{printable(parameter['name'])}  {_type(parameter)}"
+
+
+def _program(module: dict[str, Any]) -> Iterator[Row]:
+    if module["source_text"]:
+        yield Row("text", module["source_text"]["size"], "the program before code generation")
+    for entry in module["tir"]:
+        yield Row("text", entry["size"], f"the operator in TIR for {device_name(entry['device'])}")
+
+
+def _dependency_line(dependency: dict[str, Any]) -> str:
+    name = " ".join(printable(dependency[key]) for key in ("short_name", "version_spec") if dependency[key])
+    url = printable(dependency["url"])
+    if dependency["url_type"] == ARCHIVE_FOLDER:
+        return f"{name}: folder {url}" + (" of the archive" if dependency["in_archive"] else ", not in this archive")
+    return f"{name}: {printable(dependency['url_type'])} {url}"
+
+
+# Lists ---------------------------------------------------------------------------------------------------------------
+
+
+def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row]:
+    for folder, group in groupby(files, key=lambda file: file["path"].rpartition("/")[0].split("/")[0]):
+        entries = list(group)
+        if folder and not verbose:
+            yield Row("", _total(entries), f"{folder}/, {count(len(entries), 'file')}")
+        else:
+            yield from (Row("", file["size"], file["path"]) for file in entries)
+
+
+def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool) -> Iterator[Row]:
+    """Yield a row that sums up ``entries``, and one for each of them, or for the largest."""
+    if not entries:
+        return
+    yield Row(label, _total(entries), count(len(entries), noun))
+    kept, rest = _cut(entries, "size", verbose)
+    yield from (Row(label, entry["size"], f"  {line(entry)}") for entry in kept)
+    if rest:
+        yield Row(label, _total(rest), f"  {len(rest):,} more ({_ALL})")
+
+
+def _cut(
+    entries: Sequence[dict[str, Any]], key: str, verbose: bool
+) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
+    """Return the entries to show and the others: all in their order, or the largest by ``key``, largest first."""
+    if verbose or len(entries) <= _SHOWN + 1:
+        return entries, ()
+    ordered = sorted(entries, key=lambda entry: -int(entry[key]))
+    return ordered[:_SHOWN], ordered[_SHOWN:]
+
+
+def _total(entries: Iterable[dict[str, Any]]) -> int:
+    return sum(int(entry["size"]) for entry in entries)

@@ -1,0 +1,218 @@
+"""``README.md`` of an archive: what it is and how to build with it, for somebody who opens the tar and knows neither.
+
+The first design of Model Library Format asked for such a page; no exporter of TVM wrote one. It is made from the
+library alone, so that equal libraries give equal pages, and a reader drops it again: nothing stands in it that does
+not stand elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.archive.calling import call_text
+from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER
+from mlfbuild.archive.describe.rows import WIDTH, count, printable, wrapped
+from mlfbuild.library import (
+    OPERATOR,
+    Content,
+    ExternalDependency,
+    LazyBytes,
+    Library,
+    Module,
+    OperatorBuffer,
+    TensorInfo,
+)
+
+README = "README.md"
+_MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
+_DETAILED = 8
+"""Modules that get a section of their own; more of them get a line each."""
+
+
+def is_derived(content: Content) -> bool:
+    """Whether ``content``, a ``README.md``, is one that ``readme_text`` made."""
+    mark = _MARK.encode()
+    start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
+    return start == mark
+
+
+def readme_text(library: Library) -> str:
+    """Return the page for ``library``, in Markdown; ``library.version`` is the version of the archive it goes into."""
+    return "\n".join(_lines(library)) + "\n"
+
+
+def _lines(library: Library) -> Iterator[str]:
+    modules = library.modules
+    yield _MARK
+    yield ""
+    yield f"# {_title(modules)}"
+    yield ""
+    yield from _paragraph(
+        f"This archive is in Model Library Format, version {library.version}: the format in which Apache TVM, and "
+        "since then mlfbuild, hand compiled neural networks to firmware. `metadata.json` says what is in it, for "
+        "programs; this page says so for people."
+    )
+    if len(modules) <= _DETAILED:
+        for module in modules:
+            yield from _section(module)
+    else:
+        yield from _overview(modules)
+    yield from _building(library)
+    yield from _files(library)
+
+
+def _title(modules: Sequence[Module]) -> str:
+    if len(modules) > 1:
+        return f"{count(len(modules), 'neural network')}, compiled for firmware"
+    kind = "an operator" if modules[0].style == OPERATOR else "a neural network"
+    return f"{_plain(modules[0].name)}: {kind}, compiled for firmware"
+
+
+def _overview(modules: Sequence[Module]) -> Iterator[str]:
+    rows = [
+        [_code(m.name), m.executor or m.style, *(f"{size:,}" for size in (_workspace(m), _constants(m)))]
+        for m in modules
+    ]
+    yield ""
+    yield from _table(("module", "executor", "workspace, bytes", "constants, bytes"), rows)
+    yield ""
+    yield "`mlfbuild inspect --model <module> <archive>` shows the inputs, outputs and memory of one of them."
+
+
+def _section(module: Module) -> Iterator[str]:
+    yield ""
+    yield f"## {_plain(module.name)}"
+    yield ""
+    for target in module.targets:
+        yield f"Compiled for the target {_code(target.text.strip())}."
+    tensors = [("input", t) for t in module.inputs] + [("output", t) for t in module.outputs]
+    if tensors:
+        yield ""
+        yield from _table(
+            ("", "name", "type", "shape", "bytes", "quantisation"), [_tensor(kind, tensor) for kind, tensor in tensors]
+        )
+    if module.buffers:
+        yield ""
+        yield from _table(("function", "argument", "type", "shape", "bytes"), [_buffer(b) for b in module.buffers])
+    if module.main:
+        yield ""
+        yield from _table(("memory", "bytes"), _memory(module))
+    yield ""
+    yield from call_text(module)
+
+
+def _tensor(kind: str, tensor: TensorInfo) -> list[str]:
+    scale = "" if tensor.scale is None else f"scale {tensor.scale:.9g}, zero point {tensor.zero_point}"
+    return [kind, _code(tensor.name), _code(tensor.dtype), _shape(tensor.shape), f"{tensor.size:,}", scale]
+
+
+def _buffer(buffer: OperatorBuffer) -> list[str]:
+    name = _code(buffer.input_binding) if buffer.input_binding else ""
+    return [_code(buffer.function), name, _code(buffer.dtype), _shape(buffer.shape), f"{buffer.size:,}"]
+
+
+def _shape(shape: Sequence[int] | None) -> str:
+    return "" if shape is None else " x ".join(map(str, shape)) or "scalar"
+
+
+def _memory(module: Module) -> list[list[str]]:
+    rows = [
+        ["workspace: the largest that operators and the model itself use at a time", f"{_workspace(module):,}"],
+        ["constants: weights", f"{_constants(module):,}"],
+        ["inputs and outputs, which the caller owns", f"{sum(entry.io_size for entry in module.main):,}"],
+    ]
+    pools = [
+        [f"pool {_code(pool.name)}", "unknown" if pool.size is None else f"{pool.size:,}"] for pool in module.pools
+    ]
+    return rows + pools
+
+
+def _workspace(module: Module) -> int:
+    return sum(entry.workspace_size for entry in module.main)
+
+
+def _constants(module: Module) -> int:
+    return sum(entry.constants_size for entry in module.main)
+
+
+# The archive as a whole ----------------------------------------------------------------------------------------------
+
+
+def _building(library: Library) -> Iterator[str]:
+    name = library.modules[0].name if library.modules else "model"
+    yield ""
+    yield "## Building"
+    yield ""
+    yield "With mlfbuild and CMake; the unpacked folder itself needs no Python:"
+    yield ""
+    yield "```sh"
+    yield f"mlfbuild unpack <archive> -o {name}"
+    yield "```"
+    yield "```cmake"
+    yield f"include({name}/mlf.cmake)"
+    yield f"target_link_libraries(app PRIVATE {' '.join(f'mlf::{m.name}' for m in library.modules[:_DETAILED])})"
+    yield "```"
+    yield ""
+    yield from _paragraph(
+        "By hand: compile every file in `codegen/host/src/` with `codegen/host/include/` on the include path, where "
+        "the archive has such folders, and link what lies in `codegen/host/lib/`."
+    )
+    dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
+    if dependencies:
+        yield ""
+        yield "The code needs these beside itself:"
+        yield ""
+        yield from _table(("name", "version", "where"), [_dependency(item) for item in dependencies])
+
+
+def _dependency(dependency: ExternalDependency) -> list[str]:
+    kind = "folder of the archive" if dependency.url_type == ARCHIVE_FOLDER else printable(dependency.url_type)
+    return [_code(dependency.short_name), _code(dependency.version_spec), f"{_plain(kind)} {_code(dependency.url)}"]
+
+
+_FOLDERS = {
+    "codegen": "generated code: `src/` C and C++, `include/` headers, `lib/` objects",
+    "executor-config": "graphs for TVM's graph executor, as JSON",
+    "parameters": "weights as named arrays, in TVM's byte format; empty lists where the code holds them",
+    "src": "text of the programs before code generation",
+    "runtime": "TVM's C runtime, headers and sources",
+    "templates": "files of TVM to start from: platform functions and the runtime's configuration",
+}
+
+
+def _files(library: Library) -> Iterator[str]:
+    present = {"codegen", "src"}
+    full = [module for module in library.modules if module.style != OPERATOR]
+    present |= {"parameters"} if full else set()
+    present |= {"executor-config"} if any(module.graph_json is not None for module in full) else set()
+    present |= {file.path.parts[0] for file in library.other_files}
+    yield ""
+    yield "## Files"
+    yield ""
+    rows = [["`metadata.json`", "names, memory figures, inputs and outputs, dependencies"]]
+    rows += [[f"`{folder}/`", what] for folder, what in sorted(_FOLDERS.items()) if folder in present]
+    yield from _table(("path", "what"), rows)
+
+
+# Markdown ------------------------------------------------------------------------------------------------------------
+
+
+def _paragraph(text: str) -> Iterator[str]:
+    yield from wrapped(text, WIDTH)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table without the columns that are empty in all rows."""
+    kept = [index for index in range(len(head)) if any(row[index] for row in rows)]
+    for row in (head, ["---"] * len(head), *rows):
+        yield f"| {' | '.join(row[index] for index in kept)} |"
+
+
+def _plain(text: str) -> str:
+    """Return a name from the archive as text of a page: nothing in it is read as Markdown or HTML."""
+    return "".join(f"\\{char}" if char in "\\`*[]<>|#&" else char for char in printable(text))
+
+
+def _code(text: str) -> str:
+    """Return a name from the archive as code, also in a cell of a table."""
+    return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""

@@ -1,0 +1,120 @@
+"""Verbs that work on archives alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import Settings, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.outputs import check_output
+from mlfbuild.errors import CheckFailedError
+
+_FILE = click.Path(path_type=Path)
+_ARCHIVE = click.argument("archive", type=_FILE)
+_OUTPUT = click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+
+
+@verb("model", "format")
+@_ARCHIVE
+def inspect(settings: Settings, archive: Path) -> None:
+    """Tell what ARCHIVE holds: modules, inputs and outputs, memory, files.
+
+    Long lists show their largest entries; -v shows all, and so does --format json.
+    """
+    from mlfbuild.steps import archives
+
+    if settings.json:
+        show_json(archives.inspect(archive, settings.model))
+    else:
+        show(archives.inspect_text(archive, settings.model, verbose=settings.verbose))
+
+
+@verb("format")
+@_ARCHIVE
+@click.option("--strict", is_flag=True, help="Let warnings fail, too.")
+def validate(settings: Settings, archive: Path, strict: bool) -> None:
+    """Judge ARCHIVE by the rules of Model Library Format.
+
+    Each finding has a code, which docs/validate.md explains. Exit status 1 where there is an error, 5 where ARCHIVE
+    cannot be read. With -q, nothing is printed of an archive without errors.
+    """
+    from mlfbuild.steps.archives import validate_archive
+
+    report = validate_archive(archive)
+    errors, warnings = report.count("error"), report.count("warning")
+    failed = report.failed or (strict and warnings > 0)
+    if settings.json:
+        show_json({**report.to_json(), "strict": strict, "passed": not failed})
+    elif failed or not settings.quiet:
+        show(report.text())
+    if failed:
+        reason = (
+            f"is not valid: {_counted(errors, 'error')}" if errors else f"{_counted(warnings, 'warning')} (--strict)"
+        )
+        raise CheckFailedError(f"{archive}: {reason}, see above")
+
+
+@verb("format")
+@_ARCHIVE
+@click.option("--to", "version", type=int, default=7, show_default=True, metavar="VERSION",
+              help="Version of the format to write: 7, 6 or 5.")  # fmt: skip
+@_OUTPUT
+def convert(settings: Settings, archive: Path, version: int, output: Path) -> None:
+    """Write ARCHIVE in another version of the format, without losing anything.
+
+    What the version cannot hold, as several modules before 7, is refused with exit status 2.
+    """
+    from mlfbuild.steps.archives import convert_archive
+
+    check_output(output, archive)
+    size = convert_archive(archive, version, output)
+    if settings.json:
+        show_json({"archive": output, "version": version, "size": size})
+    elif not settings.quiet:
+        show(f"{output}: version {version}, {size:,} bytes")
+
+
+@verb("format")
+@click.argument("archives", type=_FILE, nargs=-1, required=True)
+@_OUTPUT
+def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
+    """Write several ARCHIVES as one, which one firmware can link.
+
+    Modules, symbols and dependencies that cannot stand side by side are refused with exit status 1.
+    """
+    from mlfbuild.steps.archives import merge_archives
+
+    check_output(output, *archives)
+    modules = merge_archives(archives, output)
+    size = output.stat().st_size
+    if settings.json:
+        show_json({"archive": output, "modules": modules, "size": size})
+    elif not settings.quiet:
+        shown = ", ".join(modules[:8]) + (", ..." if len(modules) > 8 else "")
+        show(f"{output}: {len(modules)} modules ({shown}), {size:,} bytes")
+
+
+@verb("format")
+@click.argument("first", type=_FILE)
+@click.argument("second", type=_FILE)
+def compare(settings: Settings, first: Path, second: Path) -> None:
+    """Compare two archives by meaning: modules, interface, memory, code, weights.
+
+    The version of the format, dates and the text of programs are told, but are no difference. Exit status 0 where both
+    mean the same, 1 where they differ. With -q, nothing is printed but that they differ.
+    """
+    from mlfbuild.steps.archives import compare_archives, comparison_text
+
+    comparison = compare_archives(first, second)
+    if settings.json:
+        show_json({"first": first, "second": second, **comparison.to_json()})
+    elif not settings.quiet:
+        show(comparison_text(comparison, str(first), str(second), verbose=settings.verbose))
+    if not comparison.equal:
+        raise CheckFailedError(f"{first} and {second} differ")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

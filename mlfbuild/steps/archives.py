@@ -1,0 +1,88 @@
+"""What is done with archives alone: look into them, judge, compare, convert and merge them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.archive import tar
+from mlfbuild.archive.compare import Comparison, compare, comparison_text
+from mlfbuild.archive.describe import describe, describe_text
+from mlfbuild.archive.load import open_archive, write_archive
+from mlfbuild.archive.validate import Report, validate
+from mlfbuild.errors import UsageError
+from mlfbuild.files import open_binary
+from mlfbuild.library import Library
+from mlfbuild.manifest import suggestion
+
+__all__ = [
+    "compare_archives",
+    "comparison_text",
+    "convert_archive",
+    "inspect",
+    "inspect_text",
+    "merge_archives",
+    "validate_archive",
+]
+
+
+def inspect(path: Path, modules: Collection[str] = ()) -> dict[str, Any]:
+    """Return what the archive ``path`` holds, as plain JSON values; only ``modules`` where some are named.
+
+    Raises ``InputFileError``, and ``UsageError`` for a module that the archive does not have.
+    """
+    return describe(_chosen(open_archive(path), modules, path))
+
+
+def inspect_text(path: Path, modules: Collection[str] = (), *, verbose: bool = False) -> str:
+    """Return what the archive ``path`` holds, as lines for people; ``verbose`` cuts no list. Raises as ``inspect``."""
+    return describe_text(_chosen(open_archive(path), modules, path), verbose=verbose)
+
+
+def _chosen(library: Library, names: Collection[str], path: Path) -> Library:
+    known = [module.name for module in library.modules]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"{path}: has no module {name!r}{suggestion(name, known) or _listed(known)}")
+    if not names:
+        return library
+    return replace(library, modules=tuple(module for module in library.modules if module.name in names))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f" (it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''})"
+
+
+def validate_archive(path: Path) -> Report:
+    """Return what is wrong with the archive ``path``; raises ``InputFileError`` where it cannot be read."""
+    return validate(tar.members(open_binary(path, "archive"), str(path)), str(path))
+
+
+def compare_archives(left: Path, right: Path) -> Comparison:
+    """Return in what the archive ``right`` differs from ``left``, by meaning; raises ``InputFileError``."""
+    return compare(open_archive(left), open_archive(right))
+
+
+def convert_archive(path: Path, version: int, output: Path) -> int:
+    """Write the archive ``path`` to ``output`` in ``version`` of the format; returns the bytes written.
+
+    The output appears whole or not at all. Raises ``InputFileError``, ``UsageError`` for what the version cannot hold,
+    and ``StorageError``.
+    """
+    write_archive(open_archive(path), output, version)
+    return output.stat().st_size
+
+
+def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:
+    """Write the archives ``paths`` as one to ``output``, in version 7; returns the names of its modules.
+
+    The output appears whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` where they do not fit
+    together, and ``StorageError``.
+    """
+    from mlfbuild.archive.merge import merge
+
+    merged = merge([(str(path), open_archive(path)) for path in paths])
+    write_archive(merged, output)
+    return [module.name for module in merged.modules]
