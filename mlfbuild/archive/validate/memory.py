@@ -11,7 +11,7 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.names import macro_prefix
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import StorageEntry, TensorInfo
-from mlfbuild.library.dtypes import tensor_size
+from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
 from mlfbuild.library.names import sanitize_name
 

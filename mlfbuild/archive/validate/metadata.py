@@ -15,7 +15,7 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.schema import ListOf, MapOf, Object, Shape, document_shape
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library.devices import DEVICE_NAMES
-from mlfbuild.library.dtypes import parse_dtype
+from mlfbuild.library.data_type import parse_dtype
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
 _DATE_FORMAT = "%Y-%m-%d %H:%M:%SZ"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 
-from mlfbuild.library.dtypes import parse_dtype
+from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
 
 _MAX_KEY = 20 - 2

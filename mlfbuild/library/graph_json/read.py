@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.library.dtypes import element_size
+from mlfbuild.library.data_type import element_size
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from mlfbuild.library.dtypes import tensor_size
+from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.memory import TensorInfo
 
 INPUT = "null"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from mlfbuild.library.dtypes import DataType, element_size, parse_dtype, tensor_size
+from mlfbuild.library.data_type import DataType, element_size, parse_dtype, tensor_size
 
 
 @pytest.mark.parametrize(

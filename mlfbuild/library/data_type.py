@@ -1,0 +1,60 @@
+"""Data types by TVM's names: ``int8``, ``float32``, ``bool``, ``uint8x4``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NAME = re.compile(
+    r"(int|uint|float|bfloat|handle|e4m3_float|e5m2_float|float8_\w+|custom\[[^\[\]]*\])(\d{1,4})?(?:x(\d{1,6}))?",
+    re.ASCII,
+)
+_DEFAULT_BITS = {"handle": 64}
+_NOTHING = {"", "void"}
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A DLPack data type: ``code`` as TVM spells it, bits of one lane, number of lanes."""
+
+    code: str
+    bits: int
+    lanes: int = 1
+
+    @property
+    def element_size(self) -> int:
+        """Bytes of one element: bits of all its lanes, rounded up."""
+        return (self.bits * self.lanes + 7) // 8
+
+
+def parse_dtype(name: str) -> DataType | None:
+    """Return the type that ``name`` names (TVM's ``String2DLDataType``), ``None`` where TVM knows none.
+
+    ``bool`` is one bit, an element of it one byte; without a number of bits a type has 32, a handle 64.
+    """
+    if name == "bool":
+        return DataType("uint", 1)
+    if name in _NOTHING:
+        return DataType("void", 0, 0)
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    code, bits, lanes = found.groups()
+    if code.startswith("float8_"):  # the number of bits is part of the code
+        bits = "8"
+    wide = int(bits or 0) or _DEFAULT_BITS.get(code, 32)
+    return DataType(code, wide, int(lanes or 1)) if wide < 256 and int(lanes or 1) < 65536 else None
+
+
+def element_size(name: str) -> int | None:
+    """Return the bytes of one element of the type ``name``, ``None`` where TVM knows no such type."""
+    found = parse_dtype(name)
+    return None if found is None else found.element_size
+
+
+def tensor_size(name: str, shape: tuple[int, ...]) -> int | None:
+    """Return the bytes of a compact tensor, ``None`` where TVM knows no type ``name``."""
+    size = element_size(name)
+    for extent in shape if size is not None else ():
+        size = size * extent if size is not None else None
+    return size
