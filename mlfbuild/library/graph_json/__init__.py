@@ -16,7 +16,3 @@ __all__ = [
     "parse_graph",
     "storage_sizes",
 ]
-
-
-def graph_arguments(data: bytes, where: str) -> list[str]:
-    return [t.name for t in parse_graph(data, where).arguments]

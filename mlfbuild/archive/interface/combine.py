@@ -1,0 +1,129 @@
+"""Inputs and outputs of a module out of all that its archive says of them.
+
+Names come from the metadata, which has them as the model has them; their order from the most trusted place that has
+as many; types and shapes from whatever place agrees with the bytes that the metadata records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from mlfbuild.archive.interface.signature import Argument
+from mlfbuild.library import TensorInfo
+from mlfbuild.library.names import sanitize_name
+
+_NUMBERED = re.compile(r"output([0-9]{1,9})")
+
+
+def combined(
+    known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]], *, ordered: bool, by_position: bool
+) -> tuple[TensorInfo, ...]:
+    """Return ``known``, what the metadata says, in call order and with shapes; where it is empty, what ``places`` say.
+
+    ``places`` come most trusted first and are not asked for more than is needed. With ``ordered``, ``known`` is in call
+    order already. Without order anywhere, ``output0`` to ``output10`` are sorted as numbers and others stay. With
+    ``by_position``, places of equally many tensors may call them by other names.
+    """
+    asked = _Asked(places)
+    if not known:
+        return _from_places(asked, by_position)
+    tensors = tuple(known) if ordered else _in_order(known, asked)
+    positions = range(len(tensors)) if by_position else [None] * len(tensors)
+    return tuple(
+        _with_shape(tensor, position, len(tensors), asked) for tensor, position in zip(tensors, positions, strict=True)
+    )
+
+
+class _Asked:
+    """An iterable that can be walked again without asking anything twice."""
+
+    def __init__(self, places: Iterable[Sequence[Argument]]) -> None:
+        self._rest = iter(places)
+        self._seen: list[Sequence[Argument]] = []
+
+    def __iter__(self) -> Iterator[Sequence[Argument]]:
+        yield from self._seen
+        for place in self._rest:
+            self._seen.append(place)
+            yield place
+
+
+# With metadata -------------------------------------------------------------------------------------------------------
+
+
+def _in_order(known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]]) -> tuple[TensorInfo, ...]:
+    if len(known) == 1:
+        return tuple(known)
+    by_name = {sanitize_name(tensor.name): tensor for tensor in known}
+    for place in places if len(by_name) == len(known) else ():
+        found = _named(by_name, place)
+        if len(found) == len(known):
+            return found
+    return _by_number(known)
+
+
+def _named(by_name: dict[str, TensorInfo], place: Sequence[Argument]) -> tuple[TensorInfo, ...]:
+    """Return the tensors that ``place`` names, in its order; names of others, as of parameters, are passed over."""
+    matches = (next((key for key in _spellings(argument.name) if key in by_name), None) for argument in place)
+    return tuple(by_name[key] for key in dict.fromkeys(matches) if key is not None)
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return ``name`` as C has it; Relay's printer puts a ``v`` before names that start with no letter."""
+    plain = sanitize_name(name)
+    return (plain, plain[1:]) if plain[:1] == "v" and not plain[1:2].isalpha() else (plain,)
+
+
+def _by_number(known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+    if not all(_NUMBERED.fullmatch(tensor.name) for tensor in known):
+        return tuple(known)
+    return tuple(sorted(known, key=lambda tensor: (len(tensor.name), tensor.name)))
+
+
+def _with_shape(
+    tensor: TensorInfo, position: int | None, count: int, places: Iterable[Sequence[Argument]]
+) -> TensorInfo:
+    """Return ``tensor`` with the shape of the first place whose type and bytes are the metadata's."""
+    if tensor.shape is not None:
+        return tensor
+    for place in places:
+        argument = _counterpart(tensor, position, count, place)
+        if argument and argument.shape is not None and argument.dtype == tensor.dtype and argument.size == tensor.size:
+            return replace(tensor, shape=argument.shape)
+    return tensor
+
+
+def _counterpart(tensor: TensorInfo, position: int | None, count: int, place: Sequence[Argument]) -> Argument | None:
+    name = sanitize_name(tensor.name)
+    same = [argument for argument in place if name in _spellings(argument.name)]
+    if len(same) == 1:
+        return same[0]
+    return place[position] if position is not None and len(place) == count else None
+
+
+# Without metadata ----------------------------------------------------------------------------------------------------
+
+
+def _from_places(places: Iterable[Sequence[Argument]], by_position: bool) -> tuple[TensorInfo, ...]:
+    """Return the tensors of the most trusted place that names some, with what less trusted ones add."""
+    first = next(iter(places), ())
+    found = [
+        _completed(argument, position if by_position else None, len(first), places)
+        for position, argument in enumerate(first)
+    ]
+    tensors = tuple(tensor for tensor in found if tensor is not None)
+    return tensors if len(tensors) == len(found) else ()  # half a signature is none
+
+
+def _completed(
+    argument: Argument, position: int | None, count: int, places: Iterable[Sequence[Argument]]
+) -> TensorInfo | None:
+    tensor = TensorInfo(argument.name, "", 0)
+    others = (_counterpart(tensor, position, count, place) for place in places)
+    for other in others:
+        if other is not None and other.size is not None:
+            name = other.name if sanitize_name(other.name) == argument.name else argument.name
+            return TensorInfo(name, other.dtype, other.size, other.shape)
+    return None

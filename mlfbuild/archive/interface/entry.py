@@ -1,0 +1,190 @@
+"""The entry file ``<module>_lib0.c``: the function that firmware calls, and pools that the code defines itself.
+
+Only the text around what is looked for is read: a constant pool is as long as the weights.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
+from mlfbuild.library import Module, Pool
+from mlfbuild.library.c_text import Token, tokens
+
+_C_TYPES = {
+    "int8_t": 1, "uint8_t": 1, "bool": 1, "int16_t": 2, "uint16_t": 2, "half": 2, "int32_t": 4, "uint32_t": 4,
+    "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
+}  # fmt: skip
+_POOL = re.compile(r'section\s*\(\s*"\.(bss\.noinit|rodata)\.tvm"')
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_OUTPUT = re.compile(r"output[0-9]*")
+_ANONYMOUS = re.compile(r"arg[0-9]+")
+_MAX_PLACES = 16  # where a pool is, or a function is declared, defined or called
+_MAX_LENGTH = 256 * 1024  # characters of one declaration
+
+
+def entry_text(module: Module) -> tuple[str, str]:
+    """Return the entry file's place and text, both empty where there is none that is C."""
+    files = sources(module)
+    return (f"codegen/{files[0].path}", small_text(files[0].content)) if files else ("", "")
+
+
+# Pools ---------------------------------------------------------------------------------------------------------------
+
+
+def internal_pools(text: str) -> tuple[Pool, ...]:
+    """Return the pools that TVM's unified static memory planner had the code define, in the file's order."""
+    found = [_pool(_behind(text, place), place[1]) for place in islice(_POOL.finditer(text), _MAX_PLACES)]
+    return tuple(pool for pool in found if pool is not None)
+
+
+def _behind(text: str, place: re.Match[str]) -> Iterator[Token]:
+    return tokens(text[place.end() : place.end() + _MAX_LENGTH])
+
+
+def _pool(source: Iterator[Token], section: str) -> Pool | None:
+    """Read on behind ``section("..."``: to the length of a workspace, or to the members of a struct of constants."""
+    words: list[str] = []
+    for token in source:
+        if token.text == "{" and words[-2:-1] == ["struct"] and section == "rodata":
+            return Pool(words[-1], "constant", _struct_size(source), external=False)
+        if token.text == "[" and words[-2:-1] == ["uint8_t"] and section != "rodata":
+            count = next(source, None)
+            size = int(count.text) if count and _NUMBER.fullmatch(count.text) else None
+            return Pool(words[-1], "workspace", size, external=False)
+        if token.text in {"{", ";", "="}:
+            return None
+        if token.kind == "identifier":
+            words.append(token.text)
+    return None
+
+
+def _struct_size(source: Iterator[Token]) -> int | None:
+    """Return the bytes from the first to the end of the last member of a pool's struct."""
+    end = 0
+    for member in _statements(source):
+        words = [token.text for token in member]
+        if "[" not in words[1:] or words[0] not in _C_TYPES:
+            return None
+        count = words[words.index("[") + 1]
+        alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
+        if not (_NUMBER.fullmatch(count) and _NUMBER.fullmatch(alignment) and int(alignment)):
+            return None
+        end = -(-end // int(alignment)) * int(alignment) + int(count) * _C_TYPES[words[0]]
+    return end
+
+
+def _statements(source: Iterator[Token]) -> Iterator[Sequence[Token]]:
+    """Yield what stands between ``;`` up to the ``}`` that closes."""
+    statement: list[Token] = []
+    for token in source:
+        if token.text == "}":
+            return
+        if token.text == ";":
+            yield statement
+            statement = []
+        else:
+            statement.append(token)
+
+
+# The function --------------------------------------------------------------------------------------------------------
+
+
+def entry_signature(module: Module, place: str, text: str) -> Signature | None:
+    """Return what the entry function's code tells of its arguments.
+
+    With the C interface it hands on the structs' members by name, with unpacked operators it declares the main
+    function with names of tensors, otherwise it tells no more than how many there are.
+    """
+    body = _body(text, f"tvmgen_{module.name}_run")
+    if body is None:
+        return None
+    inputs, outputs = _handed_on(body, "inputs"), _handed_on(body, "outputs")
+    if inputs or outputs:
+        return Signature("entry file", place, named(inputs), named(outputs))
+    count = _packed_arguments(body)
+    for suffix in ("__tvm_main__", "run_model"):
+        names = _parameters(text, f"tvmgen_{module.name}_{suffix}")
+        if names:
+            return _by_names(place, names, count)
+    return Signature("entry file", place, None, None, count) if count else None
+
+
+def _body(text: str, function: str) -> Sequence[Token] | None:
+    for source in _uses(text, function):
+        if _closed(source) is not None and (token := next(source, None)) is not None and token.text == "{":
+            return list(_to_brace(source))
+    return None
+
+
+def _uses(text: str, function: str) -> Iterator[Iterator[Token]]:
+    """Yield the tokens behind each ``function(``."""
+    found = re.finditer(rf"\b{re.escape(function)}\s*\(", text)
+    for place in islice(found, _MAX_PLACES):
+        yield _behind(text, place)
+
+
+def _closed(source: Iterator[Token]) -> Sequence[Token] | None:
+    """Return the tokens up to the ``)`` that closes, ``None`` where none does."""
+    depth = 1
+    found: list[Token] = []
+    for token in source:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            return found
+        found.append(token)
+    return None
+
+
+def _to_brace(source: Iterator[Token]) -> Iterator[Token]:
+    depth = 1
+    for token in source:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0:
+            return
+        yield token
+
+
+def _handed_on(body: Sequence[Token], struct: str) -> list[str]:
+    """Return the members in ``struct->member``, each once."""
+    words = [token.text for token in body]
+    triples = zip(words, words[1:], words[2:], strict=False)
+    return list(dict.fromkeys(third for first, arrow, third in triples if (first, arrow) == (struct, "->")))
+
+
+def _packed_arguments(body: Sequence[Token]) -> int | None:
+    """Return how many arguments are taken out of ``((TVMValue*)args)[<i>]``."""
+    words = [token.text for token in body]
+    runs = zip(words, words[1:], words[2:], words[3:], strict=False)
+    indices = {
+        int(index)
+        for name, closing, bracket, index in runs
+        if (name, closing, bracket) == ("args", ")", "[") and _NUMBER.fullmatch(index)
+    }
+    return len(indices) if indices and indices == set(range(len(indices))) else None
+
+
+def _parameters(text: str, function: str) -> list[str]:
+    """Return the names of ``function``'s parameters, none where they say nothing of the tensors."""
+    source = next(_uses(text, function), None)
+    declared = None if source is None else _closed(source)
+    if not declared or any(token.text in {"TVMValue", "resource_handle", "args"} for token in declared):
+        return []
+    parts: list[str] = [""]
+    for token in declared:
+        if token.text == ",":
+            parts.append("")
+        elif token.kind == "identifier":
+            parts[-1] = token.text
+    return [] if any(_ANONYMOUS.fullmatch(name) for name in parts) else parts
+
+
+def _by_names(place: str, names: Sequence[str], count: int | None) -> Signature | None:
+    """Tell inputs, then outputs, then pools apart by the names that TVM gives to outputs."""
+    first = next((index for index, name in enumerate(names) if _OUTPUT.fullmatch(name)), len(names))
+    outputs = [name for name in names[first:] if _OUTPUT.fullmatch(name)]
+    if not outputs or (count is not None and first + len(outputs) != count):
+        return None
+    return Signature("entry file", place, named(names[:first]), named(outputs), count)

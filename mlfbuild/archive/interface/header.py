@@ -1,0 +1,93 @@
+"""The C interface's header ``tvmgen_<module>.h``: structs and size macros (TVM's ``interface_c.cc``, from 0.8 on)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from mlfbuild.archive.interface.signature import Signature, named, small_text
+from mlfbuild.library import CodegenFile, Module, Pool
+from mlfbuild.library.c_text import Token, tokens
+from mlfbuild.library.names import sanitize_name
+
+_MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)[ \t]+([0-9]{1,18})\b", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the header declares; names are sanitised."""
+
+    place: str
+    structs: Mapping[str, tuple[str, ...]]
+    """Members of ``struct tvmgen_<module>_<key>``: ``inputs``, ``outputs``, ``workspace_pools``, ``devices``."""
+    sizes: Mapping[str, int]
+    """Macros that are a whole number: ``TVMGEN_KWS_WORKSPACE_SIZE``, ``TVMGEN_KWS_X_SIZE``, ..."""
+    prefix: str
+    """``TVMGEN_KWS``."""
+
+    @property
+    def signature(self) -> Signature:
+        """Inputs and outputs by name. A module without inputs has no struct of them in TVM 0.8."""
+        inputs, outputs = self.structs.get("inputs"), self.structs.get("outputs")
+        return Signature(
+            "C header",
+            self.place,
+            None if inputs is None else named(inputs),
+            None if outputs is None else named(outputs),
+        )
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        """Pools that the caller passes, in the order of the struct."""
+        return tuple(self._pool(name) for name in self.structs.get("workspace_pools", ()))
+
+    def _pool(self, name: str) -> Pool:
+        for kind in ("constant", "workspace"):
+            size = self.sizes.get(f"{self.prefix}_{name.upper()}_{kind.upper()}_POOL_SIZE")
+            if size is not None:
+                return Pool(name, kind, size, external=True)
+        return Pool(name, "workspace", None, external=True)
+
+
+def header_file(module: Module) -> CodegenFile | None:
+    """Return the file that is the header of the module's C interface."""
+    names = {f"tvmgen_{name}.h".lower() for name in (module.name, sanitize_name(module.name))}
+    return next((file for file in module.codegen if file.path.name.lower() in names), None)
+
+
+def read_header(module: Module) -> Header | None:
+    """Return what the module's header declares, ``None`` where it has none."""
+    file = header_file(module)
+    if file is None:
+        return None
+    text = small_text(file.content)
+    prefix = f"tvmgen_{sanitize_name(module.name)}".lower()
+    structs = {
+        name.lower().removeprefix(f"{prefix}_"): members
+        for name, members in _structs(tokens(text))
+        if name.lower().startswith(f"{prefix}_")
+    }
+    sizes = {found[1]: int(found[2]) for found in _MACRO.finditer(text)}
+    return Header(f"codegen/{file.path}", structs, sizes, prefix.upper())
+
+
+def _structs(source: Iterator[Token]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield name and members of each struct that is defined."""
+    words = ["", ""]
+    for token in source:
+        words = [words[1], token.text] if token.text != "{" else words
+        if token.text == "{" and words[0] == "struct":
+            yield words[1], tuple(_members(source))
+
+
+def _members(source: Iterator[Token]) -> Iterator[str]:
+    name = ""
+    for token in source:
+        if token.text == "}":
+            return
+        if token.kind == "identifier":
+            name = token.text
+        elif token.text == ";" and name:
+            yield name
+            name = ""

@@ -1,0 +1,130 @@
+"""The places of a module that tell of its inputs and outputs, most trusted first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from mlfbuild.archive.interface.entry import entry_signature, entry_text
+from mlfbuild.archive.interface.header import Header, read_header
+from mlfbuild.archive.interface.relay import relay_signature
+from mlfbuild.archive.interface.signature import MAX_BYTES, Argument, Signature, small_text
+from mlfbuild.archive.interface.tvm_metadata import metadata_signature
+from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
+
+_PARAMETER = re.compile(r"p[0-9]+")
+_LINKED = re.compile(rb"\b__tvm_param__(\w+)")
+"""Arrays of parameters that are compiled in (``link-params`` of TVM 0.8), in C and in the symbols of objects."""
+
+
+class Places:
+    """Each place is read once, and only when it is asked."""
+
+    def __init__(self, module: Module, where: str) -> None:
+        self._module = module
+        self._where = where
+
+    def signatures(self) -> Iterator[Signature]:
+        """Yield what each place says."""
+        if self.header is not None:
+            yield self.header.signature
+        if self._entry_signature is not None:
+            yield self._entry_signature
+        yield from self._behind_entry()
+
+    def inputs(self) -> Iterator[Sequence[Argument]]:
+        """Yield the inputs of each place that tells of them; parameters only where they can be told by their names."""
+        named = bool(self._module.inputs)
+        for signature in self._needed():
+            found: Sequence[Argument] | None = signature.inputs
+            if signature is self._relay and not named:
+                found = self._without_constants(signature)
+            if found:
+                named = True
+                yield found
+
+    def outputs(self) -> Iterator[Sequence[Argument]]:
+        """Yield the outputs of each place that tells of them."""
+        return (signature.outputs for signature in self._needed() if signature.outputs)
+
+    def _needed(self) -> Iterator[Signature]:
+        """Yield what each place says; the entry file only repeats a header's names."""
+        if self.header is not None:
+            yield self.header.signature
+        elif self._entry_signature is not None:
+            yield self._entry_signature
+        yield from self._behind_entry()
+
+    def _behind_entry(self) -> Iterator[Signature]:
+        if self._metadata is not None:
+            yield self._metadata
+        if self.graph is not None:
+            yield self.graph
+        if self._relay is not None:
+            yield self._relay
+
+    @cached_property
+    def header(self) -> Header | None:
+        """The header of the C interface."""
+        return read_header(self._module)
+
+    @cached_property
+    def entry(self) -> tuple[str, str]:
+        """Place and text of the entry file, which only AOT modules have."""
+        return entry_text(self._module) if self._module.executor == "aot" else ("", "")
+
+    @cached_property
+    def _entry_signature(self) -> Signature | None:
+        place, text = self.entry
+        return entry_signature(self._module, place, text) if text else None
+
+    @cached_property
+    def _metadata(self) -> Signature | None:
+        packed = self._module.executor == "aot" and self.header is None
+        return metadata_signature(self._module) if packed else None
+
+    @cached_property
+    def graph(self) -> Signature | None:
+        """The executor's graph; raises ``InputFileError`` where it is unsound."""
+        content = self._module.graph_json
+        if content is None or len(content) > MAX_BYTES:
+            return None
+        graph = parse_graph(bytes(content), f"{self._where}: graph {self._module.name}")
+        return Signature("graph", "", _arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
+
+    def _params(self, graph: ExecutorGraph) -> set[str]:
+        """Return the arguments of ``graph`` that are parameters, in the parameters file or compiled in."""
+        params = set(self._module.params)
+        if params or not any(_PARAMETER.fullmatch(graph.nodes[node].name) for node in graph.arg_nodes):
+            return params
+        small = (file for file in self._module.codegen if len(file.content) <= MAX_BYTES)
+        return {name.decode() for file in small for name in _LINKED.findall(bytes(file.content))}
+
+    @cached_property
+    def _relay(self) -> Signature | None:
+        return relay_signature(small_text(self._module.source_text))
+
+    def _without_constants(self, relay: Signature) -> Sequence[Argument]:
+        """Return the parameters of ``@main`` that the compiled module still takes.
+
+        The text is printed before parameters become constants. What is left is taken to be the first ones: as many as
+        the entry function takes, or as many as fill the bytes that the metadata records. Empty where neither tells.
+        """
+        params, outputs = relay.inputs or (), relay.outputs or ()
+        entry = self._entry_signature
+        if entry is not None and entry.count is not None and outputs:
+            return params[: max(entry.count - len(outputs), 0)]
+        if len(outputs) != 1 or any(argument.size is None for argument in (*params, *outputs)):
+            return ()  # TVM counts the bytes of several outputs more than once
+        rest = sum(memory.io_size for memory in self._module.main) - (outputs[0].size or 0)
+        for count, argument in enumerate(params, 1):
+            rest -= argument.size or 0
+            if rest == 0:
+                return params[:count]
+        return ()
+
+
+def _arguments(tensors: Sequence[TensorInfo]) -> tuple[Argument, ...]:
+    return tuple(Argument(tensor.name, tensor.dtype, tensor.shape) for tensor in tensors)

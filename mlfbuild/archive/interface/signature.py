@@ -1,0 +1,67 @@
+"""What one place of an archive says of a module's inputs and outputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mlfbuild.library import CodegenFile, Content, Module, text_of
+from mlfbuild.library.data_type import element_size, tensor_size
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Larger files are not read for what they say of the interface; TVM's are a thousandth of it, weights aside."""
+_SOURCES = {".c", ".cc", ".cpp"}
+_LIBRARY = re.compile(r"(?:.*_)?lib(\d{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An input or output; places that know only names leave the rest open."""
+
+    name: str
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def size(self) -> int | None:
+        """Bytes, ``None`` where type or shape is open or the type is none of TVM's."""
+        known = self.shape is not None and self.dtype and element_size(self.dtype) is not None
+        return tensor_size(self.dtype, self.shape or ()) if known else None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Inputs and outputs in call order, as one place has them."""
+
+    origin: str
+    """``C header``, ``entry file``, ``TVMMetadata``, ``graph`` or ``Relay text``."""
+    place: str
+    """The file, as ``codegen/host/include/tvmgen_kws.h``; empty where its name depends on the format's version."""
+    inputs: tuple[Argument, ...] | None
+    """``None`` where the place does not tell; the names may be sanitised."""
+    outputs: tuple[Argument, ...] | None
+    """``None`` where the place does not tell; the names may be sanitised."""
+    count: int | None = None
+    """Inputs and outputs together, where only their number is known."""
+
+
+def named(names: Iterable[str]) -> tuple[Argument, ...]:
+    """Return arguments of which only the names are known."""
+    return tuple(Argument(name) for name in names)
+
+
+def small_text(content: Content) -> str:
+    """Return ``content`` as text; nothing where it is larger than ``MAX_BYTES``."""
+    return text_of(content) if len(content) <= MAX_BYTES else ""
+
+
+def sources(module: Module) -> list[CodegenFile]:
+    """Return the module's C and C++ files, ``<module>_lib0.c`` first."""
+    files = [file for file in module.codegen if file.path.suffix in _SOURCES]
+    return sorted(files, key=lambda file: (_number(file), str(file.path)))
+
+
+def _number(file: CodegenFile) -> int:
+    found = _LIBRARY.fullmatch(file.path.stem)
+    return int(found[1]) if found else 10**9
