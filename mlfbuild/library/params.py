@@ -8,113 +8,168 @@ array, in the order of the names::
       i64 shape[ndim]   i64 bytes   data }
 
 Nothing is padded or aligned, there is no checksum. The order of names means nothing; it is kept all the same, so that
-a file read and written again has the same bytes.
+a file read and written again has the same bytes. Files may be large: reading looks at the headers alone and takes an
+array out when it is asked for, writing takes the bytes from the arrays as they are needed.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.library.content import CHUNK, Content, LazyBytes
+from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_of, type_text
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
 _CPU = 1  # DLPack's kDLCPU
 _MAX_NDIM = 32  # numpy 1's own limit
+_LARGEST = 2**63 - 1
+_SHOWN = 80  # characters of a name in a message
 
-_DTYPE_CODES = {
-    "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64),
-    "uint8": (1, 8), "uint16": (1, 16), "uint32": (1, 32), "uint64": (1, 64), "bool": (1, 1),
-    "float16": (2, 16), "float32": (2, 32), "float64": (2, 64),
-}  # fmt: skip
-"""numpy name -> DLPack's (code, bits); a bool is a uint of one bit that takes a byte."""
-_DTYPES = {code: np.dtype(name) for name, code in _DTYPE_CODES.items()}
-_CODE_NAMES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat"}
-
-Params = Mapping[str, npt.NDArray[np.generic]]
+Array: TypeAlias = npt.NDArray[np.generic]
+Params: TypeAlias = Mapping[str, Array]
 
 
-def save_params(params: Params) -> bytes:
-    """Return ``params`` as the bytes of a ``.params`` file, in the mapping's order.
+@dataclass(frozen=True)
+class ParamInfo:
+    """What a parameter is, without its values."""
 
-    Raises ``ValueError`` for a dtype that the format cannot hold.
-    """
-    count = struct.pack("<Q", len(params))
-    names = b"".join(struct.pack("<Q", len(name.encode())) + name.encode() for name in params)
-    arrays = b"".join(_save_tensor(name, value) for name, value in params.items())
-    return struct.pack("<QQ", _LIST_MAGIC, 0) + count + names + count + arrays
-
-
-def _save_tensor(name: str, value: npt.NDArray[np.generic]) -> bytes:
-    if value.dtype.name not in _DTYPE_CODES:
-        raise ValueError(f"parameter {name!r}: the .params format has no dtype {value.dtype.name}")
-    code, bits = _DTYPE_CODES[value.dtype.name]
-    data = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
-    head = struct.pack("<QQiiiBBH", _TENSOR_MAGIC, 0, _CPU, 0, value.ndim, code, bits, 1)
-    return head + struct.pack(f"<{value.ndim}qq", *value.shape, len(data)) + data
+    dtype: str
+    """numpy's name, or that of ``ml_dtypes``: ``int8``, ``bool``, ``bfloat16``."""
+    shape: tuple[int, ...]
+    size: int
+    """Bytes."""
 
 
-def load_params(data: bytes, where: str = ".params") -> dict[str, npt.NDArray[np.generic]]:
-    """Return the arrays of a ``.params`` file, read-only, in the order of the file.
+def param_infos(params: Params) -> dict[str, ParamInfo]:
+    """Return what each of ``params`` is, in their order; those of a file are not read for it."""
+    if isinstance(params, StoredParams):
+        return {name: params.info(name) for name in params}
+    return {name: ParamInfo(value.dtype.name, value.shape, value.nbytes) for name, value in params.items()}
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Record:
+    dtype: DType
+    shape: tuple[int, ...]
+    offset: int
+    size: int
+
+
+class StoredParams(Mapping[str, Array]):
+    """The arrays of a ``.params`` file in its order, read-only, each taken out of the file whenever it is asked for."""
+
+    def __init__(self, content: Content, records: Mapping[str, _Record]) -> None:
+        self.content = content
+        """The whole file."""
+        self._records = records
+
+    def __getitem__(self, name: str) -> Array:
+        record = self._records[name]
+        if isinstance(self.content, bytes):
+            count = record.size // record.dtype.itemsize
+            return np.frombuffer(self.content, record.dtype, count, record.offset).reshape(record.shape)
+        return np.frombuffer(self.content.read(record.offset, record.size), record.dtype).reshape(record.shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def info(self, name: str) -> ParamInfo:
+        """Return what the parameter ``name`` is, without reading its values; raises ``KeyError``."""
+        record = self._records[name]
+        return ParamInfo(record.dtype.name, record.shape, record.size)
+
+
+def load_params(content: Content, where: str = ".params") -> StoredParams:
+    """Return the arrays of a ``.params`` file, reading no more than the headers now.
 
     ``where`` names the file in messages. Raises ``InputFileError`` where a magic number, a count or a size is wrong,
-    bytes are missing or left over, or an array has a type that numpy does not have.
+    bytes are missing or left over, or an array has a type that numpy and ``ml_dtypes`` do not have; values of several
+    lanes are refused too, because TVM saves only a part of them.
     """
-    reader = _Reader(data, where)
+    reader = _Reader(content, where)
     reader.expect(_LIST_MAGIC, "a parameter list")
-    names = [reader.name() for _ in range(reader.count("names"))]
-    if len(set(names)) != len(names):
+    count = reader.count("names")
+    names = dict.fromkeys(reader.name() for _ in range(count))
+    if len(names) != count:
         raise reader.error("a name stands twice")
-    if reader.count("arrays") != len(names):
+    if reader.count("arrays") != count:
         raise reader.error("the numbers of names and of arrays differ")
-    params = {name: _load_tensor(reader, name) for name in names}
+    records = {name: _read_record(reader, name) for name in names}
     if reader.remaining:
         raise reader.error(f"{reader.remaining} bytes are left over")
-    return params
+    return StoredParams(content, records)
 
 
-def _load_tensor(reader: _Reader, name: str) -> npt.NDArray[np.generic]:
-    reader.expect(_TENSOR_MAGIC, f"the array {name!r}")
+def _read_record(reader: _Reader, name: str) -> _Record:
+    shown = f"{name[:_SHOWN]!r}" + ("..." if len(name) > _SHOWN else "")
+    reader.expect(_TENSOR_MAGIC, f"the array {shown}")
     device, _, ndim, code, bits, lanes = reader.unpack("<iiiBBH")
     if device != _CPU:
-        raise reader.error(f"array {name!r} lies on device {device}, not on the CPU (1)")
+        raise reader.error(f"array {shown} lies on device {device}, not on the CPU (1)")
     if not 0 <= ndim <= _MAX_NDIM:
-        raise reader.error(f"array {name!r} has {ndim} dimensions")
-    dtype = _DTYPES.get((code, bits))
+        raise reader.error(f"array {shown} has {ndim} dimensions")
+    dtype = dtype_of(code, bits)
     if dtype is None or lanes != 1:
-        suffix = f"x{lanes}" if lanes != 1 else ""
-        raise reader.error(f"array {name!r} has the unsupported type {_CODE_NAMES.get(code, code)}{bits}{suffix}")
+        raise reader.error(f"array {shown} has the unsupported type {type_text(code, bits, lanes)}")
     *shape, size = reader.unpack(f"<{ndim}qq")
-    if any(dimension < 0 for dimension in shape) or math.prod(shape) * dtype.itemsize != size:
-        raise reader.error(f"array {name!r} declares {size} bytes for {dtype.name}{list(shape)}")
-    return np.frombuffer(reader.take(size), dtype=dtype.newbyteorder("<")).reshape(shape)
+    # The product of what is not 0 must fit as well, or numpy cannot hold the array, empty as it may be.
+    fits = all(dimension >= 0 for dimension in shape) and math.prod(filter(None, shape)) * dtype.itemsize <= _LARGEST
+    if not fits or math.prod(shape) * dtype.itemsize != size:
+        raise reader.error(f"array {shown} declares {size} bytes for {dtype.name}{shape}")
+    return _Record(dtype, tuple(shape), reader.skip(size), size)
 
 
 class _Reader:
     """A position in the bytes of a file nobody vouches for."""
 
-    def __init__(self, data: bytes, where: str) -> None:
-        self._data = data
+    _WINDOW = 4096
+
+    def __init__(self, content: Content, where: str) -> None:
+        self._content = content
         self._where = where
         self._at = 0
+        self._size = len(content)
+        self._window = b""
+        self._window_at = 0
 
     @property
     def remaining(self) -> int:
-        return len(self._data) - self._at
+        return self._size - self._at
 
     def error(self, reason: str) -> InputFileError:
         return InputFileError(f"{self._where}: not a sound parameter file: {reason}; export it again")
 
-    def take(self, size: int) -> bytes:
+    def skip(self, size: int) -> int:
+        """Go behind the next ``size`` bytes; returns where they begin."""
         if size > self.remaining:
             raise self.error(f"it ends early ({size - self.remaining} bytes missing)")
         self._at += size
-        return self._data[self._at - size : self._at]
+        return self._at - size
+
+    def take(self, size: int) -> bytes:
+        begin = self.skip(size)
+        if isinstance(self._content, bytes):
+            return self._content[begin : begin + size]
+        if not self._window_at <= begin <= begin + size <= self._window_at + len(self._window):
+            self._window, self._window_at = self._content.read(begin, max(size, self._WINDOW)), begin
+        return self._window[begin - self._window_at : begin - self._window_at + size]
 
     def unpack(self, layout: str) -> tuple[int, ...]:
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
@@ -126,7 +181,7 @@ class _Reader:
 
     def count(self, what: str) -> int:
         (count,) = self.unpack("<Q")
-        if count > self.remaining // 8:  # each name and each array takes more than eight bytes
+        if count > self.remaining // 8:  # each name and each array takes at least eight bytes
             raise self.error(f"it claims {count} {what}")
         return count
 
@@ -136,3 +191,98 @@ class _Reader:
             return self.take(length).decode()
         except UnicodeDecodeError:
             raise self.error("a name is not UTF-8") from None
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def save_params(params: Params) -> Content:
+    """Return ``params`` as the content of a ``.params`` file, in the mapping's order.
+
+    Parameters that were read from a file are that file. Large ones are taken from the arrays when the content is read:
+    nothing may change them before. Raises ``UsageError`` for a type, a name or a shape that the format cannot hold.
+    """
+    if isinstance(params, StoredParams):
+        return params.content
+    file = _ParamsFile(params)
+    return bytes(file) if len(file) <= CHUNK else file
+
+
+def _list_header(params: Params) -> bytes:
+    count = struct.pack("<Q", len(params))
+    names = [_encoded(name) for name in params]
+    return b"".join(
+        [struct.pack("<QQ", _LIST_MAGIC, 0), count, *(struct.pack("<Q", len(name)) + name for name in names), count]
+    )
+
+
+def _encoded(name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"parameter {name!a}: its name is not Unicode text; rename it") from None
+
+
+def _array_header(name: str, value: Array) -> bytes:
+    code = code_of(value.dtype)
+    if code is None:
+        raise UsageError(
+            f"parameter {name!r}: the .params format has no dtype {value.dtype.name}; convert it to one of {SUPPORTED}"
+        )
+    if value.ndim > _MAX_NDIM:
+        raise UsageError(f"parameter {name!r}: has {value.ndim} dimensions, more than {_MAX_NDIM}; reshape it")
+    head = struct.pack("<QQiiiBBH", _TENSOR_MAGIC, 0, _CPU, 0, value.ndim, *code, 1)
+    return head + struct.pack(f"<{value.ndim}qq", *value.shape, value.nbytes)
+
+
+class _ParamsFile(LazyBytes):
+    """A ``.params`` file whose headers are made now and whose data is taken from the arrays when it is asked for."""
+
+    def __init__(self, params: Params) -> None:
+        self._params = params
+        parts: list[tuple[bytes | str, int]] = []  # headers, and names of arrays, each with its bytes
+        header = _list_header(params)
+        for name, value in params.items():
+            header += _array_header(name, value)
+            parts += [(header, len(header)), (name, value.nbytes)]
+            header = b""
+        self._parts = [part for part, _ in parts] or [header]
+        self._ends = list(accumulate(size for _, size in parts)) or [len(header)]
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return ``size`` bytes from ``offset``, fewer where the end comes first."""
+        end = min(offset + size, len(self))
+        found = []
+        index = bisect_right(self._ends, offset)
+        while offset < end:
+            begin = self._ends[index - 1] if index else 0
+            stop = min(end, self._ends[index])
+            found.append(_part(self._data(self._parts[index]), offset - begin, stop - begin))
+            offset, index = stop, index + 1
+        return b"".join(found)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield all bytes in order, at most ``CHUNK`` at a time; each array is taken from the mapping once."""
+        for part, begin, end in zip(self._parts, [0, *self._ends], self._ends, strict=False):
+            data = self._data(part)
+            for offset in range(0, end - begin, CHUNK):
+                yield _part(data, offset, min(offset + CHUNK, end - begin))
+
+    def _data(self, part: bytes | str) -> bytes | Array:
+        return self._params[part] if isinstance(part, str) else part
+
+
+def _part(data: bytes | Array, begin: int, end: int) -> bytes:
+    """Return the bytes from ``begin`` to ``end`` of ``data``, an array's in row-major order and little-endian."""
+    if isinstance(data, bytes):
+        return data[begin:end]
+    little = data.dtype.newbyteorder("<")
+    if data.flags.c_contiguous and data.dtype == little:
+        return data.reshape(-1).view(np.uint8)[begin:end].tobytes()
+    width = data.dtype.itemsize
+    first = begin // width
+    elements = np.asarray(data.flat[first : -(-end // width)]).astype(little, copy=False)
+    return elements.tobytes()[begin - first * width : end - first * width]

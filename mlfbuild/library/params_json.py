@@ -1,0 +1,251 @@
+"""Parameters as JSON or BSON, two forms that the first RFC of the format names and TVM never wrote.
+
+The RFC leaves open what stands in them. Here a file is one object, parameters by name::
+
+    {"p0": {"dtype": "float32", "shape": [1, 2], "data": [2.0, 4.0]}}
+
+``data`` has the elements in row-major order; lists nested as ``shape`` says are read, too. Integers are exact whatever
+their size, bools are ``true`` and ``false``, and floats are written so that reading gives the same bits: numbers, or
+the strings ``"Infinity"``, ``"-Infinity"``, ``"NaN"`` and, for a NaN of other bits, those: ``"0x7fc00001"``. BSON has
+the same members; there ``data`` may also be binary, the elements' bytes, little-endian.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlfbuild.errors import InputFileError, ToolNotFoundError, UsageError
+from mlfbuild.library.content import Content
+from mlfbuild.library.fields import parse_json
+from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_called, is_supported
+from mlfbuild.library.params import Array, Params
+
+MAX_JSON = 64 * 1024 * 1024
+MAX_BSON = 256 * 1024 * 1024
+"""Bytes of a file that is read at once; weights of that size belong into a ``.params`` file."""
+_MEMBERS = {"dtype", "shape", "data"}
+_MAX_NDIM = 32
+_ELEMENTS = 65536  # that are turned into text at a time
+_SHOWN = 80  # characters of a name in a message
+_SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+_BITS = re.compile(r"0x[0-9a-f]{1,16}")
+_FLOATS = {"float16", "float32", "float64"}  # that numpy has itself
+_INTEGER_CODES = {0, 1}  # DLPack's kDLInt and kDLUInt
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def save_params_json(params: Params) -> bytes:
+    """Return ``params`` as JSON text, in the mapping's order.
+
+    Raises ``UsageError`` for a type that ``.params`` files do not have either.
+    """
+    return "".join(_text(params)).encode()
+
+
+def _text(params: Params) -> Iterator[str]:
+    separator = "{\n"
+    for name, value in params.items():
+        if code_of(value.dtype) is None:
+            raise UsageError(f"parameter {name!r}: has no dtype {value.dtype.name}; convert it to one of {SUPPORTED}")
+        head = f'{{"dtype": {json.dumps(value.dtype.name)}, "shape": {json.dumps(value.shape)}, "data": ['
+        yield f"{separator}{json.dumps(name)}: {head}"
+        for begin in range(0, value.size, _ELEMENTS):
+            elements = _plain(np.asarray(value.flat[begin : begin + _ELEMENTS]))
+            yield (", " if begin else "") + json.dumps(elements, allow_nan=False)[1:-1]
+        yield "]}"
+        separator = ",\n"
+    yield "\n}\n" if params else "{}\n"
+
+
+def _plain(elements: Array) -> list[Any]:
+    """Return ``elements`` as JSON values."""
+    code = code_of(elements.dtype)
+    if elements.dtype.kind in "biu":
+        return list(elements.tolist())
+    if code is not None and code[0] in _INTEGER_CODES:
+        return list(elements.astype(np.int8).tolist())
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        numbers = elements.astype(np.float64)
+    values: list[Any] = numbers.tolist()
+    bits = elements.astype(elements.dtype.newbyteorder("<")).view(_unsigned(elements.dtype))
+    for index in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        values[index] = _special(values[index], int(bits[index]), elements.dtype)
+    return values
+
+
+def _special(value: float, bits: int, dtype: DType) -> str:
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return "NaN" if bits == _nan_bits(dtype) else f"0x{bits:0{2 * dtype.itemsize}x}"
+
+
+def _nan_bits(dtype: DType) -> int:
+    return int(np.array([math.nan]).astype(dtype.newbyteorder("<")).view(_unsigned(dtype))[0])
+
+
+def _unsigned(dtype: DType) -> np.dtype[np.unsignedinteger[Any]]:
+    return np.dtype(f"<u{dtype.itemsize}")
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def load_params_json(content: Content, where: str) -> dict[str, Array]:
+    """Return the arrays of parameters in JSON, in its order; ``where`` names the file in messages.
+
+    Raises ``InputFileError`` where the file is larger than ``MAX_JSON``, no JSON, has a type that ``.params`` files do
+    not have, or values that do not fit type and shape.
+    """
+    return _arrays(parse_json(_bytes(content, MAX_JSON, where), where), where)
+
+
+def load_params_bson(content: Content, where: str) -> dict[str, Array]:
+    """Return the arrays of parameters in BSON, in its order; ``where`` names the file in messages.
+
+    Raises as ``load_params_json`` does, with ``MAX_BSON``, and ``ToolNotFoundError`` where the package that reads BSON
+    is not installed.
+    """
+    data = _bytes(content, MAX_BSON, where)
+    try:
+        from bson import decode
+        from bson.errors import BSONError
+    except ImportError:
+        raise ToolNotFoundError(
+            f"{where}: reading BSON needs a package that is not installed; pip install mlfbuild[bson]"
+        ) from None
+    try:
+        document = decode(data)
+    except (BSONError, ValueError, OverflowError, RecursionError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputFileError(f"{where}: not sound BSON: {reason}; export it again") from None
+    return _arrays(document, where)
+
+
+def _bytes(content: Content, limit: int, where: str) -> bytes:
+    if len(content) > limit:
+        raise InputFileError(
+            f"{where}: is larger than {limit >> 20} MiB, refused; export the parameters as a .params file"
+        )
+    return bytes(content)
+
+
+def _arrays(document: object, where: str) -> dict[str, Array]:
+    if not isinstance(document, dict):
+        raise InputFileError(f"{where}: must be an object of parameters by name; export it again")
+    return {name: _Entry(name, where).array(entry) for name, entry in document.items()}
+
+
+class _Entry:
+    """One parameter of a file that nobody vouches for."""
+
+    def __init__(self, name: str, where: str) -> None:
+        self._place = f"{where}: parameter {name[:_SHOWN]!a}" + ("..." if len(name) > _SHOWN else "")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise InputFileError(f"{self._place}: {reason}; export it again")
+
+    def array(self, entry: object) -> Array:
+        """Return the array, read-only; raises ``InputFileError``."""
+        if not isinstance(entry, dict) or entry.keys() != _MEMBERS:
+            self._refuse("must be an object with dtype, shape and data and nothing else")
+        name, data = entry["dtype"], entry["data"]
+        if not isinstance(name, str) or not is_supported(name):
+            shown = f"{name[:_SHOWN]!a}" if isinstance(name, str) else type(name).__name__
+            self._refuse(f"has the unsupported type {shown}")
+        dtype = dtype_called(name)
+        shape = self._shape(entry["shape"])
+        if isinstance(data, bytes):
+            array = self._from_bytes(data, dtype, shape)
+        elif isinstance(data, list):
+            array = self._from_list(self._flat(data, shape), dtype, shape)
+        else:
+            self._refuse("data must be a list")
+        array.flags.writeable = False
+        return array
+
+    def _shape(self, shape: object) -> tuple[int, ...]:
+        if not isinstance(shape, list) or len(shape) > _MAX_NDIM:
+            self._refuse(f"shape must be a list of at most {_MAX_NDIM} numbers")
+        if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**63 for n in shape):
+            self._refuse("shape must have whole numbers of at least 0")
+        if math.prod(filter(None, shape)) * 8 >= 2**63:
+            self._refuse("shape is larger than any array")
+        return tuple(shape)
+
+    def _from_bytes(self, data: bytes, dtype: DType, shape: tuple[int, ...]) -> Array:
+        if len(data) != math.prod(shape) * dtype.itemsize:
+            self._refuse(f"data has {len(data)} bytes for {dtype.name}{list(shape)}")
+        return np.frombuffer(data, dtype).reshape(shape)
+
+    def _flat(self, data: list[Any], shape: tuple[int, ...]) -> list[Any]:
+        """Return nested lists as one."""
+        if data and isinstance(data[0], list):
+            for dimension in shape[1:]:
+                if not all(isinstance(row, list) and len(row) == dimension for row in data):
+                    self._refuse(f"data does not have the shape {list(shape)}")
+                data = [element for row in data for element in row]
+        return data
+
+    def _from_list(self, data: list[Any], dtype: DType, shape: tuple[int, ...]) -> Array:
+        if len(data) != math.prod(shape):
+            self._refuse(f"data has {len(data)} elements for the shape {list(shape)}")
+        code = code_of(dtype)
+        assert code is not None
+        if dtype.kind == "b":
+            if not all(isinstance(element, bool) for element in data):
+                self._refuse("data must have true and false")
+            return np.array(data, dtype).reshape(shape)
+        if code[0] in _INTEGER_CODES:
+            return self._integers(data, dtype, code).reshape(shape)
+        return self._floats(data, dtype).reshape(shape)
+
+    def _integers(self, data: list[Any], dtype: DType, code: tuple[int, int]) -> Array:
+        signed, bits = code[0] == 0, code[1]
+        least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        if not all(isinstance(n, int) and not isinstance(n, bool) and least <= n <= most for n in data):
+            self._refuse(f"data must have whole numbers from {least} to {most}")
+        return np.array(data, np.int64 if signed else np.uint64).astype(dtype)
+
+    def _floats(self, data: list[Any], dtype: DType) -> Array:
+        largest, width = _largest(dtype), 8 * dtype.itemsize
+        found = [_number(element, largest, width) for element in data]
+        if None in found:
+            self._refuse(f"data must have numbers that {dtype.name} holds")
+        numbers = np.array(found, np.float64)
+        with np.errstate(all="ignore"):
+            array = numbers.astype(dtype)
+            if np.any(np.isfinite(numbers) != np.isfinite(array.astype(np.float64))):
+                self._refuse(f"data has values that {dtype.name} cannot hold")
+        view = array.view(_unsigned(dtype))
+        for index, element in enumerate(data):
+            if isinstance(element, str) and element not in _SPECIAL:
+                view[index] = int(element, 16)
+        return array
+
+
+def _number(element: object, largest: float, width: int) -> float | None:
+    """Return an element as a float, one of special bits as NaN; ``None`` where it is none of at most ``largest``."""
+    if isinstance(element, str):
+        if _BITS.fullmatch(element) and int(element, 16) < 2**width:
+            return math.nan
+        return _SPECIAL.get(element)
+    if isinstance(element, bool) or not isinstance(element, (int, float)):
+        return None
+    return float(element) if abs(element) <= largest or element != element else None
+
+
+def _largest(dtype: DType) -> float:
+    """Return the largest finite value of a type of floats."""
+    if dtype.name in _FLOATS:
+        return float(np.finfo(dtype.name).max)
+    import ml_dtypes
+
+    return float(ml_dtypes.finfo(dtype.name).max)  # type: ignore[no-untyped-call]
