@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.call_order import in_call_order
 from mlfbuild.archive.codegen import CODEGEN, bears_name
 from mlfbuild.archive.convert import convert
 from mlfbuild.archive.epoch import source_datetime
+from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.readme import README, readme_text
 from mlfbuild.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
@@ -88,7 +88,7 @@ class _Files(dict[str, Content]):
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:
     """Return what reading the archive would not find in TVM's keys or the module's files."""
-    found = in_call_order(_as_in_metadata(module, form), module.name)
+    found = with_interface(_as_in_metadata(module, form), module.name)
     several = len(library.modules) > 1
     return Extension(
         inputs=None if module.inputs == found.inputs else module.inputs,
@@ -108,8 +108,8 @@ def _as_in_metadata(module: Module, form: Format) -> Module:
 
 
 def _plain(tensors: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
-    by_name = sorted(tensors, key=lambda tensor: tensor.name)
-    return tuple(TensorInfo(tensor.name, tensor.dtype, tensor.size) for tensor in by_name)
+    by_name = {tensor.name: tensor for tensor in tensors}
+    return tuple(TensorInfo(name, by_name[name].dtype, by_name[name].size) for name in sorted(by_name))
 
 
 def _target_devices(module: Module, form: Format) -> tuple[int | None, ...]:

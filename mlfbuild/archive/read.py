@@ -7,19 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.call_order import in_call_order
 from mlfbuild.archive.codegen import CODEGEN, owners
+from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.layout import METADATA, params_path
 from mlfbuild.archive.readme import README, is_derived
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Library, Module
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
 from mlfbuild.library.params import Params, load_params
+from mlfbuild.library.params_json import load_params_bson, load_params_json
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
 _MAX_NAME = 200  # file systems take 255, and the name is a part of one
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
+_PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
+    params_path("{module}"): load_params,
+    "parameters/{module}.json": load_params_json,
+    "parameters/{module}.bson": load_params_bson,
+}
 _TIR = re.compile(r"src/tir-([0-9]{1,5})\.txt", re.ASCII)
 
 
@@ -98,7 +104,7 @@ class _Archive:
         """Return the module of ``record`` with its files, its inputs and outputs in call order."""
         module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
-        module = in_call_order(module, self._where)
+        module = with_interface(module, self._where)
         said = record.extension
         return replace(
             module,
@@ -107,9 +113,12 @@ class _Archive:
         )
 
     def _model(self, module: Module) -> Module:
+        params = self._params(module.name)
+        if params is None:
+            raise self._missing(params_path(module.name))
         return replace(
             module,
-            params=self._params(module.name),
+            params=params,
             graph_json=self._graph(module.name) if module.executor == "graph" else None,
             source_text=self._take(self._place(Format.program_path, module.name), b""),
         )
@@ -117,11 +126,10 @@ class _Archive:
     def _operator(self, module: Module) -> Module:
         texts = {int(found[1]): path for path in self._files if (found := _TIR.fullmatch(path))}
         self.used.update(texts.values())
-        stored = params_path(module.name) in self._files
         return replace(
             module,
             tir=tuple((device, self._files[path]) for device, path in sorted(texts.items())),
-            params=self._params(module.name) if stored else {},
+            params=self._params(module.name) or {},
         )
 
     def _graph(self, name: str) -> Content:
@@ -130,11 +138,13 @@ class _Archive:
             raise self._missing(self._form.graph_path(name))
         return self._take(path, b"")
 
-    def _params(self, name: str) -> Params:
-        path = params_path(name)
-        if path not in self._files:
-            raise self._missing(path)
-        return load_params(bytes(self._take(path, b"")), f"{self._where}: {path}")
+    def _params(self, name: str) -> Params | None:
+        """Return the parameters, from TVM's form where the archive has several."""
+        for form, load in _PARAMS.items():
+            path = form.format(module=name)
+            if path in self._files:
+                return load(self._take(path, b""), f"{self._where}: {path}")
+        return None
 
     def _place(self, place: Callable[[Format, str], str], name: str) -> str | None:
         """Return where a file of the module lies: where its version has it, or else where only one other has it.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.archive import open_archive
+from mlfbuild.archive.convert import convert
 from mlfbuild.compilers.types import CompileRequest, OptionValue
 from mlfbuild.errors import UsageError
 from mlfbuild.library import Library
+from mlfbuild.library.metadata import CURRENT
 
 
 class ArchiveCompiler:
@@ -20,7 +22,7 @@ class ArchiveCompiler:
         return [(key, "an archive is compiled already and takes no options") for key in options]
 
     def compile(self, request: CompileRequest) -> Library:
-        """Return the library in ``request.source``; module names stay the archive's own.
+        """Return the library in ``request.source``, in the current version; module names stay the archive's own.
 
         Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
         option, an executor or a placement that the archive does not have.
@@ -29,6 +31,8 @@ class ArchiveCompiler:
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
         library = open_archive(request.source)
         executors = sorted({module.executor for module in library.modules})
+        if request.executor is not None and "" in executors:
+            raise UsageError(f"{request.name}: {request.source} holds an operator, which has no executor; leave it out")
         if request.executor is not None and request.executor not in executors:
             raise UsageError(
                 f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
@@ -40,7 +44,7 @@ class ArchiveCompiler:
             raise UsageError(
                 f"{request.name}: placement of the parameters: the C code of {request.source} decides it; remove it"
             )
-        return library
+        return convert(library, CURRENT)
 
 
 ARCHIVE = ArchiveCompiler()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlfbuild.archive import archive_files
+from mlfbuild.archive.convert import convert
 from mlfbuild.errors import InputFileError
 from mlfbuild.firmware.blobs import blob_files
 from mlfbuild.firmware.cmake import FRAGMENT
@@ -12,6 +13,7 @@ from mlfbuild.firmware.fragment import library_fragment
 from mlfbuild.firmware.record import RECORD, Record
 from mlfbuild.firmware.tree import UnpackResult, write_tree
 from mlfbuild.library import Content, Library
+from mlfbuild.library.metadata import CURRENT
 
 
 def unpack(
@@ -34,7 +36,11 @@ def unpack(
 
 
 def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, Content]:
-    """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content."""
+    """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
+
+    A library of another version is laid out as one of the current: a tree has one form.
+    """
+    library = convert(library, CURRENT)
     files = archive_files(library)
     added: dict[str, Content] = {FRAGMENT: library_fragment(library, model).encode()}
     for module in library.modules:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,7 @@ from mlfbuild.library import Context, Library, OperatorBuffer, StorageEntry, Tar
 from support.old_archives import (
     DATE,
     LAYOUT,
+    MODELS,
     RELAY,
     TARGET,
     TIR,
@@ -27,24 +27,12 @@ from support.old_archives import (
     metadata,
     model_archive,
     operator_archive,
+    params,
     sketch_archive,
 )
+from support.tvm_archives import TVM_ARCHIVES, tvm_files
 
 Files = dict[str, bytes]
-SHARED = [
-    "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
-    "conv-llvm_graph_m4", "conv-usmp_external", "kws_int8-aotc", "kws_int8-cmsisnn_m4", "kws_int8-graph", "many-aotc",
-    "many-graph", "multi-aotc", "multi-mixed", "operator-add", "v5-add-aotc", "v5-add-graph", "v5-kws_int8-graph",
-    "v5-many-graphlink",
-]  # fmt: skip
-MODELS = [(version, executor) for version in range(1, 8) for executor in ("graph", "aot")]
-
-
-def members(path: Path) -> Files:
-    """The files of a tar by path, as Python's own reader has them."""
-    with tarfile.open(path) as tar:
-        found = {member.name.removeprefix("./"): tar.extractfile(member) for member in tar if member.isfile()}
-        return {name: file.read() for name, file in found.items() if file is not None}
 
 
 def plain(library: Library, version: int | None = None) -> Files:
@@ -62,12 +50,12 @@ def with_metadata(files: Files, edit: Callable[[Any], object]) -> Files:
 
 
 def test_every_archive_beside_the_project_is_listed(shared: Path) -> None:
-    assert {path.stem for path in (shared / "archives").glob("*.tar")} == set(SHARED)
+    assert {path.stem for path in (shared / "archives").glob("*.tar")} == set(TVM_ARCHIVES)
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
 def test_an_archive_of_tvm_is_written_at_its_own_version_as_it_was(shared: Path, name: str) -> None:
-    files = members(shared / "archives" / f"{name}.tar")
+    files = tvm_files(shared, name)
     library = read_files(files, name)
     assert library.version == json.loads(files["metadata.json"])["version"]
     assert plain(library, library.version) == files
@@ -89,6 +77,11 @@ def test_a_model_of_each_version(version: int, executor: str) -> None:
     names = [LAYOUT[version]["lib"].format(n=n) + ".c" for n in (0, 1)]
     assert [str(file.path) for file in module.codegen] == [f"host/src/{name}" for name in names]
     assert all(file.content == files[f"codegen/{file.path}"] for file in module.codegen)
+    if executor == "graph" or version == 7:
+        assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.inputs] == [
+            ("a", "uint8", 2), ("b", "float32", 8),
+        ]  # fmt: skip
+        assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.outputs] == [("output", "float32", 8)]
     if version > 1:
         assert (module.main[0].io_size, module.main[0].device) == (18, 1)
         assert module.operator_functions[0].name == function_name(version)
@@ -142,6 +135,16 @@ def test_the_sketch_of_the_first_rfc() -> None:
         "README.md", "crt/Makefile", "crt/include/tvm/runtime/c_runtime_api.h", "parameters/add.json",
         "runtime-config/aot/README",
     }  # fmt: skip
+
+
+def test_parameters_in_json_where_there_is_no_other_form() -> None:
+    files = sketch_archive()
+    expected = read_files(files, "a.tar")
+    del files["parameters/add.params"]
+    library = read_files(files, "a.tar")
+    assert library.modules == expected.modules
+    assert "parameters/add.json" not in {str(file.path) for file in library.other_files}
+    assert archive_files(library)["parameters/add.params"] == params()
 
 
 # What is there decides
@@ -329,7 +332,7 @@ REFUSED: dict[str, tuple[Files, str]] = {
     "no modules": ({"metadata.json": b'{"version": 7, "modules": {}}'}, "metadata.json: modules: is empty"),
     "VM": (
         with_metadata(model_archive(7), lambda d: d["modules"]["add"].update(executors=["vm"])),
-        "modules.add.executors: the VM executor is not supported, its bytecode needs TVM's C++ runtime; export the model",
+        "modules.add.executors: the VM executor is not supported, its bytecode needs TVM's C++ runtime; export the",
     ),
     "shared library": (
         {**model_archive(5), "codegen/add.so": b"\x7fELF"},

@@ -10,33 +10,103 @@ from typing import Any
 import pytest
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import Library, TensorInfo
-from mlfbuild.library.metadata import metadata_json, read_document, read_modules
+from mlfbuild.library import OPERATOR, Library, Module, OperatorBuffer, OperatorFunction, Target
+from mlfbuild.library.metadata import (
+    FORMATS,
+    Extension,
+    ModuleRecord,
+    metadata_json,
+    read_document,
+    read_format,
+    read_modules,
+)
 from support.libraries import graph_library, native_library, native_module
 
 DATE = "1980-01-01 00:00:00Z"
 
 
+def known(library: Library) -> dict[str, Extension]:
+    """All that our own key can say of native modules."""
+    return {
+        module.name: Extension(inputs=module.inputs, outputs=module.outputs, model_id=module.model_id)
+        for module in library.modules
+        if module.model_id
+    }
+
+
+def text_of(library: Library) -> bytes:
+    return metadata_json(library, DATE, known(library))
+
+
 def document(library: Library) -> dict[str, Any]:
-    return json.loads(metadata_json(library, DATE))
+    return json.loads(text_of(library))
+
+
+def records(data: bytes, where: str = "metadata.json") -> list[ModuleRecord]:
+    found = read_document(data, where)
+    return read_modules(found, read_format(found))
 
 
 def reread(library: Library) -> Library:
-    records = read_modules(read_document(metadata_json(library, DATE), "metadata.json"))
-    return Library(tuple(record.module for record in records))
+    """What metadata and our key say, without the call order and details that files tell."""
+    modules = []
+    for record in records(text_of(library)):
+        inputs, outputs = record.extension.inputs, record.extension.outputs
+        said = {"inputs": inputs, "outputs": outputs} if inputs is not None else {}
+        modules.append(replace(record.module, **said))
+    return Library(tuple(modules), version=library.version)
 
 
 def without_files(library: Library) -> Library:
-    bare = {"codegen": (), "params": {}, "graph_json": None, "source_text": b"", "interface": ""}
-    return Library(tuple(replace(module, **bare) for module in library.modules))
+    bare = {"codegen": (), "params": {}, "graph_json": None, "source_text": b"", "interface": "", "tir": ()}
+    modules = tuple(replace(module, **bare) for module in library.modules)
+    if library.version < 7:
+        graphs = {"inputs": (), "outputs": ()}
+        modules = tuple(module if module.model_id else replace(module, **graphs) for module in modules)
+    return replace(library, modules=modules)
 
 
-def test_the_text_of_a_native_library(golden: Callable[[str, str], None]) -> None:
-    golden(metadata_json(native_library(), DATE).decode(), "metadata.json")
+def operator_library() -> Library:
+    buffers = (
+        OperatorBuffer("add", 2, (2,), "int8", "a"),
+        OperatorBuffer("add", 1, (1,), "int8"),
+        OperatorBuffer("sub", 4, (), "float32"),
+    )
+    functions = tuple(OperatorFunction(name, ()) for name in ("add", "nothing", "sub"))
+    module = Module("ops", "", (Target("c -keys=cpu "),), (), functions, (), style=OPERATOR, buffers=buffers)
+    return Library((module,))
 
 
-def test_the_text_of_a_graph_library(golden: Callable[[str, str], None]) -> None:
-    golden(metadata_json(graph_library(), DATE).decode(), "metadata.json")
+LIBRARIES = {
+    "native": native_library(),
+    "two": native_library("b", "a"),
+    "graph": graph_library(),
+    "operator": operator_library(),
+}  # fmt: skip
+
+
+def in_version(library: Library, version: int) -> Library:
+    """The library with the targets of a version, 5 having one for each device."""
+    device = 1 if version == 5 else None
+    modules = (
+        replace(module, targets=tuple(replace(target, device=device) for target in module.targets))
+        for module in library.modules
+    )
+    return replace(library, version=version, modules=tuple(modules))
+
+
+WRITTEN = [(name, version) for name in LIBRARIES for version in (5, 6, 7) if version == 7 or name != "two"]
+
+
+@pytest.mark.parametrize(("name", "version"), WRITTEN)
+def test_the_text_of_each_version(golden: Callable[[str, str], None], name: str, version: int) -> None:
+    golden(text_of(in_version(LIBRARIES[name], version)).decode(), "metadata.json")
+
+
+@pytest.mark.parametrize(("name", "version"), WRITTEN)
+def test_everything_written_is_read(name: str, version: int) -> None:
+    library = in_version(LIBRARIES[name], version)
+    assert reread(library) == without_files(library)
 
 
 def test_top_level_has_exactly_version_and_modules() -> None:
@@ -52,16 +122,30 @@ def test_a_module_has_tvms_keys_and_ours() -> None:
     assert graph["memory"].keys() == {"functions", "sids"}
 
 
-@pytest.mark.parametrize("library", [native_library("b", "a"), graph_library()], ids=["native", "graph"])
-def test_everything_written_is_read(library: Library) -> None:
-    assert reread(library) == without_files(library)
+def test_an_operator_is_one_line_in_tvms_order() -> None:
+    text = text_of(operator_library()).decode()
+    assert "\n" not in text
+    assert list(json.loads(text)) == [
+        "version", "model_name", "export_datetime", "memory", "target", "executors", "style",
+    ]  # fmt: skip
 
 
-def test_call_order_survives_sorted_json() -> None:
-    module = native_module()
-    inputs = tuple(TensorInfo(name, "int8", 4) for name in ("z", "a", "m"))
-    library = Library((replace(module, inputs=inputs),))
-    assert [tensor.name for tensor in reread(library).modules[0].inputs] == ["z", "a", "m"]
+def test_the_table_of_versions_is_history() -> None:
+    """What changed from each version to the next, and nothing else."""
+    rows = {version: vars(form) for version, form in FORMATS.items()}
+    changed = {
+        version: {key for key in row if row[key] != rows[version - 1][key]} - {"version"}
+        for version, row in rows.items()
+        if version > 1
+    }
+    assert changed == {
+        2: {"memory_of_functions"},
+        3: {"codegen_name"},
+        4: {"operators", "program"},
+        5: {"executors", "graph"},
+        6: {"targets_by_device"},
+        7: {"modules", "tensors", "graph", "program"},
+    }
 
 
 def test_the_date_of_the_module_comes_before_the_writers() -> None:
@@ -73,8 +157,8 @@ def test_the_date_of_the_module_comes_before_the_writers() -> None:
 def test_an_extension_of_another_version_is_left_alone() -> None:
     text = document(native_library())
     text["modules"]["tiny"]["mlfbuild"] = {"version": 2, "inputs": "in a shape to come"}
-    (record,) = read_modules(read_document(json.dumps(text).encode(), "metadata.json"))
-    assert not record.ordered and record.module.model_id == ""
+    (record,) = records(json.dumps(text).encode())
+    assert record.extension == Extension() and record.module.model_id == ""
 
 
 def edit(path: str, value: object) -> dict[str, Any]:
@@ -93,12 +177,13 @@ def edit(path: str, value: object) -> dict[str, Any]:
 
 MAIN = "modules.tiny.memory.functions.main.0"
 WRONG = [
-    ("modules", ..., "modules: is missing"),
+    ("modules", ..., "model_name: is missing"),
     ("modules", [], "modules: must be an object"),
     ("modules", {}, "modules: is empty"),
     ("modules.tiny", 7, "modules.tiny: must be an object"),
     ("modules.tiny.executors", [], "modules.tiny.executors: must be one of aot and graph"),
-    ("modules.tiny.executors", ["vm"], "modules.tiny.executors: must be one of aot and graph"),
+    ("modules.tiny.executors", ["vm"], "modules.tiny.executors: the VM executor is not supported"),
+    ("modules.tiny.executors", ..., "modules.tiny.executors: is missing"),
     ("modules.tiny.executors", "aot", "modules.tiny.executors: must be a list"),
     ("modules.tiny.style", "operator", "modules.tiny.style: must be full-model"),
     ("modules.tiny.target", [1], "modules.tiny.target: must be a list of strings"),
@@ -113,6 +198,9 @@ WRONG = [
     (f"{MAIN}.outputs", {}, "modules.tiny.mlfbuild.outputs: contradicts memory.functions.main[0].outputs"),
     ("modules.tiny.mlfbuild.inputs.0.shape", [1, -4], "mlfbuild.inputs[0].shape: must be a list of whole numbers"),
     ("modules.tiny.mlfbuild.inputs.0.scale", "1", "mlfbuild.inputs[0].scale: must be a number"),
+    ("modules.tiny.mlfbuild.target_devices", [1, 2], "modules.tiny.mlfbuild.target_devices: contradicts target"),
+    ("modules.tiny.mlfbuild.target_devices", ["cpu"], "target_devices: must be a list of whole numbers"),
+    ("modules.tiny.mlfbuild.contexts", [{}], "modules.tiny.mlfbuild.contexts[0].device_type: is missing"),
     ("modules.tiny.mlfbuild.version", ..., "modules.tiny.mlfbuild.version: is missing"),
     ("modules.tiny.external_dependencies", [{}], "external_dependencies[0].short_name: is missing"),
 ]
@@ -122,9 +210,9 @@ WRONG = [
 def test_each_mistake_is_named_with_its_place(path: str, value: object, reason: str) -> None:
     data = json.dumps(edit(path, value)).encode()
     with pytest.raises(InputFileError) as caught:
-        read_modules(read_document(data, "kws.tar: metadata.json"))
+        records(data, "kws.tar: metadata.json")
     message = str(caught.value)
-    assert message.startswith("kws.tar: metadata.json: modules")
+    assert message.startswith("kws.tar: metadata.json: mod")
     assert reason in message and "\n" not in message
 
 
@@ -146,14 +234,8 @@ def test_text_that_is_not_json(text: bytes, reason: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_operator_libraries_are_named_as_such() -> None:
-    text = json.dumps({"version": 7, "style": "operator", "model_name": "add", "memory": {"add": []}}).encode()
-    with pytest.raises(InputFileError, match=r"metadata\.json: style: operator libraries are not supported"):
-        read_modules(read_document(text, "metadata.json"))
-
-
 def test_control_characters_in_a_key_stay_off_the_terminal() -> None:
     text = json.dumps({"version": 7, "modules": {"a\n\x1b[31mb": 1}}).encode()
     with pytest.raises(InputFileError) as caught:
-        read_modules(read_document(text, "metadata.json"))
+        records(text)
     assert str(caught.value).isprintable()

@@ -27,6 +27,9 @@ LAYOUT: dict[int, dict[str, str]] = {
         "executors": "executors"},
 }  # fmt: skip
 
+MODELS = [(version, executor) for version in LAYOUT for executor in ("graph", "aot")]
+"""What ``model_archive`` makes."""
+
 RELAY = b"""\
 def @main(%a: Tensor[(1, 2), uint8], %b: Tensor[(1, 2), float32], %c: Tensor[(1, 2), float32]) \
 -> Tensor[(1, 2), float32] {

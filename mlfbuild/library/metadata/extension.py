@@ -91,8 +91,8 @@ def contradiction(module: Fields, key: str, other: str) -> InputFileError:
     return module.member(EXTENSION).error(key, f"contradicts {other}; write the archive again")
 
 
-def _summary(tensors: Sequence[TensorInfo]) -> list[tuple[str, str, int]]:
-    return sorted((tensor.name, tensor.dtype, tensor.size) for tensor in tensors)
+def _summary(tensors: Sequence[TensorInfo]) -> dict[str, tuple[str, int]]:
+    return {tensor.name: (tensor.dtype, tensor.size) for tensor in tensors}
 
 
 def _tensor_json(tensor: TensorInfo) -> dict[str, Any]:
