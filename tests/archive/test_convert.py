@@ -1,0 +1,284 @@
+"""Libraries in another version: nothing is lost on the way, and what a version cannot hold is refused by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pytest
+
+from mlfbuild.archive.convert import convert
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.read import read_files
+from mlfbuild.errors import UsageError
+from mlfbuild.firmware.unpack import tree_files
+from mlfbuild.library import ArchiveFile, CodegenFile, Context, ExternalDependency, Library, Module, Target, TensorInfo
+from support.libraries import graph_library, native_library, native_module
+from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
+from support.tvm_archives import TVM_ARCHIVES, tvm_files
+
+OLD = {f"{version}-{executor}": model_archive(version, executor) for version, executor in MODELS}
+OLD |= {f"{version}-operator": operator_archive(version) for version in (4, 5, 6, 7)}
+OLD["sketch"] = sketch_archive()
+
+
+def read(library: Library, version: int | None = None) -> Library:
+    """The library after it was written in ``version`` and read again."""
+    return read_files(archive_files(library, version), "a.tar")
+
+
+def module_json(library: Library, version: int | None = None) -> Any:
+    document = json.loads(bytes(archive_files(library, version)["metadata.json"]))
+    return next(iter(document["modules"].values())) if "modules" in document else document
+
+
+# There and back
+
+
+@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_a_sample_of_any_version_in_another(name: str, version: int) -> None:
+    library = read_files(OLD[name], "old.tar")
+    converted = convert(library, version)
+    assert read(library, version) == converted == read(converted, version)
+    assert convert(converted, version) == converted
+    assert convert(convert(converted, 5), version) == converted
+    assert_same_meaning(library, converted)
+
+
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_archive_of_tvm_in_version_7_and_back(shared: Path, name: str) -> None:
+    library = read_files(tvm_files(shared, name), name)
+    current = read(library)
+    assert current == convert(library, 7)
+    assert_same_meaning(library, current)
+    if len(library.modules) == 1:
+        for version in (5, 6):
+            older = read(current, version)
+            assert older == convert(current, version)
+            assert read(older) == current
+    if library.version == 5:
+        assert read(current, 5) == library
+
+
+def assert_same_meaning(library: Library, other: Library) -> None:
+    """All but the version, where files lie, and whether a single target says that it is for the CPU."""
+    assert other.other_files == library.other_files
+    for module, changed in zip(library.modules, other.modules, strict=True):
+        unplaced: dict[str, Any] = {"codegen": (), "targets": ()}
+        assert replace(changed, **unplaced) == replace(module, **unplaced)
+        assert changed.export_datetime == module.export_datetime
+        assert [target.text for target in changed.targets] == [target.text for target in module.targets]
+        assert {bytes(file.content) for file in changed.codegen} == {bytes(file.content) for file in module.codegen}
+
+
+def test_where_files_lie_in_each_version() -> None:
+    library = read_files(model_archive(1), "old.tar")
+    common = {
+        "README.md", "codegen/host/src/add_lib0.c", "codegen/host/src/add_lib1.c", "metadata.json",
+        "parameters/add.params",
+    }  # fmt: skip
+    older = common | {"executor-config/graph/graph.json", "src/relay.txt"}
+    assert set(archive_files(library, 5)) == set(archive_files(library, 6)) == older
+    assert set(archive_files(library)) == common | {"executor-config/graph/add.graph", "src/add.relay"}
+    operator = read_files(operator_archive(4), "old.tar")
+    for version in (5, 6, 7):
+        assert set(archive_files(operator, version)) == {
+            "README.md", "codegen/host/src/lib0.c", "codegen/host/src/lib1.c", "metadata.json", "src/tir-1.txt",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+@pytest.mark.parametrize("name", ["1-graph", "2-aot", "4-operator", "sketch"])
+def test_the_metadata_of_old_samples(golden: Callable[[str, str], None], name: str, version: int) -> None:
+    text = bytes(archive_files(read_files(OLD[name], "old.tar"), version)["metadata.json"]).decode()
+    golden(text, "metadata.json")
+
+
+def test_the_unpacked_tree_has_the_names_that_its_fragment_says() -> None:
+    files = tree_files(read_files(model_archive(1), "old.tar"))
+    fragment = bytes(files["mlf.cmake"]).decode()
+    for name in ("add_lib0.c", "add_lib1.c"):
+        assert f"codegen/host/src/{name}" in files and f"codegen/host/src/{name}" in fragment
+
+
+# What only mlfbuild knows
+
+
+@pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["native", "graph"])
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_what_only_mlfbuild_knows_is_kept(library: Library, version: int) -> None:
+    assert read(library, version) == convert(library, version)
+    assert convert(read(library, version), 7) == library
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_contexts_are_kept(version: int) -> None:
+    (module,) = graph_library().modules
+    contexts = (Context("cpu"), Context("ethos-u", 1))
+    assert read(Library((replace(module, contexts=contexts),)), version).modules[0].contexts == contexts
+
+
+def test_call_order_is_kept_without_a_key_of_tvms() -> None:
+    inputs = tuple(TensorInfo(name, "int8", 4) for name in ("z", "a", "m"))
+    library = Library((replace(native_module(), inputs=inputs),))
+    for version in (5, 6, 7):
+        assert read(library, version).modules[0].inputs == inputs
+
+
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_archives_of_tvm_need_no_key_of_ours(shared: Path, name: str) -> None:
+    library = read_files(tvm_files(shared, name), name)
+    for version in (library.version, 7):
+        assert b'"mlfbuild"' not in bytes(archive_files(library, version)["metadata.json"])
+
+
+def test_names_that_no_other_place_tells_are_kept(shared: Path) -> None:
+    """A graph has no names for its outputs, and version 5 has none in its metadata."""
+    library = read_files(tvm_files(shared, "kws_int8-graph"), "kws")
+    assert [tensor.name for tensor in library.modules[0].outputs] == ["Identity"]
+    assert [tensor["name"] for tensor in module_json(library, 5)["mlfbuild"]["outputs"]] == ["Identity"]
+    assert read(library, 5).modules[0].outputs == library.modules[0].outputs
+
+
+# Targets
+
+
+def targets_of(*targets: Target) -> Library:
+    (module,) = graph_library().modules
+    return Library((replace(module, targets=targets),))
+
+
+def test_a_single_target_is_for_the_cpu() -> None:
+    library = targets_of(Target("c"))
+    assert module_json(library, 5)["target"] == {"1": "c"}
+    assert module_json(library, 6)["target"] == ["c"]
+    assert read(library, 5).modules[0].targets == (Target("c", 1),)
+    assert read(read(library, 5)) == library
+
+
+def test_devices_are_kept_where_the_version_has_none() -> None:
+    library = targets_of(Target("c", 1), Target("ethos-u", 12))
+    assert module_json(library)["target"] == ["c", "ethos-u"]
+    for version in (5, 6, 7):
+        assert read(library, version).modules[0].targets == library.modules[0].targets
+    (target,) = read(targets_of(Target("ethos-u", 12))).modules[0].targets
+    assert target == Target("ethos-u", 12)
+
+
+def test_targets_by_device_are_sorted() -> None:
+    (module,) = convert(targets_of(Target("ethos-u", 12), Target("c", 1)), 5).modules
+    assert module.targets == (Target("c", 1), Target("ethos-u", 12))
+
+
+# Names of generated files
+
+
+def renamed(module: Module) -> list[str]:
+    (converted,) = convert(Library((module,), version=1), 7).modules
+    return [str(file.path) for file in converted.codegen]
+
+
+def with_files(**texts: str) -> Module:
+    (module,) = graph_library().modules
+    files = (CodegenFile(PurePosixPath(path.replace("__", ".")), text.encode()) for path, text in texts.items())
+    return replace(module, codegen=tuple(files))
+
+
+def test_files_get_the_name_of_their_module() -> None:
+    module = with_files(lib0__c="", lib12__cc="", lib3__o="", library__c="", lib__c="", lib0a__c="", net_lib1__c="")
+    assert renamed(module) == [
+        "lib.c", "lib0a.c", "library.c", "net_lib0.c", "net_lib1.c", "net_lib12.cc", "net_lib3.o",
+    ]  # fmt: skip
+
+
+def test_files_that_others_include_keep_their_names() -> None:
+    assert renamed(with_files(lib0__c='#include "lib1.c"\n', lib1__c="")) == ["lib0.c", "lib1.c"]
+    assert renamed(with_files(lib0__c=' # include\t"../src/lib1.h"\n', lib1__h="")) == ["lib0.c", "lib1.h"]
+    assert renamed(with_files(lib0__c='const char *s = "lib1.c";\n', lib1__c="")) == ["net_lib0.c", "net_lib1.c"]
+
+
+def test_files_keep_their_names_where_the_new_ones_are_taken() -> None:
+    assert renamed(with_files(lib0__c="a", net_lib0__c="b")) == ["lib0.c", "net_lib0.c"]
+
+
+# What a version cannot hold
+
+
+@pytest.mark.parametrize("version", [-1, 0, 1, 2, 3, 4, 8])
+def test_versions_that_are_not_written(version: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        convert(native_library(), version)
+    assert str(caught.value) == f"version {version} of Model Library Format is not written; choose one of 5, 6, 7"
+
+
+@pytest.mark.parametrize("version", [5, 6])
+def test_several_modules_need_version_7(version: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        archive_files(native_library("b", "a"), version)
+    assert str(caught.value) == (
+        f"version {version} of Model Library Format holds one module, and this library has 2: a, b; write version 7"
+    )
+    with pytest.raises(UsageError, match=r"this library has 20: m00, .*, m07, \.\.\.; write version 7"):
+        archive_files(native_library(*(f"m{i:02}" for i in range(20))), version)
+
+
+def test_operators_stand_alone() -> None:
+    (operator,) = read_files(operator_archive(7), "a.tar").modules
+    with pytest.raises(UsageError) as caught:
+        archive_files(Library((operator, *native_library().modules)))
+    assert str(caught.value) == (
+        "Model Library Format holds an operator (add) only alone, and this library has 2 modules: add, tiny; write one "
+        "archive for each operator"
+    )
+
+
+@pytest.mark.parametrize(
+    ("targets", "reason"),
+    [
+        ((Target("a", 1), Target("b", 1)), "module net has 2 for device type 1"),
+        ((Target("a"), Target("b", 12)), "module net has 1 of unknown device"),
+        ((Target("a"), Target("b")), "module net has 2 of unknown device"),
+    ],
+)
+def test_version_5_has_one_target_a_device(targets: tuple[Target, ...], reason: str) -> None:
+    library = targets_of(*targets)
+    with pytest.raises(UsageError) as caught:
+        archive_files(library, 5)
+    assert str(caught.value) == (
+        f"version 5 of Model Library Format holds one target a device type, and {reason}; write version 7"
+    )
+    for version in (6, 7):
+        assert read(library, version).modules[0].targets == targets
+
+
+def test_two_files_of_one_path_are_refused() -> None:
+    other = ArchiveFile(PurePosixPath("executor-config/graph/net.graph"), b"other")
+    with pytest.raises(UsageError) as caught:
+        archive_files(replace(graph_library(), other_files=(other,)))
+    assert str(caught.value) == (
+        "the library holds two different files for executor-config/graph/net.graph of the archive; rename one of them"
+    )
+
+
+def test_a_file_in_place_of_a_folder_is_refused() -> None:
+    library = read_files({**model_archive(1), "src": b""}, "old.tar")
+    with pytest.raises(UsageError) as caught:
+        archive_files(library)
+    assert str(caught.value) == (
+        "the library holds a file for src of the archive, where the folder of src/add.relay has to be; rename the file"
+    )
+
+
+def test_dependencies_stand_where_the_version_has_them() -> None:
+    (module,) = graph_library().modules
+    dependency = ExternalDependency("nn", "https://example.org/nn.git", "git", "v7")
+    library = Library((replace(module, external_dependencies=(dependency,)),))
+    for version in (5, 6, 7):
+        assert module_json(library, version)["external_dependencies"] == [vars(dependency)]
+        assert ("external_dependencies" in json.loads(bytes(archive_files(library, version)["metadata.json"]))) == (
+            version < 7
+        )
