@@ -221,7 +221,7 @@ BAD = {
     "graph of no graph": ({**without(""), "executor-config/graph/net.graph": b"[]"}, "graph net: must be an object"),
     "arguments of no node": (
         {**without(""), "executor-config/graph/net.graph": b'{"nodes": [], "arg_nodes": [0]}'},
-        "graph net: arg_nodes: names a node that does not exist",
+        "graph net: heads: is missing",
     ),
     "future version": ({"metadata.json": b'{"version": 8}'}, "version 8 of Model Library Format is not supported"),
     "version of text": ({"metadata.json": b'{"version": "7"}'}, "metadata.json: version: must be a whole number"),

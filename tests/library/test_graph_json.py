@@ -169,7 +169,12 @@ def test_an_unsound_graph_is_refused_with_its_place(place: str, value: object, m
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"nodes": [', "NaN", "[" * 100_000])
+def test_a_list_is_no_graph() -> None:
+    with pytest.raises(InputFileError, match=r"^a\.graph: must be an object; export the graph again$"):
+        parsed("[]")
+
+
+@pytest.mark.parametrize("text", ["", "7", "{", '{"nodes": [', "NaN", "[" * 100_000])
 def test_what_is_no_graph(text: str) -> None:
     with pytest.raises(InputFileError, match=r"^a\.graph: "):
         parsed(text)

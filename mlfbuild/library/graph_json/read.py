@@ -226,11 +226,11 @@ class _Reader:
 
     def error(self, at: str, reason: str) -> InputFileError:
         shown = at if at.isprintable() and len(at) <= 120 else ascii(at[:120])
-        return InputFileError(f"{self.where}: {shown}: {reason}; export the graph again")
+        return InputFileError(f"{self.where}: {shown}{at and ': '}{reason}; export the graph again")
 
     def members(self, value: object, at: str) -> Mapping[str, object]:
         if not isinstance(value, dict):
-            raise self.error(at or "the file", "must be an object")
+            raise self.error(at, "must be an object")
         return value
 
     def items(self, value: object, at: str) -> Sequence[object]:
