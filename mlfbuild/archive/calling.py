@@ -60,6 +60,8 @@ def _c_interface(module: Module) -> Iterator[str]:
     for pool in pools:
         macro = f"{prefix}_{sanitize_name(pool.name)}_{pool.kind}_pool_size".upper()
         yield f"static uint8_t {sanitize_name(pool.name)}[{macro}] __attribute__((aligned(16)));"
+    for name in module.devices:
+        yield f"static void *{sanitize_name(name)};  // the device's context, from its driver"
     yield ""
     groups = [("inputs", _names(module.inputs)), ("outputs", _names(module.outputs))]
     groups += [("workspace_pools", [sanitize_name(pool.name) for pool in pools])] if pools else []

@@ -139,18 +139,20 @@ def _constants(module: Module) -> int:
 
 
 def _building(library: Library) -> Iterator[str]:
-    name = library.modules[0].name if library.modules else "model"
+    names = [module.name for module in library.modules]
+    folder = names[0] if len(names) == 1 else "models"
+    linked = " ".join(f"mlf::{name}" for name in names[:_DETAILED])
     yield ""
     yield "## Building"
     yield ""
     yield "With mlfbuild and CMake; the unpacked folder itself needs no Python:"
     yield ""
     yield "```sh"
-    yield f"mlfbuild unpack <archive> -o {name}"
+    yield f"mlfbuild unpack <archive> -o {folder}"
     yield "```"
     yield "```cmake"
-    yield f"include({name}/mlf.cmake)"
-    yield f"target_link_libraries(app PRIVATE {' '.join(f'mlf::{m.name}' for m in library.modules[:_DETAILED])})"
+    yield f"include({folder}/mlf.cmake)"
+    yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
     yield "```"
     yield ""
     yield from _paragraph(

@@ -24,11 +24,10 @@ def compare(a: Library, b: Library) -> Comparison:
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
-    differences = [*_missing_modules(*sides)]
+    differences = [*_missing_modules(*sides), *other_differences(a, b, README)]
     for left, right in pairs:
         for part in _PARTS:
             differences += part(left, right)
-    differences += other_differences(a, b, README)
     notes = [*_version_note(a, b), *(note for pair in pairs for note in _notes(*pair))]
     return Comparison(tuple(differences), tuple(notes))
 

@@ -6,13 +6,13 @@ graph, all of which reading the library has looked at already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, OperatorFunction, TensorInfo
 from mlfbuild.library.devices import device_name
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
+from mlfbuild.library.params import param_infos
 
 ARCHIVE_FOLDER = "mlf_path"
 """``url_type`` of a dependency that lies in the archive itself."""
@@ -98,10 +98,9 @@ def _graph(module: Module) -> dict[str, Any] | None:
 
 
 def _parameters(module: Module) -> list[dict[str, Any]]:
-    infos: Mapping[str, Any] = getattr(module.params, "infos", module.params)
     return [
-        {"name": name, "dtype": str(info.dtype), "shape": list(info.shape), "size": int(info.nbytes)}
-        for name, info in infos.items()
+        {"name": name, "dtype": info.dtype, "shape": list(info.shape), "size": info.size}
+        for name, info in param_infos(module.params).items()
     ]
 
 

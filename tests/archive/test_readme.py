@@ -1,0 +1,124 @@
+"""README.md of an archive: for people, derived from the rest, never anybody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
+from mlfbuild.archive.readme import README, is_derived, readme_text
+from mlfbuild.library import (
+    ArchiveFile,
+    ExternalDependency,
+    LazyBytes,
+    Library,
+    Module,
+    OperatorBuffer,
+    Pool,
+    Target,
+    TensorInfo,
+)
+from support.libraries import graph_library, native_library, native_module
+
+CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")
+PLANNED = replace(
+    native_module("npu"),
+    pools=(Pool("sram", "workspace", 4096, True), Pool("flash", "constant", None, False)),
+    devices=("ethos-u",),
+    external_dependencies=(CRT,),
+)
+PACKED = replace(native_module("packed"), interface="packed", codegen=native_module("packed").codegen[1:])
+OPERATOR = Module(
+    name="add", executor="", style="operator", targets=(Target("c"),), main=(), operator_functions=(), codegen=(),
+    buffers=(OperatorBuffer("add", 2, (2,), "int8", "A"), OperatorBuffer("add", 4, (), "float32")), tir=((1, b"x"),),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "library",
+    [
+        native_library("kws"), graph_library(), Library((PLANNED, PACKED)), Library((OPERATOR,), version=6),
+        native_library(*(f"m{i}" for i in range(12))),
+    ],
+    ids=["native", "graph", "two", "operator", "many"],
+)  # fmt: skip
+def test_the_page(golden: Callable[[str, str], None], library: Library) -> None:
+    text = readme_text(library)
+    golden(text, "README.md")
+    assert is_derived(text.encode())
+
+
+def test_the_page_says_the_same_each_time() -> None:
+    module = native_module("kws")
+    later = replace(module, export_datetime="2024-01-01 00:00:00Z")
+    assert readme_text(Library((module,))) == readme_text(Library((later,))), "no dates in it"
+
+
+def test_names_are_only_names() -> None:
+    """What stands in a name is not read as Markdown, as HTML or as the end of a table or a block of code."""
+    tensor = TensorInfo("a|b`<script>\n```\n# x", "int8", 4)
+    dependency = ExternalDependency("<b>|`", "x|y", "[z](http://w)", "1|2")
+    module = replace(native_module(), inputs=(tensor,), external_dependencies=(dependency,))
+    text = readme_text(Library((module,)))
+    assert text.count("\n```") == readme_text(native_library()).count("\n```")
+    assert "| input | `a\\|b'<script>\\n'''\\n# x` |" in text
+    assert "| `<b>\\|'` | `1\\|2` | \\[z\\](http://w) `x\\|y` |" in text
+    assert ".a_b__script________x = a_b__script________x" in text, "C has sanitised names"
+
+
+def test_an_archive_has_the_page_and_reading_drops_it() -> None:
+    library = native_library("kws")
+    files = archive_files(library)
+    assert bytes(files[README]).decode() == readme_text(library)
+    again = read_archive(pack_archive(library), "a.tar")
+    assert again == library and again.other_files == ()
+
+
+@pytest.mark.parametrize("version", [5, 6, 7])
+def test_the_page_tells_the_version_it_lies_in(version: int) -> None:
+    text = bytes(archive_files(native_library("kws"), version)[README]).decode()
+    assert f"in Model Library Format, version {version}:" in text
+
+
+def test_anybody_elses_page_stays() -> None:
+    own = ArchiveFile(PurePosixPath(README), b"# Our keyword spotter\n")
+    library = replace(native_library("kws"), other_files=(own,))
+    again = read_archive(pack_archive(library), "a.tar")
+    assert again == library
+    assert bytes(archive_files(again)[README]) == own.data
+
+
+class Counted(LazyBytes):
+    """A long content that tells how much of it was read."""
+
+    def __init__(self, start: bytes) -> None:
+        self.start, self.most = start, 0
+
+    def __len__(self) -> int:
+        return 1 << 40
+
+    def read(self, offset: int, size: int) -> bytes:
+        self.most = max(self.most, size)
+        return self.start[offset : offset + size]
+
+
+def test_telling_whose_page_it_is_reads_its_start_only() -> None:
+    derived, other = Counted(readme_text(native_library()).encode()), Counted(b"# Ours\n")
+    assert is_derived(derived) and not is_derived(other) and not is_derived(b"")
+    assert max(derived.most, other.most) < 200
+
+
+def test_archives_of_tvm_get_the_page_and_keep_all_else(shared: Path) -> None:
+    for path in sorted((shared / "archives").glob("*.tar")):
+        library = open_archive(path)
+        with path.open("rb") as file:
+            before = dict(tar.members(file, path.name))
+            written = archive_files(library, library.version)
+            assert written.keys() - before.keys() == {README}, path
+            same = [name for name in before if bytes(before[name]) == bytes(written[name])]
+            assert set(before) - set(same) <= {"metadata.json"}, path
+        for module in library.modules:
+            assert f"## {module.name}\n" in bytes(written[README]).decode()
