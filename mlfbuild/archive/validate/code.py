@@ -93,14 +93,15 @@ def _listed(views: Sequence[ModuleView]) -> str:
 
 def entry_functions(context: Context) -> Iterator[Finding]:
     """Look for the functions that firmware calls, and those that the metadata speaks of."""
+    older = context.library.version < 3  # symbols bear the module's name since then
     for view in context.modules:
-        if view.closed:
+        if view.closed or not view.has_code:
             continue
         name = f"tvmgen_{view.name}"
         entries = [f"{name}_run"]
         if view.module.interface != "c":  # TVM's C++ runtime calls the function behind it
             entries += [f"{name}___tvm_main__", f"{name}_run_model"]
-        if view.module.executor == "aot" and view.known.isdisjoint(entries):
+        if view.module.executor == "aot" and view.known.isdisjoint(entries) and not older:
             yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
         for index, function in enumerate(view.module.operator_functions):
             if function.name not in view.known:
@@ -117,6 +118,8 @@ def header_tensors(context: Context) -> Iterator[Finding]:
             members = view.header.structs.get(f"{prefix(view)}_{struct}")
             names = sorted(sanitize_name(tensor.name) for tensor in tensors)
             if members is None or not names or sorted(members) == names:
+                continue
+            if view.is_native and len(members) == len(names):  # which gives members other names where C would not do
                 continue
             # TVM 0.11 put the outputs' names into the header, but not into the metadata.
             if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):

@@ -40,7 +40,8 @@ CODES: Mapping[str, Code] = {
     "MLF101": _error("a module has neither C files nor objects", _EXPORT),
     "MLF102": _warning("a number is missing among <module>_lib<n>, so a file seems lost", _EXPORT),
     "MLF103": _warning(
-        "the program text that belongs to a module is missing", "nothing builds from it; keep it if you have it"
+        "the program text that belongs to a module is missing",
+        "no build needs it; people who ask what the code computes do",
     ),
     "MLF104": _warning(
         "a file lies among those of the modules but belongs to none", "check the module's name, or remove the file"
@@ -52,7 +53,7 @@ CODES: Mapping[str, Code] = {
     "MLF107": _warning(
         "a file lies where another version of the format has it", "mlfbuild convert --to 7 puts it in place"
     ),
-    "MLF108": _note("a file is no part of the format", "mlfbuild keeps it as it is"),
+    "MLF108": _note("a file is no part of the format", "ignore it; mlfbuild keeps it as it is"),
     "MLF109": _warning(
         "the TIR text of a device is missing or was overwritten by another target's",
         "read the TIR of this export with care",
@@ -69,20 +70,21 @@ CODES: Mapping[str, Code] = {
         "a key that only another version of the format has",
         "check version; mlfbuild convert --to 7 writes version 7's keys",
     ),
-    "MLF205": _warning("a date that is not YYYY-MM-DD HH:MM:SSZ", "tools may fail to read it"),
+    "MLF205": _warning("a date that is not YYYY-MM-DD HH:MM:SSZ", "write it so; tools may fail to read it"),
     "MLF206": _note(
         "TVM's exporter writes local time and marks it Z, as UTC", "do not compare it with dates of other machines"
     ),
     "MLF207": _warning(
-        "the date of the export lies in the future", "it is local time marked Z, as TVM writes it, or a clock was wrong"
+        "the date of the export lies in the future",
+        "take it as local time marked Z, as TVM writes it, or as that of a wrong clock",
     ),
-    "MLF208": _warning("model_name differs from the module's name", "tools use one or the other; make them equal"),
+    "MLF208": _warning("model_name differs from the module's name", "make them equal; tools use one or the other"),
     "MLF209": _note(
         "a version that TVM 0.9 and later tools do not read", "mlfbuild convert --to 7 makes a version 7 of it"
     ),
     "MLF210": _warning("a dtype that is not TVM's", "check it; sizes of this tensor cannot be checked"),
     "MLF211": _warning(
-        "a device type that neither DLPack nor TVM has", "1 is the CPU, which every target for microcontrollers has"
+        "a device type that neither DLPack nor TVM has", "use 1, the CPU, which every target for microcontrollers is"
     ),
     # Names
     "MLF301": _error(
@@ -105,9 +107,12 @@ CODES: Mapping[str, Code] = {
     ),
     # Memory
     "MLF401": _warning(
-        "the size of a storage id, taken by TVM's exporter from the wrong entry of the graph", "use the size given here"
+        "the size of a storage id is wrong: TVM's exporter takes that of another entry of the graph",
+        "use the size that the graph needs",
     ),
-    "MLF402": _error("the size of a storage id is not what its entries in the graph need", "use the size given here"),
+    "MLF402": _error(
+        "the size of a storage id is not what its entries in the graph need", "use the size that the graph needs"
+    ),
     "MLF403": _warning(
         "input_binding is not the graph's, as TVM's exporter writes it behind a node of several outputs",
         "read it from the graph",
@@ -115,19 +120,20 @@ CODES: Mapping[str, Code] = {
     "MLF404": _error("metadata and graph have different storage ids", _EXPORT),
     "MLF405": _warning(
         "memory.functions.main has several entries for one device: until 2022 TVM wrote one a target",
-        "their sum is what the device needs",
+        "their sum is enough for the device",
     ),
     "MLF406": _warning(
         "the header's WORKSPACE_SIZE is that of the first device only", "read the others from the metadata"
     ),
     "MLF407": _error(
-        "the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger one and export again"
+        "the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger one, and export the archive again"
     ),
     "MLF408": _warning(
-        "the header's size of a tensor is garbage, as TVM 0.11 writes it", "use the size given here, not the macro"
+        "the header's size of a tensor is garbage, as TVM 0.11 writes it", "use the size of the metadata, not the macro"
     ),
     "MLF409": _error(
-        "the header's size of a tensor differs from the metadata", "use neither before you know; export again"
+        "the header's size of a tensor differs from the metadata",
+        "use neither before you know which is right; export the archive again",
     ),
     "MLF410": _error("the size of a tensor is not that of its shape and dtype", _EXPORT),
     "MLF411": _error(
@@ -145,15 +151,15 @@ CODES: Mapping[str, Code] = {
     "MLF501": _error("the graph is not sound", _EXPORT),
     "MLF502": _warning(
         "TVM's C runtime does not load or run the graph",
-        "compile the archive with mlfbuild, which makes static C of the graph",
+        "run it with TVM's C++ runtime, or export for the AOT executor",
     ),
     "MLF503": _warning(
         "the graph's first argument is a parameter, which TVM's C runtime does not load",
-        "set it with TVMGraphExecutor_SetInput, or compile the archive with mlfbuild",
+        "set it with TVMGraphExecutor_SetInput, or export for the AOT executor",
     ),
     "MLF504": _warning(
         "no TVMSystemLibEntryPoint, so that TVM's C runtime finds none of the graph's functions",
-        "export with system-lib, or compile the archive with mlfbuild",
+        "export with system-lib, or for the AOT executor",
     ),
     "MLF505": _error("the graph calls a function that the code does not define", _EXPORT),
     "MLF506": _error("the graph and the metadata have different outputs", _EXPORT),
@@ -163,13 +169,12 @@ CODES: Mapping[str, Code] = {
     # Parameters
     "MLF601": _warning(
         "a parameter is no argument of the graph, which makes TVM's C runtime stop",
-        "remove it; TVM's C++ runtime skips it",
+        "remove it; TVM's C++ runtime passes over it",
     ),
     "MLF602": _error(
         "shape or dtype of a parameter is not that of the graph", "look for the parameters it was exported with"
     ),
     "MLF603": _warning("a parameter exceeds a limit of TVM's C runtime", "raise the limit in crt_config.h"),
-    "MLF604": _error("a parameter cannot be read", _EXPORT),
     # Code
     "MLF701": _error(
         "an included header of a module is missing under exactly that name",
@@ -180,29 +185,31 @@ CODES: Mapping[str, Code] = {
         "export without system-lib",
     ),
     "MLF703": _warning(
-        "several modules define TVMSystemLibEntryPoint, so that one image takes one of them",
-        "mlfbuild merge joins their registries",
+        "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
+        "link one of them, or export without system-lib",
     ),
     "MLF704": _warning(
-        "several modules define __tvm_module_ctx, so that one image takes one of them",
-        "mlfbuild merge keeps them apart",
+        "several modules define __tvm_module_ctx, so they do not link into one image",
+        "link one of them, or rename it in the others",
     ),
     "MLF705": _error("a module defines a symbol in two files", _EXPORT),
     "MLF706": _warning(
-        "two modules define one symbol, so that one image takes one of them",
+        "two modules define one symbol, so they do not link into one image",
         "export one of them again under another module name",
     ),
     "MLF707": _error("a function of the registry is not defined", _EXPORT),
     "MLF708": _error("names and functions of the registry do not fit", _EXPORT),
     "MLF709": _error("the entry function of a module is not defined", _EXPORT),
     "MLF710": _warning(
-        "a function of the metadata is not defined in the code", "its figures speak of code that is not here"
+        "a function of the metadata is not defined in the code",
+        "do not count on its figures, which speak of other code",
     ),
     "MLF711": _error(
-        "the header's struct and the metadata have different tensors", "trust the header, and export again"
+        "the header's struct and the metadata have different tensors",
+        "trust the header, which the code is compiled with",
     ),
     "MLF712": _note(
-        "a file that could not be looked into: too large, or no ELF object", "what is in it was not checked"
+        "a file that could not be looked into: too large, or no ELF object", "check by other means what is in it"
     ),
     "MLF713": _note("the code includes headers of a library that no dependency names", "see that your build has it"),
     # External dependencies
@@ -211,7 +218,9 @@ CODES: Mapping[str, Code] = {
         "the folder of an external dependency is not in the archive", "add it to the build from elsewhere"
     ),
     "MLF803": _error("two modules want one dependency in different ways", "export the modules again with one version"),
-    "MLF804": _note("a runtime folder that no dependency names", "its version is not known"),
+    "MLF804": _note(
+        "a runtime folder that no dependency names", "find out its version: generated code and runtime must fit"
+    ),
 }
 """Finding code -> what it means."""
 

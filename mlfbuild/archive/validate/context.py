@@ -35,9 +35,9 @@ class ModuleView:
     """The member that the document is."""
 
     @property
-    def is_ours(self) -> bool:
-        """Whether mlfbuild wrote the metadata."""
-        return "mlfbuild" in self.fields
+    def is_native(self) -> bool:
+        """Whether mlfbuild compiled the module."""
+        return bool(self.module.model_id)
 
     @property
     def name(self) -> str:
@@ -72,6 +72,11 @@ class ModuleView:
             except InputFileError as error:
                 closed[path] = str(error).removeprefix(f"{file.path.name}: ")
         return found, closed
+
+    @property
+    def has_code(self) -> bool:
+        """Whether any C file or object belongs to the module."""
+        return any(file.path.suffix in CODE_SUFFIXES for file in self.module.codegen)
 
     @property
     def closed(self) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import CODE_SUFFIXES, Context, ModuleView
+from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import OPERATOR
 from mlfbuild.library.metadata.versions import FORMATS
@@ -29,7 +29,7 @@ def code_of_modules(context: Context) -> Iterator[Finding]:
         for file in view.module.codegen:
             if found := _NUMBERED.fullmatch(file.path.name):
                 numbers[str(file.path.parent)].add(int(found[1]))
-        if not any(file.path.suffix in CODE_SUFFIXES for file in view.module.codegen):
+        if not view.has_code:
             yield finding("MLF101", view.place("model_name"), f"no .c, .cc, .cpp or .o file belongs to {view.name}")
         for folder, there in sorted(numbers.items()):
             missing = next(number for number in range(len(there) + 1) if number not in there)

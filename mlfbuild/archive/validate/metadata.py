@@ -14,8 +14,8 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.schema import ListOf, MapOf, Object, Shape, document_shape
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library.devices import DEVICE_NAMES
 from mlfbuild.library.data_type import parse_dtype
+from mlfbuild.library.devices import DEVICE_NAMES
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
 _DATE_FORMAT = "%Y-%m-%d %H:%M:%SZ"
@@ -89,7 +89,7 @@ def dates(context: Context) -> Iterator[Finding]:
             yield finding("MLF205", place, f"{text!r} is no date of that form")
         elif date > context.now + _CLOCK_SKEW:
             yield finding("MLF207", place, f"{text} is later than now, {context.now.strftime(_DATE_FORMAT)}")
-        elif not view.is_ours and date.year >= _FIRST_YEAR:
+        elif not view.is_native and date.year >= _FIRST_YEAR:
             yield finding("MLF206", place, f"{text} is the local time of the machine that exported, of unknown zone")
 
 

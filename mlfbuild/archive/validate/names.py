@@ -10,7 +10,7 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.source import KEYWORDS, Source
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import OPERATOR, TensorInfo
 from mlfbuild.library.names import sanitize_name
 
 _IN_C = re.compile(r"[A-Za-z0-9_]+")
@@ -23,6 +23,8 @@ def module_names(context: Context) -> Iterator[Finding]:
     """Judge modules' names, which TVM puts into symbols as they are and into macros in upper case."""
     for view in context.modules:
         name = view.module.name
+        if view.module.style == OPERATOR:
+            continue  # its name stands in the metadata alone
         if not _IN_C.fullmatch(name):
             yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is no C identifier")
         elif name != name.lower():

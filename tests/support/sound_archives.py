@@ -1,0 +1,205 @@
+"""Small archives that are sound, and edits that make one thing wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.library import (
+    CodegenFile,
+    ExternalDependency,
+    Library,
+    Module,
+    OperatorBuffer,
+    StorageEntry,
+    Target,
+)
+from support.libraries import GRAPH_JSON, graph_library, native_module
+
+Files = dict[str, bytes]
+
+METADATA = "metadata.json"
+TINY_SOURCE, TINY_HEADER = "codegen/host/src/tiny_lib0.c", "codegen/host/include/tvmgen_tiny.h"
+NET_SOURCE, NET_GRAPH = "codegen/host/src/net_lib1.c", "executor-config/graph/net.graph"
+REGISTRY = """\
+#include <tvm/runtime/crt/module.h>
+TVM_DLL int32_t {function}(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code);
+static TVMBackendPackedCFunc _tvm_func_array[] = {{
+    (TVMBackendPackedCFunc){function},
+}};
+static const TVMFuncRegistry _tvm_func_registry = {{
+    "\\001\\000{function}\\000",    _tvm_func_array,
+}};
+static const TVMModule _tvm_system_lib = {{
+    &_tvm_func_registry,
+}};
+const TVMModule* TVMSystemLibEntryPoint(void) {{
+    return &_tvm_system_lib;
+}}
+;"""
+
+
+# Sound archives
+
+
+def packed(*modules: Module, version: int = 7) -> Files:
+    """The files of the archive of ``modules``."""
+    return {path: bytes(content) for path, content in archive_files(Library(modules), version).items()}
+
+
+def tiny_module(name: str = "tiny", **changes: Any) -> Module:
+    """A module of the native compiler, called through the C interface."""
+    return replace(native_module(name), **{"operator_functions": (), **changes})
+
+
+def net_module(name: str = "net", **changes: Any) -> Module:
+    """A graph with a parameter and a system library."""
+    (module,) = graph_library(name).modules
+    registry = REGISTRY.format(function=f"tvmgen_{name}_add").encode()
+    files = (CodegenFile(PurePosixPath(f"host/src/{name}_lib0.c"), registry), module.codegen[1])
+    return replace(module, **{"codegen": files, **changes})
+
+
+def operator_module(**changes: Any) -> Module:
+    """An operator ``add`` of two int8[2]."""
+    kernel = "int32_t add(void* args, int* type_codes, int count, void* value, int* code) { return 0; }\n"
+    files = {"host/src/lib0.c": REGISTRY.format(function="add"), "host/src/lib1.c": kernel}
+    fields: dict[str, Any] = {
+        "name": "add",
+        "executor": "",
+        "style": "operator",
+        "targets": (Target("c -keys=cpu "),),
+        "main": (),
+        "operator_functions": (),
+        "codegen": tuple(CodegenFile(PurePosixPath(path), text.encode()) for path, text in files.items()),
+        "buffers": tuple(OperatorBuffer("add", 2, (2,), "int8") for _ in range(3)),
+        "tir": ((1, b"primfn\n"),),
+    }
+    return Module(**{**fields, **changes})
+
+
+def tiny(*names: str, **changes: Any) -> Files:
+    """The archive of ``tiny``, or of several modules like it."""
+    return packed(*(tiny_module(name, **changes) for name in names or ("tiny",)))
+
+
+def net(**changes: Any) -> Files:
+    """The archive of ``net``."""
+    return packed(net_module(**changes))
+
+
+def operator(**changes: Any) -> Files:
+    """The archive of the operator."""
+    return packed(operator_module(**changes))
+
+
+# Making one thing wrong
+
+
+def replaced(files: Files, path: str, old: str, new: str) -> Files:
+    """``files`` with ``old`` replaced in one of them, where it must be."""
+    text = files[path].decode()
+    assert old in text, f"{old!r} is not in {path}"
+    return {**files, path: text.replace(old, new).encode()}
+
+
+def without(files: Files, *paths: str) -> Files:
+    """``files`` but for ``paths``, which must be there."""
+    assert set(paths) <= files.keys()
+    return {path: content for path, content in files.items() if path not in paths}
+
+
+def foreign(files: Files) -> Files:
+    """``files`` without our key in the metadata, as TVM would have written them."""
+    document = json.loads(files[METADATA])
+    for module in document["modules"].values():
+        module.pop("mlfbuild", None)
+    return {**files, METADATA: json.dumps(document).encode()}
+
+
+def renamed(files: Files, old: str, new: str) -> Files:
+    """``files`` with one of them under another path."""
+    return {**without(files, old), new: files[old]}
+
+
+def described(files: Files, keys: str, value: object) -> Files:
+    """``files`` with the member at the dotted ``keys`` of the metadata set, or removed for ``...``."""
+    document = json.loads(files[METADATA])
+    *parents, last = keys.split(".")
+    at: Any = document
+    for key in parents:
+        at = at[int(key)] if key.isdigit() else at[key]
+    where = int(last) if isinstance(at, list) else last
+    if value is ...:
+        del at[where]
+    elif isinstance(at, list) and where == len(at):
+        at.append(value)
+    else:
+        at[where] = value
+    return {**files, METADATA: json.dumps(document).encode()}
+
+
+def defining(macros: Mapping[str, object] | list[tuple[str, object]], **changes: Any) -> Files:
+    """The archive of ``tiny`` with macros in its header."""
+    pairs = macros.items() if isinstance(macros, Mapping) else macros
+    lines = "".join(f"#define TVMGEN_TINY_{name} {value}\n" for name, value in pairs)
+    return replaced(tiny(**changes), TINY_HEADER, "#endif //", f"{lines}#endif //")
+
+
+def dependency(version: str = "1.0", url: str = "./runtime", kind: str = "mlf_path") -> ExternalDependency:
+    """TVM's own dependency."""
+    return ExternalDependency("tvm_standalone_crt", url, kind, version)
+
+
+def with_runtime(files: Files) -> Files:
+    """``files`` and the folder that TVM's dependency names."""
+    return {**files, "runtime/include/x.h": b"\n"}
+
+
+def shared_storage() -> Files:
+    """``net`` whose result has storage id 1 and whose parameter, of one element, has 2: sizes are right."""
+    text = GRAPH_JSON.replace("[0, 1, 2]]", "[0, 2, 1]]").replace(
+        "[[1, 2], [1, 2], [1, 2]]", "[[1, 2], [1, 1], [1, 2]]"
+    )
+    assert text.count("[0, 2, 1]") == text.count("[1, 1]") == 1
+    return net(
+        graph_json=text.encode(),
+        params={"p0": np.array([[2.0]], dtype=np.float32)},
+        storage=(StorageEntry(0, 8, "x"), StorageEntry(2, 4, "p0"), StorageEntry(1, 8)),
+    )
+
+
+def parameter_first() -> Files:
+    """``net`` whose graph begins with its parameter."""
+    text = GRAPH_JSON.replace('"x"', '"swap"').replace('"p0"', '"x"').replace('"swap"', '"p0"')
+    return net(
+        graph_json=text.encode(), storage=(StorageEntry(0, 8, "p0"), StorageEntry(1, 8, "x"), StorageEntry(2, 8))
+    )
+
+
+def long_name() -> Files:
+    """``net`` whose parameter has a name of 80 bytes."""
+    name = "p" * 80
+    return net(
+        graph_json=GRAPH_JSON.replace('"p0"', f'"{name}"').encode(),
+        params={name: np.array([[2.0, 4.0]], dtype=np.float32)},
+        storage=(StorageEntry(0, 8, "x"), StorageEntry(1, 8, name), StorageEntry(2, 8)),
+    )
+
+
+def named(name: str) -> Files:
+    """``net`` under another name, its functions as they were."""
+    files = net()
+    for path in list(files):
+        if "net" in path:
+            files = renamed(files, path, path.replace("net_lib", f"{name}_lib").replace("net.", f"{name}."))
+    document = json.loads(files[METADATA])
+    (module,) = document["modules"].values()
+    document["modules"] = {name: {**module, "model_name": name}}
+    return {**files, METADATA: json.dumps(document).encode()}
