@@ -4,6 +4,77 @@ The folders stand in the order of the data: a project file (``manifest``) names 
 read a model into a ``graph``; ``compilers`` make a ``library`` of it; ``archive`` packs the library as Model Library
 Format; ``firmware`` unpacks it into a tree that a cross build takes; ``emulator`` runs the image. ``steps`` has one
 function for each step, and the two drivers, ``scons`` and ``cli``, call nothing else.
+
+Scripts that work on archives need two functions and the values of ``mlfbuild.library``::
+
+    library = mlfbuild.open_archive("kws.tar")
+    for tensor in library.module("kws").inputs:
+        print(tensor.name, tensor.dtype, tensor.shape, tensor.size)
+    mlfbuild.write_archive(library, "again.tar")
 """
 
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlfbuild.library import Library
+
+__all__ = ["open_archive", "write_archive"]
+
 __version__ = "0.1.0"
+
+
+def open_archive(path: str | os.PathLike[str]) -> Library:
+    """Return what the Model Library Format archive ``path`` holds, of any version from 1 to 7 and of either style.
+
+    Plain, gzip and bzip2 tars are told apart by content. The value and its parts are described in
+    ``mlfbuild.library.types``. In short, of each module:
+
+    - ``inputs`` and ``outputs`` stand in call order, each with TVM's name of its dtype (``int8``, ``float32``, ...), its
+      shape where the archive tells (``None`` where not) and its size in bytes;
+    - all memory is in bytes: ``main`` by device, ``operator_functions``, ``storage`` by storage id, ``pools``;
+    - ``params`` maps names to numpy arrays, row-major and read-only, in the order of the file; of the types that numpy
+      lacks, as ``bfloat16``, they are those of ``ml_dtypes``;
+    - ``graph_json``, ``source_text`` and the contents of ``codegen`` are ``bytes``, or stay in the file until
+      ``bytes(...)`` asks for them.
+
+    No more than that is read: contents and parameters are taken from the file each time they are asked for. The file
+    stays open as long as anything of it is held; it may be replaced or deleted, but not changed in place. A compressed
+    archive is unpacked into a temporary file of at most 1 GiB.
+
+    Raises ``mlfbuild.errors.InputFileError`` with one line that names member and reason where the file is missing,
+    unsafe, damaged or no archive that TVM or mlfbuild could have written, ``ToolNotFoundError`` where its parameters
+    are BSON and the extra ``mlfbuild[bson]`` is not installed, and ``StorageError`` where the temporary file does not
+    fit the disk.
+
+    Source of the format: TVM's ``python/tvm/micro/model_library_format.py`` (0.8 to 0.18), ``SaveParams`` of its
+    runtime, and the RFCs that led to them.
+    """
+    from pathlib import Path
+
+    from mlfbuild.archive.load import open_archive as open_file
+
+    return open_file(Path(path))
+
+
+def write_archive(library: Library, path: str | os.PathLike[str], version: int | None = None) -> None:
+    """Write ``library`` to the file ``path``, an uncompressed tar in Model Library Format ``version`` (5, 6 or 7).
+
+    The default is 7. Equal libraries give equal bytes, on every machine: the only date in them is 1980-01-01, or
+    ``SOURCE_DATE_EPOCH`` (seconds since 1970) where that is set. The file appears whole or not at all, its folder is
+    created, and an existing one is replaced, also the one that ``library`` was opened from. Contents are copied part by
+    part, so that an archive may be larger than the memory.
+
+    Raises ``mlfbuild.errors.UsageError`` where the version cannot hold the library or a parameter has a type that
+    the format lacks, ``ValueError`` for a file of the library that no archive can hold (an absolute path, one with
+    ``..``, two that differ only in case), and ``StorageError`` where the disk is full or may not be written to.
+
+    Source of the layout: TVM's ``python/tvm/micro/model_library_format.py``.
+    """
+    from pathlib import Path
+
+    from mlfbuild.archive.load import write_archive as write_file
+
+    write_file(library, Path(path), version)
