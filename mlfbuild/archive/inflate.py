@@ -24,8 +24,8 @@ _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the la
 def plain_file(file: IO[bytes], where: str) -> StoredFile:
     """Return ``file`` where it is not compressed, else a temporary file with what it unpacks to; takes over ``file``.
 
-    ``where`` names it in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks
-    to more than ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
+    ``where`` names it in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or
+    unpacks to more than ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
     """
     stored = StoredFile(file, where)
     start = stored.read(0, 10)
@@ -45,7 +45,9 @@ def _inflated(file: IO[bytes], kind: str, where: str) -> StoredFile:
             while chunk := _next_chunk(reader, kind, where):
                 size += len(chunk)
                 if size > MAX_INFLATED:
-                    raise InputFileError(f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused")
+                    raise InputFileError(
+                        f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused; decompress it first"
+                    )
                 _append(spool, chunk)
         return StoredFile(spool, where)
     except BaseException:

@@ -1,4 +1,4 @@
-"""What the files of an archive may be called: nothing that leads elsewhere, nothing that two file systems take unlike."""
+"""What files of an archive may be called: nothing that leads elsewhere, or that two file systems take unlike."""
 
 from __future__ import annotations
 

@@ -6,9 +6,15 @@ import bz2
 import contextlib
 import gzip
 import io
+import os
+import subprocess
+import sys
 import tarfile
 import time
-from collections.abc import Mapping
+import tracemalloc
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +22,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.archive import inflate, tar
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import Content
+from mlfbuild.library import Content, LazyBytes
 
 FILES = {"metadata.json": b"{}", "codegen/host/src/a.c": b"int a;\n", "parameters/empty.params": b""}
 
@@ -103,6 +109,12 @@ UNSAFE = {
     "nameless": (with_member(member("./.")), "has no name"),
     "twice": (archive(("metadata.json", b"{}"), ("./metadata.json", b"{}")), "stands twice in the archive"),
     "file as folder": (archive(("a", b""), ("a/b", b"")), "member 'a/b': lies in 'a', which is a file"),
+    "folder as file": (archive(("a/b", b""), ("a", b"")), "member 'a': is a file, but others lie in 'a', refused"),
+    "case": (archive(("src/a.c", b""), ("src/A.c", b"")), "member 'src/A.c': differs from 'src/a.c' only in case"),
+    "case of a folder": (archive(("src/a", b""), ("SRC/b", b"")), "'SRC/b': lies in 'SRC', which differs from 'src' "),
+    "case of a file and a folder": (archive(("A", b""), ("a/b", b"")), "member 'a/b': lies in 'A', which is a file"),
+    "case beyond ASCII": (archive(("STRASSE", b""), ("straße", b"")), "differs from 'STRASSE' only in case"),
+    "two forms of one letter": (archive(("\u00e9", b""), ("e\u0301", b"")), r"differs from '\xe9' only in case"),
     "symbolic link": (with_member(member("x", kind=tarfile.SYMTYPE, link="/etc/passwd")), "member 'x': is a symbolic"),
     "hard link": (with_member(member("x", kind=tarfile.LNKTYPE, link="y")), "is a hard link, refused"),
     "character device": (with_member(member("x", kind=tarfile.CHRTYPE)), "is a character device, refused"),
@@ -149,6 +161,11 @@ def test_a_comment_for_all_members_is_no_reason_to_refuse() -> None:
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"comment": "hello"}) as file:
         file.addfile(member("x"))
     assert unpack(buffer.getvalue(), "a.tar") == {"x": b""}
+
+
+def test_names_that_differ_by_more_than_case_are_two() -> None:
+    names = ["src/a.c", "src/b.c", "src/a.cc", "a.c", "srcs/a.c", "codegen/host/src/Aa.c"]
+    assert list(unpack(archive(*((name, b"") for name in names)), "a.tar")) == names
 
 
 def patched(offset: int, data: bytes) -> bytes:
@@ -225,10 +242,38 @@ def test_a_bomb_is_refused_before_it_goes_off(compress, monkeypatch: pytest.Monk
         unpack(bomb, "bomb.tar")
 
 
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
+def test_unpacking_holds_little_in_memory(compress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inflate, "_IN_MEMORY", 1 << 20)
+    packed = compress(archive(("x", bytes(64 << 20)), ("y", b"end")))
+    tracemalloc.start()
+    files = unpack(packed, "a.tar")
+    assert len(files["x"]) == 64 << 20 and bytes(files["y"]) == b"end"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
 def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tar, "MAX_MEMBERS", 3)
+    assert len(unpack(archive(*((f"{i}", b"") for i in range(3))), "a.tar")) == 3
     with pytest.raises(InputFileError, match="more than 3 members"):
         unpack(archive(*((f"{i}", b"") for i in range(4))), "a.tar")
+
+
+def test_a_million_members_are_refused_soon() -> None:
+    header = patched(124, b"%011o\0" % 0)[:512]
+    names = (b"%07d" % number for number in range(100_001))
+    blocks = []
+    for name in names:
+        block = bytearray(header)
+        block[:7] = name
+        block[148:156] = b"%06o\0 " % (sum(block) - sum(block[148:156]) + 8 * 32)
+        blocks.append(bytes(block))
+    begin = time.process_time()
+    with pytest.raises(InputFileError, match="has more than 100000 members, refused"):
+        unpack(b"".join(blocks) * 10, "a.tar")
+    assert time.process_time() - begin < 10
 
 
 def test_many_tiny_gzip_streams_take_no_ages() -> None:
@@ -236,6 +281,115 @@ def test_many_tiny_gzip_streams_take_no_ages() -> None:
     with pytest.raises(InputFileError, match="is empty, not an archive"):
         unpack(gzip.compress(b"") * 20_000, "a.tar")
     assert time.process_time() - started < 5
+
+
+# Where the bytes are
+
+
+class Zeros(LazyBytes):
+    """Zeros of which none is made before it is asked for."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+    def read(self, offset: int, size: int) -> bytes:
+        return bytes(min(size, self.size - offset))
+
+
+def write(path: Path, parts: Iterator[bytes]) -> Path:
+    """Write ``parts`` to ``path``, zeros as holes."""
+    with path.open("wb") as file:
+        for part in parts:
+            if part.count(0) == len(part):
+                file.seek(len(part), os.SEEK_CUR)
+            else:
+                file.write(part)
+        file.truncate()
+    return path
+
+
+def test_large_contents_stay_in_the_file(tmp_path: Path) -> None:
+    size = 1536 << 20
+    path = write(tmp_path / "big.tar", tar.pack({"metadata.json": b"{}", "big": Zeros(size), "z": b"end"}, 0))
+    tracemalloc.start()
+    files = tar.members(path.open("rb"), "big.tar")
+    assert len(files["big"]) == size and bytes(files["z"]) == b"end"
+    big = files["big"]
+    assert isinstance(big, LazyBytes) and big.read(size - 2, 10) == b"\0\0"
+    assert sum(len(chunk) for chunk in islice(tar.pack({"big": big}, 0), 64)) > 60 << 20
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 8 << 20
+
+
+def test_the_file_is_open_as_long_as_it_is_needed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", tar.pack(FILES, 0))
+    file = path.open("rb")
+    files = tar.members(file, "a.tar")
+    content = files["metadata.json"]
+    path.unlink()
+    del files
+    assert bytes(content) == b"{}" and not file.closed
+    del content
+    assert file.closed
+
+
+@pytest.mark.parametrize("data", [b"", gzip.compress(pack(FILES, 0)), bz2.compress(b"no tar" * 100)])
+def test_the_file_is_closed_where_it_is_not_needed(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "a.tar").write_bytes(data)
+    file = (tmp_path / "a.tar").open("rb")
+    with contextlib.suppress(InputFileError):
+        assert bytes(tar.members(file, "a.tar")["metadata.json"]) == b"{}"
+    assert file.closed
+
+
+def test_a_file_that_is_cut_short_after_it_was_opened(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", tar.pack({"x": b"abc" * 100_000}, 0))
+    files = tar.members(path.open("rb"), "a.tar")
+    os.truncate(path, 5000)
+    with pytest.raises(InputFileError, match=r"a\.tar: was cut short while it was read; try again"):
+        bytes(files["x"])
+
+
+def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.tgz").write_bytes(gzip.compress(archive(("x", bytes(32 << 20)))))
+    script = "\n".join(
+        [
+            "import resource",
+            "from mlfbuild.archive import tar",
+            "from mlfbuild.errors import StorageError",
+            f"resource.setrlimit(resource.RLIMIT_FSIZE, ({20 << 20}, {20 << 20}))",
+            "try:",
+            "    tar.members(open('a.tgz', 'rb'), 'a.tgz')",
+            "except StorageError as error:",
+            "    print(error)",
+        ]
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (
+        f"{tmp_path}: cannot write: File too large; check free space and permissions\n", ""
+    )  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "reason"),
+    [
+        (["../x"], r"a file called '\.\./x' cannot be written: it leads out of the archive"),
+        (["/x"], "it is an absolute path"),
+        (["a", "A"], "it differs from 'a' only in case"),
+        (["a", "a/b"], "it lies in 'a', which is a file"),
+        (["x" * 300], "it has too long a name"),
+    ],
+)
+def test_what_could_not_be_read_is_not_written(paths: list[str], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        tar.pack(dict.fromkeys(paths, b""), 0)
 
 
 def with_sound_checksums(data: bytearray) -> bytes:
@@ -257,4 +411,5 @@ def test_mutated_archives_never_crash(data: st.DataObject) -> None:
         mutated[data.draw(st.integers(0, len(mutated) - 1))] = data.draw(st.integers(0, 255))
     whole = with_sound_checksums(mutated) if data.draw(st.booleans()) else bytes(mutated)
     with contextlib.suppress(InputFileError):
-        unpack(whole[: data.draw(st.integers(0, len(whole)))], "a.tar")
+        for content in unpack(whole[: data.draw(st.integers(0, len(whole)))], "a.tar").values():
+            bytes(content)

@@ -1,0 +1,78 @@
+"""Contents that stay where they are: the same bytes as in memory, and errors of the file in the user's words."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.library import CHUNK, chunks, text_of
+from mlfbuild.library.content import Stored, StoredFile
+
+DATA = bytes(range(256)) * 20
+
+
+def stored(begin: int, end: int) -> Stored:
+    return Stored(StoredFile(io.BytesIO(DATA), "a.bin"), begin, end - begin)
+
+
+@given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.integers(0, 6000), st.integers(0, 6000))
+def test_a_slice_is_a_slice(first: int, second: int, offset: int, size: int) -> None:
+    begin, end = sorted((first, second))
+    content = stored(begin, end)
+    assert len(content) == end - begin and bytes(content) == DATA[begin:end]
+    assert content.read(offset, size) == DATA[begin:end][offset : offset + size]
+    assert b"".join(chunks(content)) == DATA[begin:end]
+
+
+def test_equality_is_that_of_the_bytes() -> None:
+    assert stored(0, 300) == DATA[:300] and DATA[:300] == stored(0, 300)
+    assert stored(0, 256) == stored(256, 512)
+    assert stored(0, 256) != stored(0, 257)
+    assert stored(0, 256) != stored(1, 257)
+    assert stored(0, 2) != "\0\1"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(stored(0, 1))
+
+
+def test_chunks_are_of_one_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(bytes(2 * CHUNK + 5))
+    content = Stored(StoredFile(path.open("rb"), "a.bin"), 1, 2 * CHUNK + 3)
+    assert [len(chunk) for chunk in chunks(content)] == [CHUNK, CHUNK, 3]
+
+
+def test_text() -> None:
+    file = StoredFile(io.BytesIO("x é \ufffe".encode() + b"\xff"), "a.txt")
+    assert text_of(Stored(file, 2, 3)) == "é "
+    assert text_of(Stored(file, 0, file.size)) == "x é \ufffe\ufffd"
+
+
+def test_threads_share_a_file() -> None:
+    contents = [stored(i, i + 256) for i in range(256)]
+    wrong: list[int] = []
+
+    def check() -> None:
+        for index, content in enumerate(contents):
+            if bytes(content) != DATA[index : index + 256]:
+                wrong.append(index)
+
+    threads = [threading.Thread(target=check) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    with pytest.raises(InputFileError, match=r"a pipe: cannot be read: .*[Ss]eek"):
+        StoredFile(os.fdopen(reading, "rb", buffering=0), "a pipe")
