@@ -30,11 +30,12 @@ _FOREIGN_HEADERS: Mapping[str, tuple[str, str]] = {
 def included_headers(context: Context) -> Iterator[Finding]:
     """Look for headers of modules under the very names that the code includes."""
     names = {PurePosixPath(path).name for path in context.files if path.startswith("codegen/")}
+    in_lower_case = {name.lower(): name for name in sorted(names)}
     for view, source in _sources(context):
         for include in source.includes:
             name = PurePosixPath(include).name
             if _OWN_HEADER.fullmatch(name) and name not in names:
-                close = next((other for other in sorted(names) if other.lower() == name.lower()), "")
+                close = in_lower_case.get(name.lower())
                 reason = f"the archive has {close}" if close else f"{view.name} has no such file"
                 yield finding("MLF701", source.path, f"includes {name}, {reason}")
 

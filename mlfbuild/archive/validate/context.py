@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -33,6 +33,8 @@ class ModuleView:
     """The way to that object: ``modules.kws``, or empty where it is the document itself."""
     metadata: str
     """The member that the document is."""
+    _read: dict[str, Source] = field(repr=False)
+    """Facts of files by path, for all modules: some headers belong to many."""
 
     @property
     def is_native(self) -> bool:
@@ -53,7 +55,13 @@ class ModuleView:
         """The facts of C files and headers that are small enough to look into."""
         c_files = [file for file in self.module.codegen if file.path.suffix in _C_SUFFIXES]
         files = [file for file in c_files if len(file.content) <= MAX_SOURCE]
-        return tuple(read_source(f"codegen/{file.path}", text_of(file.content)) for file in files)
+        return tuple(self._source(file) for file in files)
+
+    def _source(self, file: CodegenFile) -> Source:
+        path = f"codegen/{file.path}"
+        if path not in self._read:
+            self._read[path] = read_source(path, text_of(file.content))
+        return self._read[path]
 
     @cached_property
     def _symbols(self) -> tuple[Mapping[str, Symbols], Mapping[str, str]]:
@@ -143,13 +151,29 @@ class Context:
     now: datetime
 
     @cached_property
+    def folders(self) -> frozenset[str]:
+        """Every folder of the archive."""
+        return frozenset(str(parent) for path in self.files for parent in PurePosixPath(path).parents)
+
+    def graph_place(self, view: ModuleView) -> str:
+        """Return the member that is the graph of a module."""
+        return self._paths.get(id(view.module.graph_json), f"the graph of {view.name}")
+
+    @cached_property
+    def _paths(self) -> Mapping[int, str]:
+        return {id(content): path for path, content in self.files.items()}
+
+    @cached_property
     def modules(self) -> tuple[ModuleView, ...]:
         """The modules in the library's order."""
+        read: dict[str, Source] = {}
         modules = self.document.get("modules")
         if not isinstance(modules, dict):
-            return tuple(ModuleView(module, self.document, "", self.metadata) for module in self.library.modules)
+            return tuple(ModuleView(module, self.document, "", self.metadata, read) for module in self.library.modules)
         views = [(module, modules.get(module.name)) for module in self.library.modules]
         return tuple(
-            ModuleView(module, fields if isinstance(fields, dict) else {}, f"modules.{module.name}", self.metadata)
+            ModuleView(
+                module, fields if isinstance(fields, dict) else {}, f"modules.{module.name}", self.metadata, read
+            )
             for module, fields in views
         )

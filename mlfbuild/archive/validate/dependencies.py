@@ -28,8 +28,7 @@ def sound_dependencies(context: Context) -> Iterator[Finding]:
 
 
 def _folder_exists(context: Context, dependency: ExternalDependency) -> bool:
-    folder = str(PurePosixPath(dependency.url))
-    return any(path.startswith(f"{folder}/") for path in context.files)
+    return str(PurePosixPath(dependency.url)) in context.folders
 
 
 def agreeing_dependencies(context: Context) -> Iterator[Finding]:
@@ -49,7 +48,7 @@ def unnamed_runtime(context: Context) -> Iterator[Finding]:
     named = {
         PurePosixPath(item.url).parts[:1] for view in context.modules for item in view.module.external_dependencies
     }
-    if (_RUNTIME,) not in named and any(path.startswith(f"{_RUNTIME}/") for path in context.files):
+    if (_RUNTIME,) not in named and _RUNTIME in context.folders:
         yield finding("MLF804", _RUNTIME, "no module's external_dependencies name it")
 
 

@@ -19,13 +19,7 @@ def sound_graphs(context: Context) -> Iterator[Finding]:
     """Find graphs that cannot be read as graphs."""
     for view in context.modules:
         if view.graph_error:
-            yield finding("MLF501", _place(context, view), view.graph_error)
-
-
-def _place(context: Context, view: ModuleView) -> str:
-    """Return the member that holds the graph of a module."""
-    content = view.module.graph_json
-    return next((path for path, other in context.files.items() if other is content), f"the graph of {view.name}")
+            yield finding("MLF501", context.graph_place(view), view.graph_error)
 
 
 def c_runtime(context: Context) -> Iterator[Finding]:
@@ -33,7 +27,7 @@ def c_runtime(context: Context) -> Iterator[Finding]:
     for view in context.modules:
         if view.graph is None:
             continue
-        place = _place(context, view)
+        place = context.graph_place(view)
         for problem in c_runtime_problems(view.graph):
             where, _, reason = problem.partition(": ")
             yield finding("MLF502", f"{place}: {where}", reason)
@@ -51,7 +45,7 @@ def functions(context: Context) -> Iterator[Finding]:
             continue
         called = {node.function for node in view.graph.nodes if node.op == CALL}
         for name in sorted(called - _BUILT_IN - view.known):
-            yield finding("MLF505", _place(context, view), f"calls {name}, which no file of {view.name} defines")
+            yield finding("MLF505", context.graph_place(view), f"calls {name}, which no file of {view.name} defines")
 
 
 def inputs_and_outputs(context: Context) -> Iterator[Finding]:
@@ -65,7 +59,7 @@ def inputs_and_outputs(context: Context) -> Iterator[Finding]:
             if argument.name in known:
                 yield from _input(view, known[argument.name], argument)
             elif known and argument.name not in view.module.params and _LINKED not in view.known:
-                yield finding("MLF507", _place(context, view), f"argument {argument.name} has no value")
+                yield finding("MLF507", context.graph_place(view), f"argument {argument.name} has no value")
 
 
 def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.names import macro_prefix
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import StorageEntry, TensorInfo
+from mlfbuild.library import StorageEntry
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
 from mlfbuild.library.names import sanitize_name
@@ -118,34 +118,37 @@ def header_macros(context: Context) -> Iterator[Finding]:
     for view in context.modules:
         if view.header is None or not view.module.main:
             continue
-        prefix = macro_prefix(view)
+        workspace = f"{macro_prefix(view)}_WORKSPACE_SIZE"
+        tensors = _tensor_sizes(view)
         devices = sum(entry.workspace_size > 0 for entry in view.module.main)
         for name, text in view.header.macros:
             size = _NUMBER.fullmatch(text)
             place = f"{view.header.path}: {name}"
-            if name == f"{prefix}_WORKSPACE_SIZE" and size and not _tensor(view, "WORKSPACE"):
+            if name == workspace and size and name not in tensors:
                 if int(size[1]) != view.module.main[0].workspace_size:
                     message = f"is {size[1]}, the metadata's is {view.module.main[0].workspace_size}"
                     yield finding("MLF407", place, message)
                 if devices > 1:
                     yield finding("MLF406", place, f"covers one of {devices} devices")
-            elif name.startswith(f"{prefix}_") and name.endswith("_SIZE"):
-                yield from _tensor_macro(view, name.removeprefix(f"{prefix}_").removesuffix("_SIZE"), text, place)
+            elif name != workspace and name in tensors:
+                yield from _tensor_macro(view, tensors[name], text, place)
 
 
-def _tensor_macro(view: ModuleView, name: str, text: str, place: str) -> Iterator[Finding]:
-    sizes = {tensor.size for tensor in _tensor(view, name)}
+def _tensor_macro(view: ModuleView, sizes: Collection[int], text: str, place: str) -> Iterator[Finding]:
     found = _NUMBER.fullmatch(text)
-    if sizes and name != "WORKSPACE" and (found is None or int(found[1]) not in sizes):
+    if found is None or int(found[1]) not in sizes:
         versions = [dependency.version_spec for dependency in view.module.external_dependencies]
         garbage = any(_GARBAGE_SIZES.match(version) for version in versions)
         expected = " or ".join(str(size) for size in sorted(sizes))
         yield finding("MLF408" if garbage else "MLF409", place, f"is {text or 'empty'}, the metadata's is {expected}")
 
 
-def _tensor(view: ModuleView, name: str) -> list[TensorInfo]:
-    tensors = (*view.module.inputs, *view.module.outputs)
-    return [tensor for tensor in tensors if sanitize_name(tensor.name).upper() == name]
+def _tensor_sizes(view: ModuleView) -> Mapping[str, Collection[int]]:
+    """Return the sizes of the tensors whose name is the same in a macro."""
+    sizes: dict[str, set[int]] = defaultdict(set)
+    for tensor in (*view.module.inputs, *view.module.outputs):
+        sizes[f"{macro_prefix(view)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
+    return sizes
 
 
 def tensor_sizes(context: Context) -> Iterator[Finding]:

@@ -18,8 +18,10 @@ _MAX_NDIM = 6  # TVM_CRT_MAX_NDIM
 def parameters(context: Context) -> Iterator[Finding]:
     """Compare each parameter with the graph and the limits."""
     for view in context.modules:
-        arguments = None if view.graph is None else {tensor.name: tensor for tensor in view.graph.arguments}
-        for name, info in param_infos(view.module.params).items() if arguments is not None else ():
+        if view.graph is None:
+            continue
+        arguments = {tensor.name: tensor for tensor in view.graph.arguments}
+        for name, info in param_infos(view.module.params).items():
             place = f"{params_path(view.name)}: {name}"
             if len(name.encode()) >= _MAX_NAME:
                 yield finding("MLF603", place, f"its name has {len(name.encode())} bytes, of at most {_MAX_NAME - 1}")

@@ -13,7 +13,7 @@ _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
 _COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
-_KEPT = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
+_REGISTRY_TYPES = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
 _MAX_STATEMENT = 100_000  # tokens; a registry has three a function
 KEYWORDS = frozenset({
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
@@ -106,34 +106,30 @@ def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
     The inside of braces is left out but for structs and TVM's function registry.
     """
     statement: list[Token] = []
-    depth, in_braces, body, keep = 0, False, False, False
+    depth, in_braces, body, keep, registry = 0, False, False, False, False
     for token in found:
         punctuation = token.text if token.kind == "punctuation" else ""
         if depth == 0 and punctuation in {";", "}"}:  # such a brace closes an extern "C"
             yield statement
-            statement = []
+            statement, registry = [], False
             continue
         if depth == 0 and punctuation == "{":
-            if [item.text for item in statement] == ["extern", '"C"']:
+            if len(statement) == 2 and [item.text for item in statement] == ["extern", '"C"']:
                 statement = []
                 continue
             in_braces, body = True, bool(statement) and statement[-1].text == ")"
-            keep = not body and _kept(statement)
+            keep = not body and (registry or [item.text for item in statement[-2:-1]] == ["struct"])
         depth += (punctuation in _OPENING) - (punctuation in _CLOSING and depth > 0)
         if (depth == 0 or not in_braces or keep or (depth == 1 and punctuation == "{")) and (
             len(statement) < _MAX_STATEMENT
         ):
             statement.append(token)
+            registry = registry or token.text in _REGISTRY_TYPES
         in_braces = in_braces and depth > 0
         if depth == 0 and punctuation == "}" and body:
             yield statement
-            statement, body = [], False
+            statement, body, registry = [], False, False
     yield statement
-
-
-def _kept(statement: Sequence[Token]) -> bool:
-    words = [token.text for token in statement]
-    return words[-2:-1] == ["struct"] or not _KEPT.isdisjoint(words)
 
 
 def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
