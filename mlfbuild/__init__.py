@@ -32,7 +32,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
     Plain, gzip and bzip2 tars are told apart by content. The value and its parts are described in
     ``mlfbuild.library.types``. In short, of each module:
 
-    - ``inputs`` and ``outputs`` stand in call order, each with TVM's name of its dtype (``int8``, ``float32``, ...), its
+    - ``inputs`` and ``outputs`` stand in call order, each with the name of its dtype (``int8``, ``float32``, ...), its
       shape where the archive tells (``None`` where not) and its size in bytes;
     - all memory is in bytes: ``main`` by device, ``operator_functions``, ``storage`` by storage id, ``pools``;
     - ``params`` maps names to numpy arrays, row-major and read-only, in the order of the file; of the types that numpy
