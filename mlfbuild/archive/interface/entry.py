@@ -23,6 +23,7 @@ _OUTPUT = re.compile(r"output[0-9]*")
 _ANONYMOUS = re.compile(r"arg[0-9]+")
 _MAX_PLACES = 16  # where a pool is, or a function is declared, defined or called
 _MAX_LENGTH = 256 * 1024  # characters of one declaration
+_MAX_TOKENS = 50_000
 
 
 def entry_text(module: Module) -> tuple[str, str]:
@@ -41,7 +42,7 @@ def internal_pools(text: str) -> tuple[Pool, ...]:
 
 
 def _behind(text: str, place: re.Match[str]) -> Iterator[Token]:
-    return tokens(text[place.end() : place.end() + _MAX_LENGTH])
+    return islice(tokens(text[place.end() : place.end() + _MAX_LENGTH]), _MAX_TOKENS)
 
 
 def _pool(source: Iterator[Token], section: str) -> Pool | None:
@@ -62,31 +63,30 @@ def _pool(source: Iterator[Token], section: str) -> Pool | None:
 
 
 def _struct_size(source: Iterator[Token]) -> int | None:
-    """Return the bytes from the first to the end of the last member of a pool's struct."""
+    """Return the bytes from the first to the end of the last member of a pool's struct, ``None`` for an odd one."""
     end = 0
-    for member in _statements(source):
-        words = [token.text for token in member]
-        if "[" not in words[1:] or words[0] not in _C_TYPES:
-            return None
-        count = words[words.index("[") + 1]
-        alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
-        if not (_NUMBER.fullmatch(count) and _NUMBER.fullmatch(alignment) and int(alignment)):
-            return None
-        end = -(-end // int(alignment)) * int(alignment) + int(count) * _C_TYPES[words[0]]
-    return end
-
-
-def _statements(source: Iterator[Token]) -> Iterator[Sequence[Token]]:
-    """Yield what stands between ``;`` up to the ``}`` that closes."""
-    statement: list[Token] = []
+    member: list[str] = []
     for token in source:
         if token.text == "}":
-            return
+            return end
         if token.text == ";":
-            yield statement
-            statement = []
+            behind = _behind_member(end, member)
+            if behind is None:
+                return None
+            end, member = behind, []
         else:
-            statement.append(token)
+            member.append(token.text)
+    return None
+
+
+def _behind_member(start: int, words: Sequence[str]) -> int | None:
+    """Return where ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` ends, behind a member up to ``start``."""
+    if len(words) < 4 or words[0] not in _C_TYPES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
+        return None
+    alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
+    if not _NUMBER.fullmatch(alignment) or int(alignment) == 0:
+        return None
+    return -(-start // int(alignment)) * int(alignment) + int(words[3]) * _C_TYPES[words[0]]
 
 
 # The function --------------------------------------------------------------------------------------------------------

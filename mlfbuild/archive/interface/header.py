@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text
 from mlfbuild.library import CodegenFile, Module, Pool
@@ -12,6 +13,7 @@ from mlfbuild.library.c_text import Token, tokens
 from mlfbuild.library.names import sanitize_name
 
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)[ \t]+([0-9]{1,18})\b", re.ASCII)
+_MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def read_header(module: Module) -> Header | None:
     prefix = f"tvmgen_{sanitize_name(module.name)}".lower()
     structs = {
         name.lower().removeprefix(f"{prefix}_"): members
-        for name, members in _structs(tokens(text))
+        for name, members in _structs(islice(tokens(text), _MAX_TOKENS))
         if name.lower().startswith(f"{prefix}_")
     }
     sizes = {found[1]: int(found[2]) for found in _MACRO.finditer(text)}

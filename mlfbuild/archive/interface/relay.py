@@ -21,7 +21,7 @@ _NAMES = re.compile(r'\s*((?:"[^"\\\n]*"[\s,]*)*)\]')
 _NAMES_KEY = "output_tensor_names=["
 _STRING = re.compile(r'"([^"\\\n]*)"')
 _SPECIAL = re.compile(r'"[^"\n]*"?|->|[()\[\]{},]')
-_PARAMETER = re.compile(r"\s*%([^\n]*?)(?::\s(?=\s*(?:Tensor\[|\(|u?int|b?float|bool))|(?=[,)\n]))")
+_PARAMETER = re.compile(r"\s*%([^\n,()]*?)(?::\s(?=\s*(?:Tensor\[|\(|u?int|b?float|bool))|(?=[,)\n])|\Z)")
 _MAX_SIGNATURE = 1024 * 1024  # characters
 
 
@@ -40,6 +40,8 @@ def relay_signature(text: str) -> Signature | None:
     params: list[Argument] = []
     for part in parts:
         name = _PARAMETER.match(part)
+        if name is None and part.lstrip().startswith("%"):
+            return None  # a name with parentheses
         if name is None:
             continue  # an attribute of the function
         types = _tensors(part[name.end() :])
@@ -56,7 +58,7 @@ def _parts(signature: str) -> tuple[list[str], int | None]:
     depth, start, at = 0, 0, 0
     while True:
         if start == at and (name := _PARAMETER.match(signature, at)) is not None:
-            at = name.end()  # names may have brackets in them
+            at = name.end()  # names may have square brackets in them
         found = _SPECIAL.search(signature, at)
         if found is None:
             return parts, None
