@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.archive.layout import archive_files
+from mlfbuild.archive.load import open_archive
+from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.errors import InputFileError
 from support.flawed_archives import FLAWS, Flaw
@@ -236,6 +239,16 @@ def test_sizes_of_storage_that_tvm_got_wrong(shared: Path) -> None:
     assert Counter(finding.code for finding in findings) == {"MLF206": 1, "MLF401": 19, "MLF502": 3}
     of_conv = [finding for finding in of_tvm(shared, "conv-graph").findings if finding.code == "MLF401"]
     assert [finding.message for finding in of_conv] == ["storage id 4 has 8,192 bytes and needs 32"]
+
+
+@pytest.mark.parametrize(
+    "names", [("add-graph", "kws_int8-graph"), ("add-aotp", "conv-graph"), ("conv-aotc", "kws_int8-cmsisnn_m4")]
+)
+def test_what_was_merged_has_no_errors(shared: Path, names: tuple[str, str]) -> None:
+    libraries = [(name, open_archive(shared / "archives" / f"{name}.tar")) for name in names]
+    report = validate(archive_files(merge(libraries)), "both.tar", datetime(2027, 1, 1, tzinfo=timezone.utc))
+    assert not report.failed, report.text()
+    assert not {finding.code for finding in report.findings} & {"MLF703", "MLF706"}
 
 
 # Documentation

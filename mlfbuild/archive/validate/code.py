@@ -41,7 +41,9 @@ def included_headers(context: Context) -> Iterator[Finding]:
 
 
 def _sources(context: Context) -> Iterator[tuple[ModuleView, Source]]:
-    return ((view, source) for view in context.modules for source in view.sources)
+    """Yield each C file once, with the first module that has it."""
+    owned = [(view, source) for view in context.modules for source in view.sources]
+    return iter({source.path: (view, source) for view, source in reversed(owned)}.values())
 
 
 def conflicting_declarations(context: Context) -> Iterator[Finding]:
@@ -59,7 +61,9 @@ def conflicting_declarations(context: Context) -> Iterator[Finding]:
 
 def registries(context: Context) -> Iterator[Finding]:
     """Judge registries: as many functions as names, all of them defined."""
-    for view, source in _sources(context):
+    known = frozenset[str]().union(*(view.known for view in context.modules))
+    closed = any(view.closed for view in context.modules)
+    for _, source in _sources(context):
         registry = source.registry
         if registry is None:
             continue
@@ -69,8 +73,8 @@ def registries(context: Context) -> Iterator[Finding]:
             )
             yield finding("MLF708", f"{source.path}: _tvm_func_registry", message)
         for name in registry.functions:
-            if not view.closed and name not in view.known:
-                yield finding("MLF707", f"{source.path}: {name}", f"no file of {view.name} defines it")
+            if not closed and name not in known:
+                yield finding("MLF707", f"{source.path}: {name}", "no file of the archive defines it")
 
 
 def one_definition(context: Context) -> Iterator[Finding]:
