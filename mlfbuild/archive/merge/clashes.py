@@ -1,0 +1,209 @@
+"""Global names that two modules define: found, and where it is safe, told apart by a new name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.merge.context import CONTEXT
+from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, SOURCE_SUFFIXES, Part, SymbolTable, source_bytes, source_text
+from mlfbuild.archive.merge.registry import ENTRY_POINT
+from mlfbuild.archive.merge.system_lib import LINKED_PARAMETERS
+from mlfbuild.library import CodegenFile
+from mlfbuild.library.c_text import string_value, tokens
+from mlfbuild.library.names import sanitize_name
+
+_FIXED = {
+    LINKED_PARAMETERS: "TVM's graph executor looks for it by that name",
+    "get_c_metadata": "TVM's C++ runtime looks for it by that name",
+    CONTEXT: "TVM's C++ runtime looks for it by that name",
+    ENTRY_POINT: "TVM's C runtime calls it by that name",
+}
+_HEADER_SUFFIXES = (".h", ".hpp", ".inc")
+_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A symbol that several modules define, and the file of each, by the module's number."""
+
+    symbol: str
+    files: Mapping[int, PurePosixPath]
+
+
+def clashes(parts: Sequence[Part], table: SymbolTable) -> list[Clash]:
+    """Return the symbols that different files of different modules define, but for the system libraries', sorted."""
+    found: dict[str, dict[int, CodegenFile]] = {}
+    for number, part in enumerate(parts):
+        for file in part.module.codegen:
+            symbols = table.of_part[number].get(file.path)
+            for symbol in symbols.defined if symbols else ():
+                found.setdefault(symbol, {}).setdefault(number, file)
+    return [
+        Clash(symbol, {number: file.path for number, file in files.items()})
+        for symbol, files in sorted(found.items())
+        if symbol != ENTRY_POINT and _differ(list(files.values()))
+    ]
+
+
+def _differ(files: Sequence[CodegenFile]) -> bool:
+    return any(file.path != files[0].path or file.content != files[0].content for file in files[1:])
+
+
+def resolved(
+    parts: Sequence[Part], found: Sequence[Clash], table: SymbolTable
+) -> tuple[list[Part], list[dict[str, str]]]:
+    """Return ``parts`` without clashes, and for each part the new names that its symbols got.
+
+    A name gets the module's, as TVM's own names have it, in every module that uses it for itself alone; one module may
+    keep it. Raises ``CheckFailedError``, which names both archives and modules, the symbol and the reason, where two
+    modules need the name.
+    """
+    usages = {number: _Usage(parts[number], table, number) for clash in found for number in clash.files}
+    taken = {name for symbols in table.of_part for item in symbols.values() for name in item.defined | item.weak}
+    renames: list[dict[str, str]] = [{} for _ in parts]
+    for clash in found:
+        kept: list[tuple[int, str]] = []
+        for number in clash.files:
+            new = new_name(clash.symbol, parts[number].module.name)
+            reason = _why_kept(clash, number, new, parts, usages[number], taken)
+            if reason:
+                kept.append((number, reason))
+            else:
+                renames[number][_identifier(clash.symbol)] = new
+                taken.add(new)
+        _check_kept(clash, kept, parts)
+    return [_renamed(part, renames[number]) for number, part in enumerate(parts)], renames
+
+
+def _check_kept(clash: Clash, kept: Sequence[tuple[int, str]], parts: Sequence[Part]) -> None:
+    if len(kept) < 2:
+        return
+    (first, reason), (second, _) = kept[:2]
+    raise parts[first].refused(
+        parts[second],
+        f"both define {clash.symbol}, in codegen/{clash.files[first]} and codegen/{clash.files[second]}, and it cannot "
+        f"be renamed: {reason}; {_advice(clash)}",
+    )
+
+
+def _advice(clash: Clash) -> str:
+    if _has_object(clash):
+        return "export one of them with the target c instead of llvm, or under another module name"
+    return "export one of them again so that its functions bear its own module's name (mod_name of the partitioner)"
+
+
+def _has_object(clash: Clash) -> bool:
+    return any(path.suffix == OBJECT_SUFFIX for path in clash.files.values())
+
+
+def new_name(symbol: str, module: str) -> str:
+    """Return the name that ``symbol`` gets: ``tvmgen_default_cmsis_nn_main_0`` becomes ``tvmgen_kws_cmsis_nn_main_0``.
+
+    ``__tvm_main__`` becomes ``tvmgen_<module>___tvm_main__``, as TVM mangles it for the AOT executor.
+    """
+    plain = _identifier(symbol)
+    for prefix in ("tvmgen_default_", "tvmgen_"):
+        plain = plain.removeprefix(prefix)
+    return f"tvmgen_{sanitize_name(module)}_{plain}"
+
+
+def _identifier(symbol: str) -> str:
+    """Return the name in ``space::name()``."""
+    return symbol.removesuffix("()").rpartition("::")[2]
+
+
+# Whether a name is a module's own business ---------------------------------------------------------------------------
+
+
+class _Usage:
+    """How the files of one module use names."""
+
+    def __init__(self, part: Part, table: SymbolTable, number: int) -> None:
+        self.part = part
+        self.headers: set[str] = set()  # words of header files
+        self.directives: set[str] = set()
+        self.strings: set[str] = set()
+        self.members: set[str] = set()  # names behind . or ->
+        self.identifiers: set[str] = set()
+        for file in part.of_kind(*SOURCE_SUFFIXES, *_HEADER_SUFFIXES):
+            self._read(source_text(file, part.archive), header=file.path.suffix in _HEADER_SUFFIXES)
+        objects = [table.of_part[number][file.path] for file in part.of_kind(OBJECT_SUFFIX)]
+        self.objects = {name for item in objects for name in item.defined | item.weak | item.declared}
+        graph = part.module.graph_json
+        self.graph = set(_WORD.findall(bytes(graph).decode("latin-1"))) if graph is not None else set()
+
+    def _read(self, text: str, *, header: bool) -> None:
+        last = ""
+        for token in tokens(text):
+            if token.kind == "identifier":
+                self.identifiers.add(token.text)
+                if header:
+                    self.headers.add(token.text)
+                if last in {".", "->"}:
+                    self.members.add(token.text)
+            elif token.kind == "directive":
+                self.directives.update(_WORD.findall(token.text))
+            elif token.kind == "string":
+                self.strings.update(_WORD.findall(string_value(token.text)))
+            last = token.text
+
+
+def _why_kept(clash: Clash, number: int, new: str, parts: Sequence[Part], usage: _Usage, taken: Collection[str]) -> str:
+    """Return why the module must keep the name, empty where nothing outside of its sources knows it."""
+    name = _identifier(clash.symbol)
+    path = clash.files[number]
+    module = parts[number].module
+    reasons = {
+        _FIXED.get(name, ""): name in _FIXED,
+        f"it is the entry function of {module.name}": name
+        in {f"tvmgen_{module.name}_run", f"tvmgen_{module.name}_get_c_metadata"},
+        "it stands in a namespace": "::" in clash.symbol,
+        f"an object of {module.name} defines or calls it": name in usage.objects,
+        f"a header of {module.name} declares it": name in usage.headers,
+        f"the graph of {module.name} calls it by that name": name in usage.graph,
+        f"a macro of {module.name} names it": name in usage.directives,
+        f"the code of {module.name} looks it up by that name": name in usage.strings,
+        f"a member of a struct has that name in {module.name}": name in usage.members,
+        f"other modules share codegen/{path}": _is_shared(parts, number, path),
+        f"the name {new} is taken": new in taken or new in usage.identifiers,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _is_shared(parts: Sequence[Part], number: int, path: PurePosixPath) -> bool:
+    others = (part for other, part in enumerate(parts) if other != number)
+    return any(file.path == path for part in others for file in part.module.codegen)
+
+
+# Rewriting -----------------------------------------------------------------------------------------------------------
+
+
+def _renamed(part: Part, names: Mapping[str, str]) -> Part:
+    if not names:
+        return part
+
+    def change(file: CodegenFile) -> CodegenFile:
+        if file.path.suffix not in SOURCE_SUFFIXES:
+            return file
+        text = source_text(file, part.archive)
+        new = "".join(_pieces(text, names))
+        return file if new == text else CodegenFile(file.path, source_bytes(new))
+
+    part = part.with_codegen(change)
+    functions = tuple(
+        replace(function, name=names.get(function.name, function.name)) for function in part.module.operator_functions
+    )
+    return replace(part, module=replace(part.module, operator_functions=functions))
+
+
+def _pieces(text: str, names: Mapping[str, str]) -> Iterator[str]:
+    at = 0
+    for token in tokens(text):
+        if token.kind == "identifier" and token.text in names:
+            yield text[at : token.offset]
+            yield names[token.text]
+            at = token.end
+    yield text[at:]

@@ -1,0 +1,151 @@
+"""The registries of system libraries: TVM's tables of functions by name, of which an image has one.
+
+A module that was exported with ``system-lib`` brings ``TVMSystemLibEntryPoint`` with the table of its own functions
+(``codegen_c_host.cc``, ``source_module.cc``). Several of them become one table in a file of its own, and the tables
+go out of the modules' files, which are then what TVM writes without ``system-lib``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mlfbuild.library.c_text import Token, string_value, tokens
+
+ENTRY_POINT = "TVMSystemLibEntryPoint"
+_HEADER = "tvm/runtime/crt/module.h"
+_ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"
+_REGISTRY = "} ; static const TVMFuncRegistry _tvm_func_registry = {"
+_MODULE = ", _tvm_func_array , } ; static const TVMModule _tvm_system_lib = { & _tvm_func_registry , } ;"
+_ENTRY = f"const TVMModule * {ENTRY_POINT} ( void ) {{ return & _tvm_system_lib ; }}"
+_SIGNATURE = (
+    "TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle"
+)
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The table of one file."""
+
+    functions: tuple[tuple[str, str], ...]
+    """(name that it is found by, C function)."""
+    count_bytes: int
+    """How the number of functions is written before the names: 1 byte up to TVM 0.8, 2 bytes since."""
+    rest: str
+    """The file's text without the table."""
+
+    @property
+    def rest_is_empty(self) -> bool:
+        """Whether the file holds nothing but the table."""
+        return next(tokens(self.rest), None) is None
+
+
+def parse_registry(text: str) -> Registry | None:
+    """Return the table in the C source ``text``, or ``None`` where it is not in the form that TVM writes.
+
+    Anything that is not part of the table, but stands inside of it, makes it such a form: it would be lost.
+    """
+    words = list(tokens(text))
+    start = next((at for at, token in enumerate(words) if token.kind == "directive" and _HEADER in token.text), None)
+    return None if start is None else _Parser(text, words, start).registry()
+
+
+class _Parser:
+    def __init__(self, text: str, words: Sequence[Token], start: int) -> None:
+        self._text = text
+        self._start = words[start].offset
+        # Before each prototype stand lines that make it extern "C" for C++.
+        self._words = [token for token in words[start + 1 :] if not _is_cplusplus_only(token)]
+        self._at = 0
+
+    def registry(self) -> Registry | None:
+        self._skip_prototypes()
+        if not self._take(_ARRAY):
+            return None
+        functions = self._functions()
+        if not self._take(_REGISTRY):
+            return None
+        names = self._names(len(functions))
+        if names is None or not self._take(_MODULE) or not self._take(_ENTRY):
+            return None
+        end = self._words[self._at - 1].end
+        rest = self._text[: self._start] + self._text[end:].removeprefix("\n")
+        return Registry(tuple(zip(names[1], functions, strict=True)), names[0], rest)
+
+    def _take(self, expected: str) -> bool:
+        """Go past the tokens ``expected``, if they come next."""
+        wanted = expected.split()
+        found = [token.text for token in self._words[self._at : self._at + len(wanted)]]
+        self._at += len(wanted)
+        return found == wanted
+
+    def _text_at(self, ahead: int = 0) -> str:
+        at = self._at + ahead
+        return self._words[at].text if at < len(self._words) else ""
+
+    def _skip_prototypes(self) -> None:
+        """Go past ``TVM_DLL int32_t name(...);``, any number of them."""
+        while True:
+            at = self._at
+            if (self._text_at(), self._text_at(1)) == ("extern", '"C"'):
+                at += 2
+            texts = [token.text for token in self._words[at : at + 4]]
+            if texts[:2] != ["TVM_DLL", "int32_t"] or texts[3:] != ["("]:
+                return
+            while at < len(self._words) and self._words[at].text not in {";", "{"}:
+                at += 1
+            if at == len(self._words) or self._words[at].text != ";":
+                return
+            self._at = at + 1
+
+    def _functions(self) -> list[str]:
+        """Return the names in ``(TVMBackendPackedCFunc)name,``, any number of them."""
+        names: list[str] = []
+        while [self._text_at(ahead) for ahead in (0, 1, 2, 4)] == ["(", "TVMBackendPackedCFunc", ")", ","]:
+            names.append(self._text_at(3))
+            self._at += 5
+        return names
+
+    def _names(self, count: int) -> tuple[int, list[str]] | None:
+        """Return the width of the count and the names of the string that comes next, if it holds ``count`` names."""
+        value = ""
+        while self._text_at().startswith('"'):
+            value += string_value(self._text_at())
+            self._at += 1
+        for width in (2, 1):
+            names = value[width:].split("\0")
+            number = int.from_bytes(value[:width].encode("latin-1", "replace"), "little")
+            if number == count and len(names) == count + 1 and names[-1] == "" and all(names[:-1]):
+                return width, names[:-1]
+        return None
+
+
+def _is_cplusplus_only(token: Token) -> bool:
+    return token.kind == "directive" and token.text.split() in (["#ifdef", "__cplusplus"], ["#endif"])
+
+
+def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modules: Sequence[str]) -> str:
+    """Return the C source of the table that holds ``functions`` of ``modules``, sorted by name.
+
+    The functions take the six arguments that TVM's packed functions have had since 0.8.
+    """
+    table = sorted(functions)
+    count = "".join(f"\\{byte:03o}" for byte in len(table).to_bytes(count_bytes, "little"))
+    prototypes = "".join(
+        f'#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t {function}({_SIGNATURE});\n' for _, function in table
+    )
+    pointers = "".join(f"    (TVMBackendPackedCFunc){function},\n" for _, function in table)
+    names = "".join(f'    "{_escaped(name)}\\000"\n' for name, _ in table)
+    return (
+        f"/* The functions of {', '.join(modules)} by name: an image has one such table, so all of them link together."
+        f" */\n#include <{_HEADER}>\n{prototypes}"
+        f"static TVMBackendPackedCFunc _tvm_func_array[] = {{\n{pointers}}};\n"
+        f'static const TVMFuncRegistry _tvm_func_registry = {{\n    "{count}"\n{names}    , _tvm_func_array,\n}};\n'
+        "static const TVMModule _tvm_system_lib = {\n    &_tvm_func_registry,\n};\n"
+        f"const TVMModule* {ENTRY_POINT}(void) {{\n    return &_tvm_system_lib;\n}}\n"
+    )
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_]", lambda char: f"\\{ord(char[0]):03o}", name)

@@ -1,0 +1,172 @@
+"""One system library for all modules that have one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.merge.names import STANDALONE_CRT
+from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, Part, SymbolTable, source_bytes, source_text
+from mlfbuild.archive.merge.registry import ENTRY_POINT, Registry, parse_registry, registry_source
+from mlfbuild.errors import CheckFailedError
+from mlfbuild.library import CodegenFile
+
+MERGED_NAME = "mlfbuild_system_lib.c"
+LINKED_PARAMETERS = "_lookup_linked_param"
+"""By this name TVM 0.8's graph executor asks the system library for the parameter of a storage id."""
+
+
+@dataclass(frozen=True)
+class SystemLibrary:
+    """A file with a system library, and the numbers of the parts that have it."""
+
+    file: CodegenFile
+    owners: tuple[int, ...]
+    registry: Registry | None
+    """``None`` for an object, and where the source is not in TVM's form."""
+
+
+def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLibrary]:
+    """Return the system libraries of ``parts``."""
+    found: list[tuple[CodegenFile, list[int]]] = []
+    for number, part in enumerate(parts):
+        for file in part.module.codegen:
+            symbols = table.of_part[number].get(file.path)
+            if symbols is None or ENTRY_POINT not in symbols.defined:
+                continue
+            owners = next((owners for known, owners in found if known == file), None)
+            if owners is None:
+                found.append((file, [number]))
+            else:
+                owners.append(number)
+    return [SystemLibrary(file, tuple(owners), _registry(file, parts[owners[0]])) for file, owners in found]
+
+
+def _registry(file: CodegenFile, part: Part) -> Registry | None:
+    return None if file.path.suffix == OBJECT_SUFFIX else parse_registry(source_text(file, part.archive))
+
+
+def check_system_libraries(libraries: Sequence[SystemLibrary], parts: Sequence[Part], table: SymbolTable) -> None:
+    """Refuse system libraries that cannot become one, or are for another C runtime than a module beside them.
+
+    Raises ``CheckFailedError``, which names both archives and modules.
+    """
+    if len(libraries) > 1:
+        _check_form(libraries, parts)
+    _check_releases(libraries, parts)
+    if len(libraries) > 1:
+        _check_linked_parameters(libraries, parts, table)
+
+
+def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> None:
+    for library in libraries:
+        if library.registry is None:
+            other = next(other for other in libraries if other is not library)
+            what = (
+                "is an object, whose table of functions cannot be joined with another: export it with the target c "
+                "instead of llvm, or without system-lib"
+                if library.file.path.suffix == OBJECT_SUFFIX
+                else "is not in the form that TVM writes: export it again, or without system-lib"
+            )
+            raise _refused(
+                library, other, parts, f"both define {ENTRY_POINT}, and codegen/{library.file.path} of the first {what}"
+            )
+
+
+def _refused(library: SystemLibrary, other: SystemLibrary, parts: Sequence[Part], reason: str) -> CheckFailedError:
+    return parts[library.owners[0]].refused(parts[other.owners[-1]], reason)
+
+
+def _check_linked_parameters(libraries: Sequence[SystemLibrary], parts: Sequence[Part], table: SymbolTable) -> None:
+    graphs = [number for library in libraries for number in library.owners if parts[number].module.executor == "graph"]
+    for number in sorted(set(graphs)):
+        if any(LINKED_PARAMETERS in symbols.defined for symbols in table.of_part[number].values()):
+            for other in sorted(set(graphs) - {number}):
+                raise parts[number].refused(
+                    parts[other],
+                    f"the first has linked parameters, which TVM's graph executor asks {LINKED_PARAMETERS} of the one "
+                    "system library for by storage id, so the second would compute with them as well; export the first "
+                    "without link-params, or for the aot executor",
+                )
+
+
+def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> None:
+    old = next((library for library in libraries if library.registry and library.registry.count_bytes == 1), None)
+    if old is None:
+        return
+    for library in libraries:
+        if library.registry is not None and library.registry.count_bytes != 1:
+            raise _refused(
+                old,
+                library,
+                parts,
+                "the first has the system library of TVM 0.8 or before, the second that of a later release, and no C "
+                "runtime reads both; export both with one release of TVM",
+            )
+    first = parts[old.owners[0]]
+    for part in parts:
+        version = next((_crt_versions(part)), None)
+        if version is not None and part.archive != first.archive:
+            raise first.refused(
+                part,
+                "the first has the system library of TVM 0.8 or before, the second needs the C runtime of TVM "
+                f"{version} ({STANDALONE_CRT}), which does not read it; export both with one release of TVM",
+            )
+
+
+def _crt_versions(part: Part) -> Iterator[str]:
+    return (item.version_spec for item in part.module.external_dependencies if item.short_name == STANDALONE_CRT)
+
+
+def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]) -> list[Part]:
+    """Return ``parts`` with the registries of ``libraries`` cut out of their files; a file of nothing else goes."""
+    rests: dict[tuple[int, PurePosixPath], CodegenFile | None] = {}
+    for library in libraries:
+        assert library.registry is not None
+        empty = library.registry.rest_is_empty
+        rest = None if empty else CodegenFile(library.file.path, source_bytes(library.registry.rest))
+        rests |= {(number, library.file.path): rest for number in library.owners}
+
+    def cut(number: int, part: Part) -> Part:
+        return part.with_codegen(lambda file: rests.get((number, file.path), file))
+
+    return [cut(number, part) for number, part in enumerate(parts)]
+
+
+def with_merged_library(
+    parts: Sequence[Part], libraries: Sequence[SystemLibrary], renames: Sequence[Mapping[str, str]]
+) -> list[Part]:
+    """Return ``parts`` with one system library, in a file that all owners of ``libraries`` share.
+
+    ``renames`` has the new names of C functions, for each part.
+    """
+    functions: dict[str, str] = {}
+    for library in libraries:
+        assert library.registry is not None
+        for name, function in library.registry.functions:
+            new = next(
+                (renames[number][function] for number in library.owners if function in renames[number]), function
+            )
+            key = new if name == function else name
+            if functions.setdefault(key, new) != new:
+                other = next(item for item in libraries if item is not library and _has_name(item, key))
+                raise _refused(
+                    other, library, parts, f"both register a function called {key}; export one of them again"
+                )
+    owners = sorted({number for library in libraries for number in library.owners})
+    first = libraries[0]
+    assert first.registry is not None
+    source = registry_source(
+        functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
+    )
+    merged = CodegenFile(first.file.path.with_name(MERGED_NAME), source_bytes(source))
+    return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
+
+
+def _has_name(library: SystemLibrary, name: str) -> bool:
+    return library.registry is not None and any(known == name for known, _ in library.registry.functions)
+
+
+def _with_file(part: Part, file: CodegenFile) -> Part:
+    return replace(part, module=replace(part.module, codegen=(*part.module.codegen, file)))

@@ -1,0 +1,580 @@
+"""Merging archives: what is refused and why, and what the merged archive holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive.convert import convert
+from mlfbuild.archive.load import open_archive, pack_archive, read_archive
+from mlfbuild.archive.merge import merge
+from mlfbuild.errors import CheckFailedError, UsageError
+from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module
+from support.host_c import run_many_on_host
+from support.libraries import graph_library, native_library, native_module
+from support.native import compile_bytes
+
+# The archives of the test data, in pairs -----------------------------------------------------------------------------
+
+# name: (modules, system library, release whose C runtime it needs). How the system library is written: as a "table" of
+# TVM since 0.9 or of "0.8", or as an "object".
+ARCHIVES: dict[str, tuple[set[str], str, str]] = {
+    "add-aotc": ({"add"}, "", "0.14"),
+    "add-aotp": ({"add"}, "table", "0.14"),
+    "add-graph": ({"add"}, "table", ""),
+    "byoc-aotp": ({"byoc"}, "", "0.14"),
+    "conv-aotc": ({"conv"}, "", "0.14"),
+    "conv-aotp": ({"conv"}, "table", "0.14"),
+    "conv-graph": ({"conv"}, "table", ""),
+    "conv-graphlink": ({"conv"}, "table", ""),
+    "conv-llvm_graph_m4": ({"conv"}, "object", ""),
+    "conv-usmp_external": ({"conv"}, "", "0.14"),
+    "kws_int8-aotc": ({"kws_int8"}, "", "0.14"),
+    "kws_int8-cmsisnn_m4": ({"kws_int8"}, "", "0.14"),
+    "kws_int8-graph": ({"kws_int8"}, "table", ""),
+    "many-aotc": ({"many"}, "", "0.14"),
+    "many-graph": ({"many"}, "table", ""),
+    "multi-aotc": ({"mod1", "mod2"}, "", "0.14"),
+    "multi-mixed": ({"mod1", "mod2"}, "table", "0.14"),
+    "operator-add": ({"add"}, "operator", ""),
+    "v5-add-aotc": ({"add"}, "", ""),
+    "v5-add-graph": ({"add"}, "0.8", ""),
+    "v5-kws_int8-graph": ({"kws_int8"}, "0.8", ""),
+    "v5-many-graphlink": ({"many"}, "0.8", ""),
+}
+LINKED = "v5-many-graphlink"
+
+
+def why_refused(left: str, right: str) -> str:
+    """Why two archives do not fit together, by the rules; empty where they do."""
+    (modules, first, crt), (others, second, other_crt) = ARCHIVES[left], ARCHIVES[right]
+    systems = {first, second}
+    if "operator" in systems:
+        return "is a single operator (style operator)"
+    if modules & others:
+        return f"both hold a module called {min(modules & others)};"
+    if "object" in systems and "" not in systems:
+        return "both define TVMSystemLibEntryPoint, and codegen/host/lib/conv_lib0.o of the first is an object"
+    if systems == {"0.8", "table"}:
+        return "the first has the system library of TVM 0.8 or before, the second that of a later release"
+    if "0.8" in systems and (crt or other_crt):
+        return "the second needs the C runtime of TVM 0.14.0 (tvm_standalone_crt), which does not read it"
+    if LINKED in {left, right} and systems == {"0.8"}:
+        return "the first has linked parameters"
+    return ""
+
+
+@cache
+def archive(shared: Path, name: str) -> tuple[str, Library]:
+    return f"{name}.tar", open_archive(shared / f"archives/{name}.tar")
+
+
+def reason(*libraries: tuple[str, Library]) -> str:
+    """Why ``libraries`` cannot be merged."""
+    with pytest.raises(CheckFailedError) as caught:
+        merge(libraries)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_table_knows_all_archives(shared: Path) -> None:
+    assert {path.stem for path in (shared / "archives").glob("*.tar")} == set(ARCHIVES)
+
+
+@pytest.mark.parametrize("left", ARCHIVES)
+def test_each_pair_merges_or_is_refused_for_its_reason(left: str, shared: Path) -> None:
+    for right in [right for right in ARCHIVES if right > left]:
+        pair = archive(shared, left), archive(shared, right)
+        expected = why_refused(left, right)
+        if expected:
+            message = reason(*pair)
+            assert expected in message, f"{left} and {right}"
+            if "operator" not in expected:
+                assert f"{left}.tar" in message and f"{right}.tar" in message
+            assert reason(*reversed(pair)) == message
+        else:
+            check_merged(pair)
+
+
+def check_merged(pair: tuple[tuple[str, Library], ...]) -> None:
+    """The modules are those of the archives but for code that had to change, and reading the archive gives the same."""
+    merged = merge(pair)
+    assert merged.version == 7
+    assert merge(tuple(reversed(pair))) == merged
+    assert read_archive(pack_archive(merged), "merged.tar") == merged
+    originals = {module.name: module for _, library in pair for module in convert(library, 7).modules}
+    assert [module.name for module in merged.modules] == sorted(originals)
+    systems = [name for name, module in originals.items() if has_system_library(module)]
+    for module in merged.modules:
+        original = originals[module.name]
+        assert replace(module, codegen=()) == replace(original, codegen=())
+        rewritten = {
+            PurePosixPath(f"host/src/{module.name}_lib0.c"),
+            PurePosixPath("host/src/mlfbuild_system_lib.c"),
+        }
+        changed = {file.path for file in set_of_files(module) ^ set_of_files(original)}
+        assert changed == (rewritten if len(systems) > 1 and module.name in systems else set())
+
+
+class File:
+    """A generated file that a set can hold."""
+
+    def __init__(self, file: CodegenFile) -> None:
+        self.path, self._data = file.path, file.data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, File) and (self.path, self._data) == (other.path, other._data)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self._data))
+
+
+def set_of_files(module: Module) -> set[File]:
+    return {File(file) for file in module.codegen}
+
+
+def has_system_library(module: Module) -> bool:
+    return any(b"TVMSystemLibEntryPoint(void) {" in file.data for file in module.codegen)
+
+
+# Any number of archives ----------------------------------------------------------------------------------------------
+
+
+def test_nothing_to_merge() -> None:
+    with pytest.raises(UsageError, match=r"^nothing to merge; name one archive at least$"):
+        merge([])
+
+
+def test_an_archive_given_twice(shared: Path) -> None:
+    with pytest.raises(UsageError, match=r"^add-aotc\.tar: is given twice; name each archive once$"):
+        merge([archive(shared, "add-aotc"), archive(shared, "add-aotc")])
+
+
+@pytest.mark.parametrize("name", [name for name in ARCHIVES if name != "operator-add"])
+def test_one_archive_stays_as_it_is(name: str, shared: Path) -> None:
+    source, library = archive(shared, name)
+    assert merge([(source, library)]) == convert(library, 7)
+
+
+def test_a_hundred_archives() -> None:
+    names = [f"net{number}" for number in range(100)]
+    merged = merge([(f"{name}.tar", native_library(name)) for name in names])
+    assert [module.name for module in merged.modules] == sorted(names)
+    assert read_archive(pack_archive(merged), "merged.tar") == merged
+
+
+def test_the_order_of_archives_does_not_matter(shared: Path) -> None:
+    libraries = [archive(shared, name) for name in ("add-graph", "conv-aotp", "many-graph", "kws_int8-aotc")]
+    packed = {pack_archive(merge(order)) for order in permutations(libraries)}
+    assert len(packed) == 1
+
+
+def test_merging_step_by_step_gives_the_same(shared: Path) -> None:
+    first, second, third = (archive(shared, name) for name in ("add-graph", "conv-aotp", "many-graph"))
+    at_once = pack_archive(merge([first, second, third]))
+    for pair, other in ([(first, second), third], [(second, third), first], [(third, first), second]):
+        between = read_archive(pack_archive(merge(pair)), "between.tar")
+        assert pack_archive(merge([("between.tar", between), other])) == at_once
+
+
+def test_a_merged_archive_takes_another_of_the_same_kind() -> None:
+    first, second, third = ((f"{name}.tar", single_operator(name)) for name in ("a", "b", "c"))
+    between = read_archive(pack_archive(merge([first, second])), "between.tar")
+    merged = merge([("between.tar", between), third])
+    table = code(merged, "mlfbuild_system_lib.c")
+    assert [
+        name for name in ("__tvm_main__", "tvmgen_a___tvm_main__", "tvmgen_c_add") if f'"{name}\\000"' in table
+    ] == [
+        "__tvm_main__",
+        "tvmgen_a___tvm_main__",
+        "tvmgen_c_add",
+    ]
+    assert [path for path in paths(merged) if path.endswith("system_lib.c")] == ["host/src/mlfbuild_system_lib.c"] * 3
+
+
+# What has to differ or to agree --------------------------------------------------------------------------------------
+
+
+def test_names_that_differ_in_case_alone() -> None:
+    upper = replace(native_module("net"), name="NET")
+    message = reason(("a.tar", native_library("net")), ("b.tar", Library((upper,))))
+    assert message == (
+        "b.tar and a.tar: both hold a module whose names differ in case alone, NET and net; export one of them again "
+        "under another name (mod_name in TVM, --module-name of tvmc, the model's name in mlfbuild.yml)"
+    )
+
+
+def test_an_operator() -> None:
+    operator = replace(native_module("op"), style=OPERATOR, executor="")
+    message = reason(("a.tar", native_library("net")), ("b.tar", Library((operator,))))
+    assert message == (
+        "b.tar: module op: is a single operator (style operator), which the format keeps in an archive of its own; "
+        "leave this archive out"
+    )
+
+
+def with_dependency(name: str, **changes: str) -> Library:
+    dependency = ExternalDependency("cmsis-nn", "https://example.com/nn.git", "git", "v4.1.0")
+    module = replace(native_module(name), external_dependencies=(replace(dependency, **changes),))
+    return Library((module,))
+
+
+def test_equal_dependencies_are_kept_for_each_module() -> None:
+    merged = merge([("a.tar", with_dependency("a")), ("b.tar", with_dependency("b"))])
+    assert [len(module.external_dependencies) for module in merged.modules] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("version_spec", "v5.0.0", "version_spec 'v4.1.0' and 'v5.0.0'"),
+        ("url", "https://other.org/nn.git", "url 'https://example.com/nn.git' and 'https://other.org/nn.git'"),
+        ("url_type", "path", "url_type 'git' and 'path'"),
+    ],
+)
+def test_dependencies_that_differ(key: str, value: str, shown: str) -> None:
+    message = reason(("a.tar", with_dependency("a")), ("b.tar", with_dependency("b", **{key: value})))
+    assert message == (
+        "module a of a.tar and module b of b.tar cannot be merged: they need the external dependency cmsis-nn with "
+        f"{shown}; export both with the same one"
+    )
+
+
+def with_files(name: str, version: str = "0.14.0", **files: bytes) -> Library:
+    crt = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", version)
+    module = replace(native_module(name), external_dependencies=(crt,))
+    others = tuple(ArchiveFile(PurePosixPath(path.replace("__", "/")), data) for path, data in files.items())
+    return Library((module,), other_files=others)
+
+
+def test_equal_runtime_folders_collapse() -> None:
+    files = {"runtime__include__a.h": b"a", "templates__crt_config.h": b"t"}
+    merged = merge(
+        [("a.tar", with_files("a", **files)), ("b.tar", with_files("b", **files)), ("c.tar", with_files("c"))]
+    )
+    assert [str(file.path) for file in merged.other_files] == ["runtime/include/a.h", "templates/crt_config.h"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "different"),
+    [
+        ({"runtime__a.h": b"a"}, {"runtime__a.h": b"b"}, "runtime/ folders differ (runtime/a.h)"),
+        ({"runtime__a.h": b"a"}, {"runtime__a.h": b"a", "runtime__b.h": b""}, "runtime/ folders differ (runtime/b.h)"),
+        ({"templates__a.c": b"a"}, {"templates__a.c": b"b"}, "templates/ folders differ (templates/a.c)"),
+    ],
+)
+def test_runtime_folders_that_differ(left: dict[str, bytes], right: dict[str, bytes], different: str) -> None:
+    message = reason(("a.tar", with_files("a", **left)), ("b.tar", with_files("b", **right)))
+    assert message == (
+        f"a.tar and b.tar: their {different}, so they come from different releases of TVM, 0.14.0 and 0.14.0; export "
+        "both with one release"
+    )
+
+
+def test_runtime_versions_that_differ() -> None:
+    message = reason(("a.tar", with_files("a")), ("b.tar", with_files("b", "0.13.0")))
+    assert "tvm_standalone_crt with version_spec '0.14.0' and '0.13.0'" in message
+
+
+def test_other_files() -> None:
+    merged = merge([("a.tar", with_files("a", x=b"1", y=b"2")), ("b.tar", with_files("b", x=b"1"))])
+    assert [(str(file.path), file.data) for file in merged.other_files] == [("x", b"1"), ("y", b"2")]
+    message = reason(("a.tar", with_files("a", x=b"1")), ("b.tar", with_files("b", x=b"2")))
+    assert message == "a.tar and b.tar: hold different files called x; remove or rename one of them"
+
+
+# Files of one name ---------------------------------------------------------------------------------------------------
+
+
+def library_of(name: str, **files: str) -> Library:
+    """A module called ``name`` of ``files``: the path below ``codegen/host``, with ``__`` for ``/`` -> its text."""
+    codegen = tuple(
+        CodegenFile(PurePosixPath("host") / path.replace("__", "/").replace("_dot_", "."), text.encode())
+        for path, text in files.items()
+    )
+    return Library((replace(native_module(name), codegen=codegen, operator_functions=()),))
+
+
+def paths(library: Library) -> list[str]:
+    return [str(file.path) for module in library.modules for file in module.codegen]
+
+
+def test_sources_of_one_name_get_their_modules() -> None:
+    left = library_of("a", src__extra_dot_c="int a_extra;\n", src__a_lib0_dot_c="int a0;\n")
+    right = library_of("b", src__extra_dot_c="int b_extra;\n")
+    assert paths(merge([("a.tar", left), ("b.tar", right)])) == [
+        "host/src/a_extra.c",
+        "host/src/a_lib0.c",
+        "host/src/b_extra.c",
+    ]
+
+
+def test_equal_files_are_shared() -> None:
+    kernel = {"include__k_dot_h": "int k(void);\n", "src__k_dot_c": '#include "k.h"\nint k(void) { return 1; }\n'}
+    merged = merge([("a.tar", library_of("a", **kernel)), ("b.tar", library_of("b", **kernel))])
+    assert paths(merged) == ["host/include/k.h", "host/src/k.c"] * 2
+    assert paths(read_archive(pack_archive(merged), "merged.tar")) == paths(merged)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "path"),
+    [
+        ({"include__k_dot_h": "int k;"}, {"include__k_dot_h": "long k;"}, "host/include/k.h"),
+        (
+            {"src__k_dot_c": "int a;\n", "src__a_lib0_dot_c": '#include "k.c"\n'},
+            {"src__k_dot_c": "int b;\n"},
+            "host/src/k.c",
+        ),
+    ],
+)
+def test_files_that_are_included_by_name(left: dict[str, str], right: dict[str, str], path: str) -> None:
+    assert reason(("a.tar", library_of("a", **left)), ("b.tar", library_of("b", **right))) == (
+        f"module a of a.tar and module b of b.tar cannot be merged: they hold different files called codegen/{path}, "
+        "which the code includes by that name; export one of them again with other file names"
+    )
+
+
+def test_paths_that_differ_in_case_alone() -> None:
+    left, right = library_of("a", include__K_dot_h="int k;"), library_of("b", include__k_dot_h="int k;")
+    assert reason(("a.tar", left), ("b.tar", right)) == (
+        "module a of a.tar and module b of b.tar cannot be merged: they hold codegen/host/include/K.h and "
+        "codegen/host/include/k.h, which differ in case alone; export one of them again with other file names"
+    )
+    message = reason(("a.tar", with_files("a", X=b"1")), ("b.tar", with_files("b", x=b"1")))
+    assert message == (
+        "X (a file beside the modules) and x (a file beside the modules): differ in case alone, so not every disk can "
+        "hold both; rename one of them"
+    )
+
+
+# Symbols -------------------------------------------------------------------------------------------------------------
+
+GRAPH_LIB0 = """
+#include <tvm/runtime/crt/module.h>
+#ifdef __cplusplus
+extern "C"
+#endif
+TVM_DLL int32_t tvmgen_{name}_add(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
+#ifdef __cplusplus
+extern "C"
+#endif
+TVM_DLL int32_t __tvm_main__(TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle);
+static TVMBackendPackedCFunc _tvm_func_array[] = {{
+    (TVMBackendPackedCFunc)tvmgen_{name}_add,
+    (TVMBackendPackedCFunc)__tvm_main__,
+}};
+static const TVMFuncRegistry _tvm_func_registry = {{
+    "\\002\\000tvmgen_{name}_add\\000__tvm_main__\\000",    _tvm_func_array,
+}};
+static const TVMModule _tvm_system_lib = {{
+    &_tvm_func_registry,
+}};
+const TVMModule* TVMSystemLibEntryPoint(void) {{
+    return &_tvm_system_lib;
+}}
+;"""  # noqa: E501 - as TVM writes it
+
+GRAPH_LIB1 = """
+#include "tvm/runtime/c_runtime_api.h"
+TVM_DLL int32_t tvmgen_{name}_add(void* args, int32_t* arg_type_ids, int32_t num_args, void* out_ret_value, int32_t* out_ret_tcode, void* resource_handle) {{
+  (void)args; (void)arg_type_ids; (void)out_ret_value; (void)out_ret_tcode; (void)resource_handle;
+  return num_args + {offset};
+}}
+TVM_DLL int32_t __tvm_main__(void* args, int* arg_type_ids, int num_args, void* out_ret_value, int* out_ret_tcode, void* resource_handle) {{
+  return tvmgen_{name}_add(args, arg_type_ids, num_args, out_ret_value, out_ret_tcode, resource_handle);
+}}
+"""  # noqa: E501
+
+
+def single_operator(name: str, offset: int = 0) -> Library:
+    """A graph of one operator, for which TVM adds ``__tvm_main__``."""
+    (module,) = graph_library(name).modules
+    files = {
+        f"host/src/{name}_lib0.c": GRAPH_LIB0.format(name=name),
+        f"host/src/{name}_lib1.c": GRAPH_LIB1.format(name=name, offset=offset),
+    }
+    codegen = tuple(CodegenFile(PurePosixPath(path), text.encode()) for path, text in files.items())
+    return Library((replace(module, codegen=codegen),))
+
+
+def code(library: Library, name: str) -> str:
+    """The text of the generated file called ``name``."""
+    return next(file.data.decode() for module in library.modules for file in module.codegen if file.path.name == name)
+
+
+def test_main_functions_of_single_operators_get_their_modules_names() -> None:
+    merged = merge([("a.tar", single_operator("a")), ("b.tar", single_operator("b"))])
+    for name in "ab":
+        text = code(merged, f"{name}_lib1.c")
+        assert "int32_t __tvm_main__(" not in text
+        assert f"int32_t tvmgen_{name}___tvm_main__(" in text
+    table = code(merged, "mlfbuild_system_lib.c")
+    assert '"\\004\\000"' in table
+    assert table.count('"tvmgen_a___tvm_main__\\000"') == 1
+    assert code(merged, "a_lib0.c") == "\n;"
+
+
+def test_a_main_function_that_only_one_module_has_stays() -> None:
+    other = Library((replace(single_operator("b").modules[0], codegen=graph_library("b").modules[0].codegen),))
+    merged = merge([("a.tar", single_operator("a")), ("b.tar", other)])
+    assert merged.module("a") == single_operator("a").modules[0]
+
+
+def test_the_context_of_the_cplusplus_runtime_becomes_one() -> None:
+    text = "void* __tvm_module_ctx = NULL;\nint {0}(void) {{ return __tvm_module_ctx != NULL; }}\n"
+    left, right = (library_of(name, **{f"src__{name}_lib1_dot_c": text.format(f"tvmgen_{name}_f")}) for name in "ab")
+    merged = merge([("a.tar", left), ("b.tar", right)])
+    for name in "ab":
+        assert code(merged, f"{name}_lib1.c").startswith("__attribute__((weak)) void* __tvm_module_ctx = NULL;\n")
+    assert merge([("a.tar", left), ("c.tar", native_library("c"))]).module("a") == left.modules[0]
+
+
+OFFLOADED = """
+static int32_t tvmgen_default_nn_main_0_helper(void) {{ return 1; }}
+int32_t tvmgen_default_nn_main_0(void) {{ return tvmgen_default_nn_main_0_helper() + {0}; }}
+"""
+CALLING = "int32_t tvmgen_default_nn_main_0(void);\nint32_t {0}(void) {{ return tvmgen_default_nn_main_0(); }}\n"
+
+
+def offloading(name: str, offset: int, **more: str) -> Library:
+    """A module whose partitioner was not told its name, so that its functions have TVM's default one."""
+    files = {
+        f"src__{name}_lib0_dot_c": CALLING.format(f"tvmgen_{name}_run"),
+        f"src__{name}_lib1_dot_c": OFFLOADED.format(offset),
+    }
+    return library_of(name, **files, **more)
+
+
+def test_functions_of_the_default_name_get_their_modules() -> None:
+    merged = merge([("a.tar", offloading("a", 1)), ("b.tar", offloading("b", 2))])
+    for name, offset in (("a", 1), ("b", 2)):
+        own = f"tvmgen_{name}_nn_main_0"
+        expected = CALLING.format(f"tvmgen_{name}_run").replace("tvmgen_default_nn_main_0(", f"{own}(")
+        assert code(merged, f"{name}_lib0.c") == expected
+        assert f"int32_t {own}(void)" in code(merged, f"{name}_lib1.c")
+        assert f"tvmgen_default_nn_main_0_helper() + {offset}" in code(merged, f"{name}_lib1.c"), "static: it can stay"
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"include__{0}_dot_h": "int32_t tvmgen_default_nn_main_0(void);\n"}, "a header of {0} declares it"),
+        ({"src__{0}_lib2_dot_c": "#define CALL tvmgen_default_nn_main_0()\n"}, "a macro of {0} names it"),
+        (
+            {"src__{0}_lib2_dot_c": 'const char* tvmgen_{0}_x = "tvmgen_default_nn_main_0";\n'},
+            "the code of {0} looks it up by that name",
+        ),
+        ({"src__{0}_lib2_dot_c": "int32_t tvmgen_{0}_nn_main_0;\n"}, "the name tvmgen_{0}_nn_main_0 is taken"),
+        (
+            {"src__{0}_lib2_dot_c": "int tvmgen_{0}_x(struct s* p) {{ return p->tvmgen_default_nn_main_0; }}\n"},
+            "a member of a struct has that name in {0}",
+        ),
+    ],
+)
+def test_functions_that_others_know_by_name(more: dict[str, str], why: str) -> None:
+    left, right = (
+        offloading(name, 1, **{path.format(name): text.format(name) for path, text in more.items()}) for name in "ab"
+    )
+    assert reason(("a.tar", left), ("b.tar", right)) == (
+        "module a of a.tar and module b of b.tar cannot be merged: both define tvmgen_default_nn_main_0, in "
+        "codegen/host/src/a_lib1.c and codegen/host/src/b_lib1.c, and it cannot be renamed: "
+        f"{why.format('a')}; export one of them again so that its functions bear its own module's name "
+        "(mod_name of the partitioner)"
+    )
+
+
+def test_one_module_may_keep_the_name() -> None:
+    left = offloading("a", 1, include__a_dot_h="int32_t tvmgen_default_nn_main_0(void);\n")
+    merged = merge([("a.tar", left), ("b.tar", offloading("b", 2))])
+    assert merged.module("a") == left.modules[0]
+    assert "int32_t tvmgen_b_nn_main_0(void)" in code(merged, "b_lib1.c")
+
+
+def test_operators_that_the_graph_calls_by_name() -> None:
+    (left,), (right,) = (graph_library(name).modules for name in "ab")
+    text = b"int fused_add(void)\n{\n    return 0;\n}\n"
+    modules = [
+        replace(
+            module,
+            codegen=(
+                CodegenFile(PurePosixPath(f"host/src/{module.name}_lib1.c"), text + module.name.encode() + b"_;"),
+            ),
+            graph_json=bytes(module.graph_json or b"").replace(f"tvmgen_{module.name}_add".encode(), b"fused_add"),
+        )
+        for module in (left, right)
+    ]
+    message = reason(*((f"{module.name}.tar", Library((module,))) for module in modules))
+    assert "both define fused_add, in codegen/host/src/a_lib1.c and codegen/host/src/b_lib1.c" in message
+    assert "the graph of a calls it by that name" in message
+
+
+@pytest.mark.parametrize("symbol", ["get_c_metadata", "_lookup_linked_param"])
+def test_functions_that_runtimes_look_for(symbol: str) -> None:
+    left, right = (
+        library_of(name, **{f"src__{name}_lib1_dot_c": f"int {symbol}(void) {{ return {number}; }}\n"})
+        for number, name in enumerate("ab")
+    )
+    message = reason(("a.tar", left), ("b.tar", right))
+    assert f"both define {symbol}, in codegen/host/src/a_lib1.c and codegen/host/src/b_lib1.c" in message
+    assert "looks for it by that name" in message
+
+
+def test_functions_whose_prefix_is_another_modules_name() -> None:
+    left = library_of("a", src__a_lib0_dot_c="int tvmgen_a_b_run(void) { return 1; }\n")
+    right = library_of("a_b", src__a_b_lib0_dot_c="int tvmgen_a_b_run(void) { return 2; }\n")
+    merged = merge([("a.tar", left), ("b.tar", right)])
+    assert merged.module("a_b") == right.modules[0], "its entry function"
+    assert code(merged, "a_lib0.c") == "int tvmgen_a_a_b_run(void) { return 1; }\n"
+
+
+def test_a_system_library_of_another_form() -> None:
+    broken = single_operator("b").modules[0]
+    codegen = tuple(
+        CodegenFile(
+            file.path, file.data.replace(b"static const TVMModule _tvm", b"int extra; static const TVMModule _tvm")
+        )
+        for file in broken.codegen
+    )
+    message = reason(("a.tar", single_operator("a")), ("b.tar", Library((replace(broken, codegen=codegen),))))
+    assert "codegen/host/src/b_lib0.c of the first is not in the form that TVM writes" in message
+    assert "a.tar" in message and "b.tar" in message
+
+
+def test_two_native_archives_of_two_releases_run_in_one_program(shared: Path, tool: Callable[[str], str]) -> None:
+    tool("gcc")
+    names = ("kws_int8", "ad_int8")
+    first, second = (compile_bytes((shared / f"models/{name}.tflite").read_bytes(), name) for name in names)
+    merged = merge([("kws.tar", first), ("ad.tar", with_other_kernels(second))])
+    read = read_archive(pack_archive(merged), "merged.tar")
+    inputs = {
+        module.name: [np.random.default_rng(5).integers(-128, 128, info.shape, np.int8) for info in module.inputs]
+        for module in read.modules
+    }
+    apart = [
+        run_many_on_host([(library, library.modules[0], inputs[library.modules[0].name])])
+        for library in (first, second)
+    ]
+    together = run_many_on_host([(read, read.module(name), inputs[name]) for name in names])
+    for (alone,), both in zip(apart, together, strict=True):
+        assert all(np.array_equal(left, right) for left, right in zip(alone, both, strict=True))
+
+
+def with_other_kernels(library: Library) -> Library:
+    """``library`` as another release of mlfbuild would compile it: its kernels in a folder of another hash."""
+    (module,) = library.modules
+    (folder,) = {file.path.parts[2] for file in module.codegen if file.path.parts[2].startswith("mlfbuild-")}
+    other = "mlfbuild-000000000000"
+    codegen = tuple(
+        CodegenFile(
+            PurePosixPath(str(file.path).replace(folder, other)),
+            file.data.replace(folder.encode(), other.encode()) + b"\n",
+        )
+        for file in module.codegen
+    )
+    return Library((replace(module, codegen=codegen),))
