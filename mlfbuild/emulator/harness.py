@@ -43,6 +43,15 @@ def module_header(module: Module) -> str:
             f"{module.name}: cannot be verified: the library has no C interface (a header tvmgen_{module.name}.h) with "
             "known inputs and outputs; it needs the AOT executor with TVM's interface-api=c"
         )
+    brought = [
+        *(f"pool {pool.name}" for pool in module.pools if pool.external),
+        *(f"device {d}" for d in module.devices),
+    ]
+    if brought:
+        raise UnsupportedModelError(
+            f"{module.name}: cannot be verified: its caller must bring {', '.join(brought)}, which verify cannot "
+            "make; export the model with pools of its own, and for the CPU alone"
+        )
     prefix = interface.path.stem
     workspace = _CALLERS_WORKSPACE if takes_workspace(module) else _OWN_WORKSPACE
     return _HEADER.format(

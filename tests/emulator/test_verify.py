@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from mlfbuild.emulator.harness import module_header
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from support.hand_written_library import OUTPUTS, write_library
 
@@ -173,6 +174,16 @@ def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
     headless = type(module)(**{**vars(module), "codegen": module.codegen[1:]})
     with pytest.raises(UnsupportedModelError, match="net: cannot be verified: the library has no C interface"):
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
+
+
+def test_a_module_whose_caller_brings_memory_or_devices_is_refused(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    npu = replace(module, pools=(Pool("sram", "workspace", 64, external=True),), devices=("ethos_u",))
+    reason = "net: cannot be verified: its caller must bring pool sram, device ethos_u, which verify cannot make"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        verify_module(workdir / "tree", npu, M4, vectors(workdir), workdir / "npu")
+    own = replace(module, pools=(Pool("global_workspace", "workspace", 64, external=False),))
+    assert "MODULE_RUN(" in module_header(own), "memory of its own is no hindrance"
 
 
 def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""Archives that TVM wrote, of every version and style, as sources of a build: unpacked, compiled, and run."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import open_archive, tar
+from mlfbuild.errors import UsageError
+from mlfbuild.firmware import tree_damage
+from mlfbuild.steps.archives import compare_archives, convert_archive, inspect_text
+from mlfbuild.steps.build import build
+from mlfbuild.steps.models import unpack_archive
+from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.steps.verify import verify_job, verify_jobs
+from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
+from support.tvm_archives import TVM_ARCHIVES
+from support.tvm_headers import write_tvm_headers
+
+
+@pytest.fixture
+def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """TVM's headers where the compiler finds them, as in a firmware that has TVM's runtime."""
+    folder = write_tvm_headers(tmp_path / "tvm")
+    monkeypatch.setenv("CPATH", str(folder))
+    return folder
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_unpacked_archive_is_whole_and_stays_so(shared: Path, tmp_path: Path, name: str) -> None:
+    archive = shared / "archives" / f"{name}.tar"
+    first = unpack_archive(archive, tmp_path / "tree")
+    assert "README.md" in first.written and "mlf.cmake" in first.written
+    assert tree_damage(tmp_path / "tree") == []
+    second = unpack_archive(archive, tmp_path / "tree")
+    assert (second.written, second.removed) == ((), ())
+    (tmp_path / "tree/README.md").write_text("edited")
+    assert tree_damage(tmp_path / "tree") != [], "the page is a file of the tree like any other"
+    assert unpack_archive(archive, tmp_path / "tree").written == ("README.md",)
+
+
+OLD = {f"v{version}-{executor}": model_archive(version, executor) for version, executor in MODELS}
+OLD |= {f"v{version}-operator": operator_archive(version) for version in (4, 5, 6, 7)}
+OLD |= {"sketch": sketch_archive()}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_archives_of_every_version_become_trees(tmp_path: Path, name: str) -> None:
+    archive = tmp_path / "old.tar"
+    archive.write_bytes(b"".join(tar.pack(OLD[name], 0)))
+    unpack_archive(archive, tmp_path / "tree", model="kws")
+    fragment = (tmp_path / "tree/mlf.cmake").read_text()
+    sources = {path for path in OLD[name] if path.endswith(".c")}
+    assert fragment.count("/codegen/") - fragment.count("/include)") >= len(sources) > 0
+    assert "add_library(mlf::kws ALIAS mlf_add)" in fragment
+    assert tree_damage(tmp_path / "tree") == []
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_archives_of_every_version_mean_the_same_in_version_7(tmp_path: Path, name: str) -> None:
+    old, new = tmp_path / "old.tar", tmp_path / "new.tar"
+    old.write_bytes(b"".join(tar.pack(OLD[name], 0)))
+    convert_archive(old, 7, new)
+    comparison = compare_archives(old, new)
+    assert comparison.equal, comparison.differences
+    assert "add" in inspect_text(old)
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
+    for program in ("cmake", "ninja", "gcc"):
+        tool(program)
+    archive = shared / "archives" / f"{name}.tar"
+    unpack_archive(archive, tmp_path / "tree")
+    modules = [module.name for module in open_archive(archive).modules]
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja")
+    run("cmake", "--build", tmp_path / "build", "--target", *(f"mlf_{module}" for module in modules))
+
+
+def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
+    """Build and verify a project; returns whether each model passed on each target."""
+    (folder / "mlfbuild.yml").write_text(f"mlfbuild: 1\ntargets:\n{targets}models:\n{models}")
+    project = load(folder / "mlfbuild.yml")
+    jobs = target_jobs(project)
+    build(jobs, jobs=1)
+    return {job.model.title: verify_job(job).passed for job in verify_jobs(project, jobs, folder / "build")}
+
+
+@pytest.mark.usefixtures("headers")
+def test_archives_of_tvm_0_8_and_0_14_answer_as_tvm_did(
+    shared: Path, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(program)
+    names = {"old": "v5-add-aotc", "new": "many-aotc"}
+    models = "".join(
+        f"  {model}: {{source: {shared}/archives/{name}.tar, vectors: {shared}/archives/{name}.npz}}\n"
+        for model, name in names.items()
+    )
+    assert verified(tmp_path, models, "  m4: {cpu: cortex-m4, board: mps2-an386}\n") == {
+        "old for m4": True, "new for m4": True,
+    }  # fmt: skip
+
+
+def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "mlfbuild.yml").write_text(
+        f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{op: {{source: {shared}/archives/operator-add.tar}}}}\n"
+    )
+    build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+    fragment = (tmp_path / "build/mlf/pc/op/mlf.cmake").read_text()
+    assert "codegen/host/src/lib1.c" in fragment
+    assert "add_library(mlf::op ALIAS mlf_add)" in fragment
+
+
+def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\n"
+        f"models: {{op: {{source: {shared}/archives/operator-add.tar, executor: aot}}}}\n"
+    )
+    with pytest.raises(UsageError, match=r"op: .*operator-add\.tar holds an operator, which has no executor"):
+        build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
