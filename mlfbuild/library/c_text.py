@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["identifier", "number", "string", "character", "punctuation", "directive"]
 
@@ -33,13 +33,14 @@ _LINE_COMMENT = rf"//[^\\\n]*(?:{_SPLICE}[^\\\n]*)*"
 _STRING = rf'"[^"\\\n]*(?:{_SPLICE}[^"\\\n]*)*"?'
 _CHARACTER = rf"'[^'\\\n]*(?:{_SPLICE}[^'\\\n]*)*'?"
 _TOKEN = re.compile(
-    r"(?P<space>[ \t\r\n\f\v]+)"
-    r"|(?P<identifier>[^\W\d][\w$]*)"
+    r"[ \t\r\n\f\v]*(?:"
+    r"(?P<identifier>[^\W\d][\w$]*)"
     r"|(?P<number>\.?[0-9][\w.]*(?:(?<=[eEpP])[+-][\w.]*)*)"
     rf"|(?P<comment>{_BLOCK_COMMENT}|{_LINE_COMMENT}|\\\r?\n)"
     rf"|(?P<string>{_STRING})"
     rf"|(?P<character>{_CHARACTER})"
-    r"|(?P<punctuation>\.\.\.|->|\+\+|--|&&|\|\||(?:<<|>>|[-+*/%&|^<>=!])=?|##|[\s\S])"
+    r"|(?P<end>\Z)"
+    r"|(?P<punctuation>\.\.\.|->|\+\+|--|&&|\|\||(?:<<|>>|[-+*/%&|^<>=!])=?|##|[\s\S]))"
 )
 _DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_COMMENT}|{_STRING}|{_CHARACTER}|[\\/])*")
 
@@ -52,20 +53,24 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
     its line does ends there, a comment that does not end takes the rest. Each other character is ``punctuation``.
     """
     at, first = start, True  # first: nothing but white space and comments stands before on this line
-    while at < len(source):
+    while True:
         found = _TOKEN.match(source, at)
         assert found is not None  # the last alternative takes anything
-        kind, text = cast(str, found.lastgroup), found[0]
-        if kind == "space":
-            first = first or "\n" in text
-        elif kind != "comment":
-            if first and text.startswith("#"):
-                directive = _DIRECTIVE.match(source, at)
-                assert directive is not None
-                kind, text = "directive", directive[0]
-            first = False
-            yield Token(cast(Kind, kind), text, at)
-        at += len(text)
+        kind: Any = found.lastgroup
+        text, begin = found[kind], found.start(kind)
+        if kind == "end":
+            return
+        if not first:
+            first = "\n" in source[at:begin]
+        at = found.end()
+        if kind == "comment":
+            continue
+        if first and text.startswith("#"):
+            directive = _DIRECTIVE.match(source, begin)
+            assert directive is not None
+            kind, text, at = "directive", directive[0], directive.end()
+        first = False
+        yield Token(kind, text, begin)
 
 
 _ESCAPE = re.compile(r"\\(?:(\r?\n)|([0-7]{1,3})|x([0-9A-Fa-f]+)|([\s\S]))")
