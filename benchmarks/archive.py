@@ -246,11 +246,13 @@ def main() -> None:
     options = parser.parse_args()
     if options.make:
         kind, path, amount = options.make
-        return {"large": write_large, "many": write_many}[kind](Path(path), int(amount))
+        {"large": write_large, "many": write_many}[kind](Path(path), int(amount))
+        return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         small = memory_table(Path(folder), options.mebibytes)
         quick = time_table(Path(folder), options.modules, options.runs)
-    return None if small and quick else sys.exit(f"over the limit of {MEMORY_LIMIT} MiB or of {TIME_LIMIT:.0f} s")
+    if not (small and quick):
+        sys.exit(f"over the limit of {MEMORY_LIMIT} MiB or of {TIME_LIMIT:.0f} s")
 
 
 if __name__ == "__main__":

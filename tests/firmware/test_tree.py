@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pytest
 
+from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.errors import ConflictError, InputFileError, StorageError
 from mlfbuild.files import write_atomic
-from mlfbuild.firmware import UnpackResult, read_record, recorded_files, remove_tree, tree, tree_damage, unpack
-from mlfbuild.library import ArchiveFile, CodegenFile, Library
+from mlfbuild.firmware import (
+    UnpackResult,
+    read_record,
+    recorded_files,
+    remove_tree,
+    tree,
+    tree_damage,
+    tree_files,
+    unpack,
+)
+from mlfbuild.firmware.record import Record
+from mlfbuild.firmware.tree import write_tree
+from mlfbuild.library import ArchiveFile, CodegenFile, LazyBytes, Library
 from support.libraries import graph_library, native_library, native_module
 
 SOURCE = "codegen/host/src/tiny_lib0.c"
@@ -47,13 +61,30 @@ def age(folder: Path) -> None:
 def test_a_new_tree_holds_archive_fragment_and_record(tmp_path: Path) -> None:
     result = unpack(native_library(), tmp_path, archive_id="0" * 64)
     assert sorted(contents(tmp_path)) == [
-        "RECORD.json", "codegen/host/include/mlfbuild-0123456789ab/offset.h", "codegen/host/include/tvmgen_tiny.h",
+        "README.md", "RECORD.json",
+        "codegen/host/include/mlfbuild-0123456789ab/offset.h", "codegen/host/include/tvmgen_tiny.h",
         "codegen/host/src/tiny_lib0.c", "metadata.json", "mlf.cmake", "parameters/tiny.params", "src/tiny.relay",
     ]  # fmt: skip
     assert {*result.written, "RECORD.json"} == contents(tmp_path).keys()
     assert result.unchanged == result.removed == ()
     assert tree_damage(tmp_path) == []
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o644}
+
+
+def test_a_large_archive_is_unpacked_part_by_part(tmp_path: Path) -> None:
+    (module,) = graph_library().modules
+    weights = np.arange(16 << 20, dtype=np.int32)
+    write_archive(Library((replace(module, params={**module.params, "w": weights}),)), tmp_path / "a.tar")
+    library = open_archive(tmp_path / "a.tar")
+    files = tree_files(library)
+    source = files.pop("blobs/net_blobs.c")
+    assert isinstance(source, LazyBytes), "the C source takes four times the bytes of the parameters"
+    tracemalloc.start()
+    write_tree(tmp_path / "tree", files, Record.of(files, archive="a"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 << 20
+    assert (tmp_path / "tree" / "parameters/net.params").stat().st_size > weights.nbytes
 
 
 def test_a_second_time_nothing_is_written(tmp_path: Path) -> None:
@@ -272,14 +303,14 @@ def test_recorded_files_end_with_the_record(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / SOURCE).unlink()
     names = [str(path.relative_to(tmp_path)) for path in recorded_files(tmp_path)]
-    assert names[-1] == "RECORD.json" and SOURCE not in names and len(names) == 7
+    assert names[-1] == "RECORD.json" and SOURCE not in names and len(names) == 8
     assert recorded_files(tmp_path / "nowhere") == []
 
 
 def test_removing_a_tree_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "tree"
     unpack(graph_library(), folder, archive_id="a")
-    assert len(remove_tree(folder)) == 10
+    assert len(remove_tree(folder)) == 11
     assert not folder.exists() and remove_tree(folder) == ()
 
 
@@ -350,8 +381,8 @@ def leave_temporary_file(path: Path) -> None:
 
 OLD = library_with(EXTRA, "codegen/host/x", "codegen/host/gone/old.c")
 NEW = library_with("codegen/host/src/tiny_lib2.c", "codegen/host/x/y", offset=9)
-STEPS = 1 + 3 + 6 + 1
-"""Record, three files to remove, six to write (sources, graph text, metadata, fragment), record."""
+STEPS = 1 + 3 + 5 + 1
+"""Record, three files to remove, five to write (sources, graph text, fragment), record."""
 
 
 @pytest.mark.parametrize("count", range(STEPS + 1))
