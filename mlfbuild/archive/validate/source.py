@@ -105,31 +105,52 @@ def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
 
     The inside of braces is left out but for structs and TVM's function registry.
     """
-    statement: list[Token] = []
-    depth, in_braces, body, keep, registry = 0, False, False, False, False
+    statement = _Statement()
     for token in found:
-        punctuation = token.text if token.kind == "punctuation" else ""
-        if depth == 0 and punctuation in {";", "}"}:  # such a brace closes an extern "C"
-            yield statement
-            statement, registry = [], False
+        mark = token.text if token.kind == "punctuation" else ""
+        if statement.depth == 0 and (mark in {";", "}"} or (mark == "{" and statement.is_linkage())):
+            yield statement.tokens
+            statement = _Statement()
             continue
-        if depth == 0 and punctuation == "{":
-            if len(statement) == 2 and [item.text for item in statement] == ["extern", '"C"']:
-                statement = []
-                continue
-            in_braces, body = True, bool(statement) and statement[-1].text == ")"
-            keep = not body and (registry or [item.text for item in statement[-2:-1]] == ["struct"])
-        depth += (punctuation in _OPENING) - (punctuation in _CLOSING and depth > 0)
-        if (depth == 0 or not in_braces or keep or (depth == 1 and punctuation == "{")) and (
-            len(statement) < _MAX_STATEMENT
-        ):
-            statement.append(token)
-            registry = registry or token.text in _REGISTRY_TYPES
-        in_braces = in_braces and depth > 0
-        if depth == 0 and punctuation == "}" and body:
-            yield statement
-            statement, body, registry = [], False, False
-    yield statement
+        statement.take(token, mark)
+        if statement.is_body and statement.depth == 0:
+            yield statement.tokens
+            statement = _Statement()
+    yield statement.tokens
+
+
+class _Statement:
+    """A statement at the top level, as far as it has been read."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Token] = []
+        self.depth = 0
+        """Of parentheses, brackets and braces."""
+        self.is_body = False
+        """Whether the braces it is in, or was in last, are those of a function."""
+        self._skips = False
+        self._is_registry = False
+
+    def is_linkage(self) -> bool:
+        """Whether this is the ``extern "C"`` before a brace."""
+        return len(self.tokens) == 2 and [token.text for token in self.tokens] == ["extern", '"C"']
+
+    def take(self, token: Token, mark: str) -> None:
+        """Add ``token``, or pass over it; ``mark`` is its text if it is punctuation."""
+        opens = self.depth == 0 and mark == "{"
+        if opens:
+            before = [item.text for item in self.tokens[-2:]]
+            self.is_body = before[-1:] == [")"]
+            self._skips = self.is_body or not (self._is_registry or before[:1] == ["struct"])
+        self.depth += (mark in _OPENING) - (mark in _CLOSING and self.depth > 0)
+        if opens or self.depth == 0 or not self._skips:
+            self._add(token)
+        self._skips = self._skips and self.depth > 0
+
+    def _add(self, token: Token) -> None:
+        self._is_registry = self._is_registry or token.text in _REGISTRY_TYPES
+        if len(self.tokens) < _MAX_STATEMENT:
+            self.tokens.append(token)
 
 
 def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
