@@ -17,13 +17,14 @@ Methods
     ``MlfFirmware(name, models)`` drives the CMake cross build of a firmware; Ninja decides what is out of date.
     ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
-    ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps.
+    ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps, and
+    ``MlfMerge(archive, archives)`` makes one archive of several.
 
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
-    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``,
-    ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines that are printed; ``MLFVERBOSE``
-    shows what CMake and Ninja print.
+    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFMERGECOMSTR``, ``MLFUNPACKCOMSTR``,
+    ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines that are printed;
+    ``MLFVERBOSE`` shows what CMake and Ninja print.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
 content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on
@@ -38,7 +39,7 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from mlfbuild.scons.archives import archive_builder, unpack_builder
+from mlfbuild.scons.archives import archive_builder, merge_builder, unpack_builder
 from mlfbuild.scons.firmware import mlf_firmware, mlf_run
 from mlfbuild.scons.models import mlf_models
 from mlfbuild.scons.verify import mlf_verify
@@ -52,6 +53,7 @@ _DEFAULTS = {
     "MLFEXECUTOR": "",
     "MLFOPTIONS": {},
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
+    "MLFMERGECOMSTR": "Merging $SOURCES -> $TARGET",
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",
     "MLFTREECOMSTR": "Writing $TARGET",
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
@@ -63,7 +65,7 @@ _DEFAULTS = {
 def generate(env: Any, **_: Any) -> None:
     """Add the builders, methods and default variables to ``env``; what the user has set already stays."""
     env.SetDefault(**_DEFAULTS)
-    env.Append(BUILDERS={"MlfArchive": archive_builder(), "MlfUnpack": unpack_builder()})
+    env.Append(BUILDERS={"MlfArchive": archive_builder(), "MlfMerge": merge_builder(), "MlfUnpack": unpack_builder()})
     env.AddMethod(mlf_models, "MlfModels")
     env.AddMethod(mlf_firmware, "MlfFirmware")
     env.AddMethod(mlf_run, "MlfRun")

@@ -1,8 +1,9 @@
-"""Builders of single files: a model into an archive, an archive into a tree."""
+"""Builders of single files: a model into an archive, archives into one, an archive into a tree."""
 
 from __future__ import annotations
 
 import atexit
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from SCons.Builder import Builder
 from SCons.Script import GetOption
 
 from mlfbuild.scons.actions import action, as_user_error
-from mlfbuild.steps.jobs import COMPILE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
+from mlfbuild.steps.archives import merge_archives
+from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
     compile_model,
     generated_files,
@@ -34,6 +36,11 @@ def archive_builder() -> Any:
         single_source=True,
         emitter=_archive_emitter,
     )
+
+
+def merge_builder() -> Any:
+    """Return ``MlfMerge``: ``env.MlfMerge("both.tar", ["kws.tar", "vww.tar"])``; the order makes no difference."""
+    return Builder(action=action(_merge, "$MLFMERGECOMSTR"), suffix=".tar", src_suffix=".tar", emitter=_merge_emitter)
 
 
 def unpack_builder() -> Any:
@@ -84,6 +91,21 @@ def _compile(target: list[Any], source: list[Any], env: Any) -> None:
         in_worker(compile_model, job, workers)
     else:
         compile_model(job)
+
+
+def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    env.Depends(target, env.Value(fingerprint(MERGE_ROOMS)))
+    return target, sorted(source, key=str)  # another order is no other archive
+
+
+def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
+    paths = [Path(node.rfile().get_abspath()) for node in source]
+    output = Path(target[0].get_abspath())
+    workers = int(GetOption("num_jobs"))
+    if workers > 1:
+        in_worker(functools.partial(merge_archives, paths), output, workers)
+    else:
+        merge_archives(paths, output)
 
 
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:

@@ -26,6 +26,8 @@ COMPILE_ROOMS = (
     "__init__.py",
 )
 """What decides the bytes of an archive."""
+MERGE_ROOMS = ("errors.py", "files.py", "library", "archive", "__init__.py")
+"""What decides the bytes of an archive that others are merged into."""
 UNPACK_ROOMS = ("errors.py", "files.py", "library", "archive", "firmware", "runtime", "__init__.py")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = ("errors.py", "files.py", "process.py", "targets", "library", "emulator", "runtime", "__init__.py")
