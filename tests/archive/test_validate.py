@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive.layout import archive_files
@@ -15,7 +16,9 @@ from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.errors import InputFileError
+from mlfbuild.library import StorageEntry
 from support.flawed_archives import FLAWS, Flaw
+from support.libraries import GRAPH_JSON
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
 from support.sound_archives import (
     METADATA,
@@ -108,6 +111,27 @@ def test_hostile_names_stay_on_one_line() -> None:
     files = described(tiny(), "modules.tiny.\n\x1b[31m" + "x" * 10_000, 1)
     (finding,) = judged(files).findings
     assert finding.code == "MLF201" and finding.place.isprintable() and len(finding.place) < 250
+
+
+# What is no mistake
+
+
+def test_objects_may_have_symbols_of_any_name() -> None:
+    files = without(named("my-net"), "codegen/host/src/my-net_lib0.c", "codegen/host/src/my-net_lib1.c")
+    codes = {finding.code for finding in judged({**files, "codegen/host/lib/my-net_lib0.o": b"Mach-O"}).findings}
+    assert codes == {"MLF712"}
+
+
+def test_one_type_has_two_names() -> None:
+    text = GRAPH_JSON.replace('"float32", "float32", "float32"', '"float32", "uint1", "float32"')
+    storage = (StorageEntry(0, 8, "x"), StorageEntry(1, 2, "p0"), StorageEntry(2, 8))
+    files = net(graph_json=text.encode(), params={"p0": np.array([[True, False]])}, storage=storage)
+    assert judged(files).findings == ()
+
+
+def test_devices_of_targets_are_known() -> None:
+    files = described(packed(net_module(), version=5), "target", {"99": "c"})
+    assert ("MLF211", f"{METADATA}: target") in {(found.code, found.place) for found in judged(files).findings}
 
 
 # Reports

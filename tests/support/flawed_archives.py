@@ -164,6 +164,11 @@ FLAWS = (
         f"{TINY_HEADER}: TVMGEN_TINY_X_SIZE",
         lambda: with_runtime(defining({"X_SIZE": 140091232}, external_dependencies=(dependency("0.11.1"),))),
     ),
+    Flaw(
+        "MLF408",
+        f"{TINY_HEADER}: TVMGEN_TINY_Y_SIZE",
+        lambda: with_runtime(defining({"Y_SIZE": 1}, external_dependencies=(dependency("0.12.dev17+g1a2b3c"),))),
+    ),
     Flaw("MLF409", f"{TINY_HEADER}: TVMGEN_TINY_X_SIZE", lambda: defining({"X_SIZE": 5})),
     Flaw("MLF410", f"{METADATA}: memory", lambda: operator(buffers=(OperatorBuffer("add", 3, (2,), "int8"),))),
     Flaw(
@@ -231,6 +236,16 @@ FLAWS = (
             **tiny(),
             TINY_SOURCE: REGISTRY.format(function="tvmgen_tiny_run").encode()[:-1] + tiny()[TINY_SOURCE],
         },
+    ),
+    Flaw(
+        "MLF702",
+        "codegen/host/src/net_lib0.c: tvmgen_net_add",
+        lambda: replaced(
+            net(),
+            "codegen/host/src/net_lib0.c",
+            "static const TVMModule",
+            "int32_t tvmgen_net_add(void* args, void* codes, int count, void* value, void* code);\nstatic const TVMModule",
+        ),
     ),
     Flaw(
         "MLF703",

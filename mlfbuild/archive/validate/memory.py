@@ -16,7 +16,7 @@ from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
 from mlfbuild.library.names import sanitize_name
 
 _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
-_GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)")
+_GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
 
 
 def storage_entries(context: Context) -> Iterator[Finding]:

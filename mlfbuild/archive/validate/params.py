@@ -9,6 +9,7 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import TensorInfo
+from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.params import ParamInfo, param_infos
 
 _MAX_NAME = 80  # TVM_CRT_MAX_STRLEN_PARAM_NAME of crt_config.h
@@ -33,9 +34,15 @@ def parameters(context: Context) -> Iterator[Finding]:
 def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInfo | None) -> Iterator[Finding]:
     if argument is None:
         yield finding("MLF601", place, f"the graph of {view.name} has no such argument")
-    elif (info.dtype, info.shape) != (argument.dtype, argument.shape):
+    elif info.shape != argument.shape or not _same_type(info.dtype, argument.dtype):
         wanted = f"{argument.dtype}{list(argument.shape or ())}"
         yield finding("MLF602", place, f"is {info.dtype}{list(info.shape)}, the graph takes {wanted}")
+
+
+def _same_type(left: str, right: str) -> bool:
+    """Whether two names, numpy's and TVM's, are of one type; ``bool`` and ``uint1`` are."""
+    types = (parse_dtype(left), parse_dtype(right))
+    return None in types or types[0] == types[1]
 
 
 RULES = (parameters,)
