@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint sweep clean
+.PHONY: help setup demo test lint sweep fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ demo: setup ## a network from project file to an Arm firmware on QEMU, ending wi
 
 test: demo ## the demo and the test suite; tests of data outside the repository skip where it is missing
 	@scripts/setup.sh test
-	$(PYTEST) -m "not sweep"
+	$(PYTEST) -m "not sweep and not fuzz"
 
 lint: ## style and types
 	@scripts/setup.sh test
@@ -29,6 +29,10 @@ lint: ## style and types
 sweep: ## the exhaustive tests, which take long
 	@scripts/setup.sh test
 	$(PYTEST) -m sweep
+
+fuzz: ## damaged archives: 100,000, or ten minutes of them
+	@scripts/setup.sh test
+	$(PYTEST) -m fuzz
 
 clean: ## remove what was built here, but not .venv
 	rm -rf build dist examples/*/build examples/*/.sconsign.dblite

@@ -1,0 +1,129 @@
+"""Everything that can be done with an archive, on one that may be damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from mlfbuild.archive import describe, describe_text, pack_archive, read_archive
+from mlfbuild.archive.compare import compare
+from mlfbuild.archive.convert import convert
+from mlfbuild.archive.merge import merge
+from mlfbuild.archive.readme import readme_text
+from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError, MlfError, UsageError
+from mlfbuild.firmware import unpack
+from mlfbuild.library import Library
+from mlfbuild.steps.archives import validate_archive
+
+SECONDS = 20
+"""No input may take longer; a sound one takes less than a second."""
+
+
+@contextlib.contextmanager
+def no_hang() -> Iterator[None]:
+    """Fail where the block takes longer than ``SECONDS``."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise AssertionError(f"still busy after {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def exercise(data: bytes, other: Library, folder: Path) -> str:
+    """Do everything with the archive ``data``; returns how far it came: ``refused``, or ``read``.
+
+    ``other`` is a sound library to merge and compare with, ``folder`` an empty folder. Fails where an error is not one
+    of the documented ones, is longer than a line, or where a file is written beside the place it was meant for.
+    """
+    with no_hang():
+        try:
+            library = read_archive(data, "a.tar")
+        except InputFileError as error:
+            _check(error)
+            _validate(data, folder, readable=False)
+            return "refused"
+        _validate(data, folder, readable=True)
+        _look(library, other)
+        _write(library)
+        _merge(library, other)
+        _unpack(library, folder)
+        return "read"
+
+
+def _check(error: MlfError) -> None:
+    text = str(error)
+    assert text and "\n" not in text and text.isprintable() and len(text) < 2000, f"not one clear line: {text!r}"
+
+
+def _validate(data: bytes, folder: Path, *, readable: bool) -> None:
+    path = folder / "a.tar"
+    path.write_bytes(data)
+    report, refusal = None, None
+    try:
+        report = validate_archive(path)
+    except InputFileError as error:
+        _check(error)
+        refusal = error
+    path.unlink()
+    assert (report is not None) == readable, f"reading and judging disagree: {refusal}"
+    for finding in report.findings if report else ():
+        assert all(text.isprintable() for text in (finding.place, finding.message, finding.advice)), finding
+
+
+def _look(library: Library, other: Library) -> None:
+    with _documented(InputFileError):
+        describe(library)
+        describe_text(library, verbose=True)
+        readme_text(library)
+    with _documented(InputFileError):
+        compare(library, other)
+        assert compare(library, library).equal
+
+
+def _write(library: Library) -> None:
+    """What is written reads back equal, in every version that holds it, and is written again as the same bytes."""
+    for version in (5, 6, 7):
+        with _documented(InputFileError, UsageError):
+            converted = convert(library, version)
+            written = pack_archive(converted, version)
+            again = read_archive(written, "b.tar")
+            assert again == converted
+            assert pack_archive(again, version) == written
+
+
+def _merge(library: Library, other: Library) -> None:
+    with _documented(InputFileError, CheckFailedError):
+        merged = merge([("a.tar", library), ("b.tar", other)])
+        assert read_archive(pack_archive(merged), "c.tar") == merged
+
+
+def _unpack(library: Library, folder: Path) -> None:
+    destination = folder / "tree"
+    refusal = None
+    try:
+        unpack(library, destination, archive_id="0" * 64)
+    except (InputFileError, UsageError, ConflictError) as error:
+        _check(error)
+        refusal = error
+    assert destination.exists() == (refusal is None), f"something was written before: {refusal}"
+    assert {path.name for path in folder.iterdir()} <= {"tree"}, "written beside the destination"
+    assert not any(path.is_symlink() for path in destination.rglob("*"))
+    shutil.rmtree(destination, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _documented(*errors: type[MlfError]) -> Iterator[None]:
+    try:
+        yield
+    except errors as error:
+        _check(error)
