@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import gzip
+import io
 import tempfile
 import zlib
 from pathlib import Path
@@ -16,7 +17,8 @@ from mlfbuild.library.content import CHUNK, StoredFile
 
 MAX_INFLATED = 1024 * 1024 * 1024
 """A compressed archive that unpacks to more is refused: it may be a bomb, and who means it can unpack it first."""
-_IN_MEMORY = 8 * 1024 * 1024  # bytes that need no file
+_AT_ONCE = 1024 * 1024  # bytes of a file that is not kept open
+_IN_MEMORY = 8 * 1024 * 1024  # bytes that need no temporary file
 _GZIP = b"\x1f\x8b"
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the latter where there is nothing in it
 
@@ -24,8 +26,9 @@ _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the la
 def plain_file(file: IO[bytes], where: str) -> StoredFile:
     """Return ``file`` where it is not compressed, else a temporary file with what it unpacks to; takes over ``file``.
 
-    ``where`` names it in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or
-    unpacks to more than ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
+    A small file is read at once and closed, so that any number of small archives can be held. ``where`` names the file
+    in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks to more than
+    ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
     """
     stored = StoredFile(file, where)
     start = stored.read(0, 10)
@@ -33,7 +36,7 @@ def plain_file(file: IO[bytes], where: str) -> StoredFile:
         return _inflated(file, "gzip", where)
     if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
         return _inflated(file, "bzip2", where)
-    return stored
+    return StoredFile(io.BytesIO(stored.read(0, stored.size)), where) if stored.size <= _AT_ONCE else stored
 
 
 def _inflated(file: IO[bytes], kind: str, where: str) -> StoredFile:

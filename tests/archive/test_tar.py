@@ -325,8 +325,15 @@ def test_large_contents_stay_in_the_file(tmp_path: Path) -> None:
     assert peak < 8 << 20
 
 
-def test_the_file_is_open_as_long_as_it_is_needed(tmp_path: Path) -> None:
+def test_a_small_file_is_not_kept_open(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tar", tar.pack(FILES, 0))
+    file = path.open("rb")
+    files = tar.members(file, "a.tar")
+    assert file.closed and files == FILES
+
+
+def test_the_file_is_open_as_long_as_it_is_needed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", tar.pack({**FILES, "large": Zeros(2 << 20)}, 0))
     file = path.open("rb")
     files = tar.members(file, "a.tar")
     content = files["metadata.json"]
@@ -347,7 +354,7 @@ def test_the_file_is_closed_where_it_is_not_needed(tmp_path: Path, data: bytes) 
 
 
 def test_a_file_that_is_cut_short_after_it_was_opened(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.tar", tar.pack({"x": b"abc" * 100_000}, 0))
+    path = write(tmp_path / "a.tar", tar.pack({"x": b"abc" * 1_000_000}, 0))
     files = tar.members(path.open("rb"), "a.tar")
     os.truncate(path, 5000)
     with pytest.raises(InputFileError, match=r"a\.tar: was cut short while it was read; try again"):
