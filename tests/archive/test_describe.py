@@ -8,9 +8,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mlfbuild.archive import describe, describe_text, open_archive
 from mlfbuild.archive.describe.rows import Row, columns, printable, row_lines
+from mlfbuild.archive.readme import readme_text
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
@@ -139,6 +142,19 @@ def test_names_cannot_play_with_the_terminal() -> None:
     text = describe_text(Library((replace(native_module(), inputs=(tensor,)),)))
     assert "\x1b" not in text and "\nfake" not in text
     assert "x\\x1b[2J\\nfake" in text
+
+
+@given(st.text(), st.text())
+def test_any_name_is_told_on_one_line(name: str, other: str) -> None:
+    dependency = ExternalDependency(name, other, other, name)
+    module = replace(
+        native_module(), inputs=(TensorInfo(name, other, 4),), targets=(Target(name),), devices=(other,),
+        external_dependencies=(dependency,), export_datetime=other, pools=(Pool(name, "workspace", None, True),),
+    )  # fmt: skip
+    library = Library((module,))
+    for text in (describe_text(library), readme_text(library)):
+        assert all(line.isprintable() for line in text.split("\n"))
+    json.dumps(describe(library))
 
 
 def test_facts_of_an_archive_of_tvm(shared: Path) -> None:

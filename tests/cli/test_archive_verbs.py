@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -266,3 +267,23 @@ def test_every_archive_of_tvm_goes_through_every_verb(folder: Folder, shared: Pa
         assert (folder.root / f"tree/{path.stem}/README.md").is_file(), path
         again = folder.run("unpack", str(path), "-o", f"tree/{path.stem}", "--format", "json").json
         assert (again["written"], again["removed"]) == ([], []), path
+
+
+# The manual
+
+
+def quoted(text: str) -> list[tuple[str, str]]:
+    """Commands in a document and what it says they print, ``...`` for lines left out."""
+    return re.findall(r"^```\n\$ mlfbuild (.*?)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def test_the_manual_quotes_what_is_printed(folder: Folder, shared: Path) -> None:
+    for path in (shared / "archives").glob("*.tar"):
+        (folder.root / path.name).symlink_to(path)
+    commands = quoted((Path(__file__).parents[2] / "docs/archive.md").read_text())
+    assert [command.split()[0] for command, _ in commands] == ["inspect", "compare", "convert", "merge"]
+    for command, output in commands:
+        rest = folder.run(*command.split()).out
+        for part in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE):
+            assert part in rest, command
+            rest = rest.split(part, 1)[1]

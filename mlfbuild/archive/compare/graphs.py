@@ -44,7 +44,7 @@ def _node_differences(
             yield Difference(module, "graph", name, None, dict(right[name]), "node only in the second")
         elif words := _changes(left[name], right[name]):
             more = f", and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
-            text = f"node: {', '.join(words[:_SHOWN])}{more}"
+            text = f"{', '.join(words[:_SHOWN])}{more}"
             yield Difference(module, "graph", name, dict(left[name]), dict(right[name]), text)
     old, new = ([name for name in side if name in left and name in right] for side in (left, right))
     if old != new:
