@@ -526,6 +526,23 @@ def test_hostile_text_takes_little_time(fragment: str) -> None:
     assert time.monotonic() - start < 5
 
 
+def test_many_tensors_take_little_time() -> None:
+    relay = "def @main(" + ", ".join(f"%x{index}: int8" for index in range(40_000)) + ") -> int8 {\n"
+    known = tuple(TensorInfo(f"x{index}", "int8", 1) for index in reversed(range(40_000)))
+    start = time.monotonic()
+    found = with_interface(replace(module(relay=relay), inputs=known), "a.tar")
+    assert time.monotonic() - start < 5
+    assert found.inputs == tuple(replace(tensor, shape=()) for tensor in reversed(known))
+
+
+def test_many_dimensions_are_no_shape() -> None:
+    extents = ", ".join(["999999999999999999"] * 50_000)
+    relay = f"def @main(%x: Tensor[({extents}), int8], %y: Tensor[(9223372036854775, 9999), int8]) -> int8 {{\n"
+    found = relay_signature(relay)
+    assert found is not None
+    assert [argument.size for argument in found.inputs or ()] == [None, None]
+
+
 def test_large_files_are_not_read() -> None:
     text = HEADER + " " * (16 * 1024 * 1024)
     found = with_interface(module(header=text, lib0=POOLS + text, relay=RELAY + text), "a.tar")

@@ -26,48 +26,44 @@ def combined(
     order already. Without order anywhere, ``output0`` to ``output10`` are sorted as numbers and others stay. With
     ``by_position``, places of equally many tensors may call them by other names.
     """
-    asked = _Asked(places)
+    asked = _Asked(places, by_position)
     if not known:
-        return _from_places(asked, by_position)
+        return _from_places(asked)
     tensors = tuple(known) if ordered else _in_order(known, asked)
-    positions = range(len(tensors)) if by_position else [None] * len(tensors)
-    return tuple(
-        _with_shape(tensor, position, len(tensors), asked) for tensor, position in zip(tensors, positions, strict=True)
-    )
+    return tuple(_with_shape(tensor, position, len(tensors), asked) for position, tensor in enumerate(tensors))
+
+
+class _Place:
+    """What one place says, to be found by name or position."""
+
+    def __init__(self, arguments: Sequence[Argument], by_position: bool) -> None:
+        self.arguments = arguments
+        self._by_position = by_position
+        self._by_name: dict[str, Argument | None] = {}
+        for argument in arguments:
+            for name in _spellings(argument.name):
+                self._by_name[name] = None if name in self._by_name else argument
+
+    def counterpart(self, name: str, position: int, count: int) -> Argument | None:
+        """Return what the place says of the tensor ``name``, one of ``count``; ``None`` for nothing or two things."""
+        found = self._by_name.get(sanitize_name(name))
+        if found is None and self._by_position and len(self.arguments) == count:
+            return self.arguments[position]
+        return found
 
 
 class _Asked:
-    """An iterable that can be walked again without asking anything twice."""
+    """Places that can be walked again without asking anything twice."""
 
-    def __init__(self, places: Iterable[Sequence[Argument]]) -> None:
-        self._rest = iter(places)
-        self._seen: list[Sequence[Argument]] = []
+    def __init__(self, places: Iterable[Sequence[Argument]], by_position: bool) -> None:
+        self._rest = (_Place(place, by_position) for place in places)
+        self._seen: list[_Place] = []
 
-    def __iter__(self) -> Iterator[Sequence[Argument]]:
+    def __iter__(self) -> Iterator[_Place]:
         yield from self._seen
         for place in self._rest:
             self._seen.append(place)
             yield place
-
-
-# With metadata -------------------------------------------------------------------------------------------------------
-
-
-def _in_order(known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]]) -> tuple[TensorInfo, ...]:
-    if len(known) == 1:
-        return tuple(known)
-    by_name = {sanitize_name(tensor.name): tensor for tensor in known}
-    for place in places if len(by_name) == len(known) else ():
-        found = _named(by_name, place)
-        if len(found) == len(known):
-            return found
-    return _by_number(known)
-
-
-def _named(by_name: dict[str, TensorInfo], place: Sequence[Argument]) -> tuple[TensorInfo, ...]:
-    """Return the tensors that ``place`` names, in its order; names of others, as of parameters, are passed over."""
-    matches = (next((key for key in _spellings(argument.name) if key in by_name), None) for argument in place)
-    return tuple(by_name[key] for key in dict.fromkeys(matches) if key is not None)
 
 
 def _spellings(name: str) -> tuple[str, ...]:
@@ -76,54 +72,58 @@ def _spellings(name: str) -> tuple[str, ...]:
     return (plain, plain[1:]) if plain[:1] == "v" and not plain[1:2].isalpha() else (plain,)
 
 
+# With metadata -------------------------------------------------------------------------------------------------------
+
+
+def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, ...]:
+    if len(known) == 1:
+        return tuple(known)
+    by_name = {sanitize_name(tensor.name): tensor for tensor in known}
+    for place in places if len(by_name) == len(known) else ():
+        found = _named(by_name, place.arguments)
+        if len(found) == len(known):
+            return found
+    return _by_number(known)
+
+
+def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tuple[TensorInfo, ...]:
+    """Return the tensors that ``arguments`` name, in their order; others, as parameters, are passed over."""
+    matches = (next((key for key in _spellings(argument.name) if key in by_name), None) for argument in arguments)
+    return tuple(by_name[key] for key in dict.fromkeys(matches) if key is not None)
+
+
 def _by_number(known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
     if not all(_NUMBERED.fullmatch(tensor.name) for tensor in known):
         return tuple(known)
     return tuple(sorted(known, key=lambda tensor: (len(tensor.name), tensor.name)))
 
 
-def _with_shape(
-    tensor: TensorInfo, position: int | None, count: int, places: Iterable[Sequence[Argument]]
-) -> TensorInfo:
+def _with_shape(tensor: TensorInfo, position: int, count: int, places: _Asked) -> TensorInfo:
     """Return ``tensor`` with the shape of the first place whose type and bytes are the metadata's."""
     if tensor.shape is not None:
         return tensor
     for place in places:
-        argument = _counterpart(tensor, position, count, place)
+        argument = place.counterpart(tensor.name, position, count)
         if argument and argument.shape is not None and argument.dtype == tensor.dtype and argument.size == tensor.size:
             return replace(tensor, shape=argument.shape)
     return tensor
 
 
-def _counterpart(tensor: TensorInfo, position: int | None, count: int, place: Sequence[Argument]) -> Argument | None:
-    name = sanitize_name(tensor.name)
-    same = [argument for argument in place if name in _spellings(argument.name)]
-    if len(same) == 1:
-        return same[0]
-    return place[position] if position is not None and len(place) == count else None
-
-
 # Without metadata ----------------------------------------------------------------------------------------------------
 
 
-def _from_places(places: Iterable[Sequence[Argument]], by_position: bool) -> tuple[TensorInfo, ...]:
+def _from_places(places: _Asked) -> tuple[TensorInfo, ...]:
     """Return the tensors of the most trusted place that names some, with what less trusted ones add."""
-    first = next(iter(places), ())
-    found = [
-        _completed(argument, position if by_position else None, len(first), places)
-        for position, argument in enumerate(first)
-    ]
+    first = next((place.arguments for place in places), ())
+    found = [_completed(argument.name, position, len(first), places) for position, argument in enumerate(first)]
     tensors = tuple(tensor for tensor in found if tensor is not None)
     return tensors if len(tensors) == len(found) else ()  # half a signature is none
 
 
-def _completed(
-    argument: Argument, position: int | None, count: int, places: Iterable[Sequence[Argument]]
-) -> TensorInfo | None:
-    tensor = TensorInfo(argument.name, "", 0)
-    others = (_counterpart(tensor, position, count, place) for place in places)
-    for other in others:
+def _completed(name: str, position: int, count: int, places: _Asked) -> TensorInfo | None:
+    for place in places:
+        other = place.counterpart(name, position, count)
         if other is not None and other.size is not None:
-            name = other.name if sanitize_name(other.name) == argument.name else argument.name
-            return TensorInfo(name, other.dtype, other.size, other.shape)
+            raw = other.name if sanitize_name(other.name) == name else name
+            return TensorInfo(raw, other.dtype, other.size, other.shape)
     return None

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mlfbuild.library import CodegenFile, Content, Module, text_of
-from mlfbuild.library.data_type import element_size, tensor_size
+from mlfbuild.library.data_type import tensor_size
 
 MAX_BYTES = 16 * 1024 * 1024
 """Larger files are not read for what they say of the interface; TVM's are a thousandth of it, weights aside."""
+_MAX_DIMS = 64
+_LARGEST = 2**63 - 1
 _SOURCES = {".c", ".cc", ".cpp"}
 _LIBRARY = re.compile(r"(?:.*_)?lib(\d{1,9})", re.ASCII)
 
@@ -25,9 +27,11 @@ class Argument:
 
     @property
     def size(self) -> int | None:
-        """Bytes, ``None`` where type or shape is open or the type is none of TVM's."""
-        known = self.shape is not None and self.dtype and element_size(self.dtype) is not None
-        return tensor_size(self.dtype, self.shape or ()) if known else None
+        """Bytes, ``None`` where type or shape is open, or they are none that a tensor has."""
+        if self.shape is None or len(self.shape) > _MAX_DIMS or not self.dtype:
+            return None
+        size = tensor_size(self.dtype, self.shape)
+        return None if size is None or size > _LARGEST else size
 
 
 @dataclass(frozen=True)
