@@ -244,7 +244,7 @@ FLAWS = (
             net(),
             "codegen/host/src/net_lib0.c",
             "static const TVMModule",
-            "int32_t tvmgen_net_add(void* args, void* codes, int count, void* value, void* code);\nstatic const TVMModule",
+            "int32_t tvmgen_net_add(void*, void* codes, int count, void* value, void* code);\nstatic const TVMModule",
         ),
     ),
     Flaw(
@@ -256,7 +256,7 @@ FLAWS = (
         "MLF704",
         "codegen/host/src/b_lib0.c: __tvm_module_ctx",
         lambda: {
-            path: content + b"void* __tvm_module_ctx = NULL;\n" if path.endswith("_lib0.c") else content
+            path: content + b"void* __tvm_module_ctx = 0;\n" if path.endswith("_lib0.c") else content
             for path, content in tiny("a", "b").items()
         },
     ),

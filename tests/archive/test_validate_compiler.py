@@ -1,0 +1,76 @@
+"""What ``validate`` says of code is so: compiler or linker refuse it for that reason, and take what is sound."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.flawed_archives import FLAWS, Flaw
+from support.sound_archives import Files, net, packed, tiny, tiny_module
+from support.tvm_headers import write_tvm_headers
+
+BROKEN = {
+    "MLF304": "invalid suffix|expected (identifier|specifier)|two or more data types",
+    "MLF305": "duplicate member",
+    "MLF701": "tvmgen_Tiny.h: No such file",
+    "MLF702": "conflicting types for",
+    "MLF703": "multiple definition of .TVMSystemLibEntryPoint",
+    "MLF704": "multiple definition of .__tvm_module_ctx",
+    "MLF705": "multiple definition of .tvmgen_tiny_run",
+    "MLF706": "multiple definition of .tvmgen_default_cmsis_nn_main_0",
+    "MLF707": "undefined reference to .tvmgen_net_sub",
+    "MLF709": "undefined reference to .tvmgen_tiny_run",
+}
+"""What GCC and GNU ld say of each finding that means that something does not compile or link."""
+FLAWED = [flaw for flaw in FLAWS if flaw.code in BROKEN]
+
+
+def links(files: Files, folder: Path, compiler: str) -> tuple[bool, str]:
+    """Whether all C files of an archive become one program that uses each module, and what the compiler says."""
+    for path, content in files.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    includes = [f"-I{folder / 'codegen/host/include'}", f"-I{write_tvm_headers(folder / 'tvm')}"]
+    sources = sorted(str(path) for path in (folder / "codegen").rglob("*.c"))
+    headers = [path.stem for path in (folder / "codegen").rglob("tvmgen_*.h")]
+    used = [f"{name}_run" for name in headers] or ["TVMSystemLibEntryPoint"]
+    main = (
+        "".join(f"extern int {name}();\n" for name in used) + f"int main(void) {{ return {'() + '.join(used)}(); }}\n"
+    )
+    (folder / "main.c").write_text(main)
+    command = [
+        compiler,
+        "-w",
+        "-fno-common",
+        *includes,
+        *sources,
+        str(folder / "main.c"),
+        "-o",
+        str(folder / "program"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("flaw", FLAWED, ids=[f"{index}-{flaw.code}" for index, flaw in enumerate(FLAWED)])
+def test_the_compiler_refuses_it_too(flaw: Flaw, tool: Callable[[str], str], tmp_path: Path) -> None:
+    done, said = links(flaw.files(), tmp_path, tool("gcc"))
+    assert not done and re.search(BROKEN[flaw.code], said), said
+
+
+@pytest.mark.parametrize(
+    "files", [tiny(), net(), packed(tiny_module("a"), tiny_module("b"))], ids=["tiny", "net", "two"]
+)
+def test_the_compiler_takes_what_is_sound(files: Files, tool: Callable[[str], str], tmp_path: Path) -> None:
+    done, said = links(files, tmp_path, tool("gcc"))
+    assert done, said
+
+
+def test_every_such_finding_is_tried() -> None:
+    assert {flaw.code for flaw in FLAWED} == BROKEN.keys()
