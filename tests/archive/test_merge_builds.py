@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
+from mlfbuild.errors import CheckFailedError, InputFileError
 from mlfbuild.library import CodegenFile, Library, Module
 from support.tvm_headers import write_tvm_headers
 
@@ -75,6 +77,8 @@ PAIRS = [
     ("v5-add-graph", "v5-kws_int8-graph"),
     ("conv-aotc", "byoc-aotp"),
     ("kws_int8-cmsisnn_m4", "conv-llvm_graph_m4"),
+    ("conv-llvm_graph_m4", "many-graph"),
+    ("conv-llvm_graph_m4", "add-aotp"),
     ("conv-usmp_external", "multi-aotc"),
 ]
 
@@ -88,6 +92,7 @@ def test_merged_code_links_without_duplicate_symbols(
     found = objects(merged, tmp_path, tool("arm-none-eabi-gcc"), *flags)
     run(["arm-none-eabi-gcc", *flags, "-r", "-nostdlib", *found, "-o", tmp_path / "all.o"])
     symbols = run(["arm-none-eabi-nm", "--defined-only", tmp_path / "all.o"]).split()
+    assert "tvmgen_" not in run(["arm-none-eabi-nm", "--undefined-only", tmp_path / "all.o"])
     has_one = any(kind in left + right for kind in ("graph", "aotp", "mixed")) and "byoc" not in left + right
     assert symbols.count("TVMSystemLibEntryPoint") == has_one
     for module in merged.modules:
@@ -206,6 +211,58 @@ int main(void) {
     return 0;
 }
 """
+
+
+def test_the_table_of_an_object_is_joined(shared: Path) -> None:
+    merged = merge([archive(shared, "conv-llvm_graph_m4"), archive(shared, "many-graph")])
+    assert [str(file.path) for file in merged.module("conv").codegen] == [
+        "host/lib/conv_lib1.o",
+        "host/src/mlfbuild_system_lib.c",
+    ]
+    table = merged.module("conv").codegen[1].data.decode()
+    graphs = [bytes(module.graph_json or b"").decode() for module in merged.modules]
+    called = {name for graph in graphs for name in re.findall(r'"func_name": "(tvmgen_\w+)"', graph)}
+    assert len(called) == 4 + 3, "one function of the convolution is a copy that the graph leaves out"
+    assert all(f'    "{name}\\000"\n' in table and f"    (TVMBackendPackedCFunc){name},\n" in table for name in called)
+
+
+TABLE_AND_MORE = "int TVMSystemLibEntryPoint(void) { return 1; }\nint more(void) { return 2; }\n"
+FUNCTION = "int tvmgen_net_f(void) { return 1; }\n"
+
+
+def with_object(shared: Path, name: str, source: str, folder: Path, tool: Tool) -> tuple[str, Library]:
+    """An archive with an object made of ``source``."""
+    (folder / f"{name}.c").write_text(source)
+    run([tool("arm-none-eabi-gcc"), "-c", folder / f"{name}.c", "-o", folder / f"{name}.o"])
+    file = CodegenFile(PurePosixPath(f"host/lib/{name}_lib0.o"), (folder / f"{name}.o").read_bytes())
+    return f"{name}.tar", Library((replace(with_source(shared, name, ""), codegen=(file,)),))
+
+
+def test_objects_that_clash(shared: Path, tmp_path: Path, tool: Tool) -> None:
+    functions = [with_object(shared, name, FUNCTION, tmp_path, tool) for name in "ab"]
+    with pytest.raises(CheckFailedError) as caught:
+        merge(functions)
+    assert str(caught.value) == (
+        "module a of a.tar and module b of b.tar cannot be merged: both define tvmgen_net_f, in "
+        "codegen/host/lib/a_lib0.o and codegen/host/lib/b_lib0.o, and it cannot be renamed: an object of a defines or "
+        "calls it; export one of them with the target c instead of llvm, or under another module name"
+    )
+    with pytest.raises(CheckFailedError) as caught:
+        merge([with_object(shared, "a", TABLE_AND_MORE, tmp_path, tool), archive(shared, "conv-graph")])
+    assert str(caught.value) == (
+        "module a of a.tar and module conv of conv-graph.tar cannot be merged: both define TVMSystemLibEntryPoint, and "
+        "codegen/host/lib/a_lib0.o of the first does not have it in the form that TVM writes, so the two tables of "
+        "functions cannot become one; export it with the target c instead of llvm, or without system-lib"
+    )
+
+
+def test_a_damaged_object_is_named(shared: Path) -> None:
+    name, library = archive(shared, "conv-llvm_graph_m4")
+    (module,) = library.modules
+    codegen = tuple(CodegenFile(file.path, file.data[:1000]) for file in module.codegen)
+    with pytest.raises(InputFileError) as caught:
+        merge([(name, Library((replace(module, codegen=codegen),)))])
+    assert str(caught.value).startswith("conv-llvm_graph_m4.tar: codegen/host/lib/conv_lib0.o: is a damaged ELF object")
 
 
 def test_functions_called_through_the_merged_registry(shared: Path, tmp_path: Path, tool: Tool) -> None:

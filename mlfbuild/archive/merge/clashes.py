@@ -35,21 +35,16 @@ class Clash:
 
 def clashes(parts: Sequence[Part], table: SymbolTable) -> list[Clash]:
     """Return the symbols that different files of different modules define, but for the system libraries', sorted."""
-    found: dict[str, dict[int, CodegenFile]] = {}
-    for number, part in enumerate(parts):
-        for file in part.module.codegen:
-            symbols = table.of_part[number].get(file.path)
-            for symbol in symbols.defined if symbols else ():
-                found.setdefault(symbol, {}).setdefault(number, file)
+    found: dict[str, dict[int, PurePosixPath]] = {}
+    for number in range(len(parts)):
+        for path, symbols in table.of_part[number].items():
+            for symbol in symbols.defined:
+                found.setdefault(symbol, {}).setdefault(number, path)
     return [
-        Clash(symbol, {number: file.path for number, file in files.items()})
+        Clash(symbol, files)
         for symbol, files in sorted(found.items())
-        if symbol != ENTRY_POINT and _differ(list(files.values()))
+        if symbol != ENTRY_POINT and len({(path, id(table.of_part[at][path])) for at, path in files.items()}) > 1
     ]
-
-
-def _differ(files: Sequence[CodegenFile]) -> bool:
-    return any(file.path != files[0].path or file.content != files[0].content for file in files[1:])
 
 
 def resolved(

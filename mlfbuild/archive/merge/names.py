@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -23,9 +24,8 @@ def check_archives(libraries: Sequence[tuple[str, Library]]) -> None:
     """
     if not libraries:
         raise UsageError("nothing to merge; name one archive at least")
-    names = [name for name, _ in libraries]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(name for name, _ in libraries).items():
+        if count > 1:
             raise UsageError(f"{name}: is given twice; name each archive once")
     for name, library in libraries:
         for module in library.modules:

@@ -62,7 +62,8 @@ def source_bytes(text: str) -> bytes:
 class SymbolTable:
     """The symbols of each source and object of all parts, by path.
 
-    A file that several modules share is read once, and so is one that the table ``earlier`` knows.
+    A file that several modules share is read once, and its value is one and the same; so is that of a file which the
+    table ``earlier`` knows.
     """
 
     def __init__(self, parts: Sequence[Part], earlier: SymbolTable | None = None) -> None:

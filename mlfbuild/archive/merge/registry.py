@@ -8,12 +8,14 @@ go out of the modules' files, which are then what TVM writes without ``system-li
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library.c_text import Token, string_value, tokens
+from mlfbuild.library.symbols import Symbols
 
 ENTRY_POINT = "TVMSystemLibEntryPoint"
+_HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm
 _HEADER = "tvm/runtime/crt/module.h"
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"
 _REGISTRY = "} ; static const TVMFuncRegistry _tvm_func_registry = {"
@@ -49,6 +51,35 @@ def parse_registry(text: str) -> Registry | None:
     words = list(tokens(text))
     start = next((at for at, token in enumerate(words) if token.kind == "directive" and _HEADER in token.text), None)
     return None if start is None else _Parser(text, words, start).registry()
+
+
+def parse_object_registry(data: bytes, symbols: Symbols) -> Registry | None:
+    """Return the table in an object that TVM's LLVM code generator wrote for nothing else (``TVMMetadataMod``).
+
+    Such an object asks for the functions of its table and defines one name, and there is one string with the number
+    and the names of just these functions. ``None`` for any other object. Tables of TVM 0.8 are not read.
+    """
+    wanted = {name for name in symbols.declared if not name.startswith(_HELPERS)}
+    if symbols.defined != {ENTRY_POINT} or not 0 < len(wanted) < 1 << 16:
+        return None
+    longest = max(len(name) for name in wanted)
+    for count in re.finditer(re.escape(len(wanted).to_bytes(2, "little")), data):
+        names = _names_at(data, count.end(), wanted, longest)
+        if len(names) == len(wanted):
+            return Registry(tuple((name, name) for name in names), 2, "")
+    return None
+
+
+def _names_at(data: bytes, at: int, wanted: Collection[str], longest: int) -> list[str]:
+    """Return the different names out of ``wanted`` that stand one behind the other from ``at``, each with a NUL."""
+    names: dict[str, None] = {}
+    while (end := data.find(b"\0", at, at + longest + 1)) > at:
+        name = data[at:end].decode("latin-1")
+        if name not in wanted or name in names:
+            break
+        names[name] = None
+        at = end + 1
+    return list(names)
 
 
 class _Parser:
@@ -103,16 +134,19 @@ class _Parser:
         """Return the names in ``(TVMBackendPackedCFunc)name,``, any number of them."""
         names: list[str] = []
         while [self._text_at(ahead) for ahead in (0, 1, 2, 4)] == ["(", "TVMBackendPackedCFunc", ")", ","]:
+            if self._words[self._at + 3].kind != "identifier":
+                break
             names.append(self._text_at(3))
             self._at += 5
         return names
 
     def _names(self, count: int) -> tuple[int, list[str]] | None:
         """Return the width of the count and the names of the string that comes next, if it holds ``count`` names."""
-        value = ""
+        literals: list[str] = []
         while self._text_at().startswith('"'):
-            value += string_value(self._text_at())
+            literals.append(string_value(self._text_at()))
             self._at += 1
+        value = "".join(literals)
         for width in (2, 1):
             names = value[width:].split("\0")
             number = int.from_bytes(value[:width].encode("latin-1", "replace"), "little")

@@ -8,7 +8,13 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.names import STANDALONE_CRT
 from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, Part, SymbolTable, source_bytes, source_text
-from mlfbuild.archive.merge.registry import ENTRY_POINT, Registry, parse_registry, registry_source
+from mlfbuild.archive.merge.registry import (
+    ENTRY_POINT,
+    Registry,
+    parse_object_registry,
+    parse_registry,
+    registry_source,
+)
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile
 
@@ -24,7 +30,7 @@ class SystemLibrary:
     file: CodegenFile
     owners: tuple[int, ...]
     registry: Registry | None
-    """``None`` for an object, and where the source is not in TVM's form."""
+    """``None`` where the file is not in TVM's form."""
 
 
 def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLibrary]:
@@ -40,11 +46,17 @@ def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLi
                 found.append((file, [number]))
             else:
                 owners.append(number)
-    return [SystemLibrary(file, tuple(owners), _registry(file, parts[owners[0]])) for file, owners in found]
+    return [SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table)) for file, owners in found]
 
 
-def _registry(file: CodegenFile, part: Part) -> Registry | None:
-    return None if file.path.suffix == OBJECT_SUFFIX else parse_registry(source_text(file, part.archive))
+def _registry(file: CodegenFile, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable) -> Registry | None:
+    if file.path.suffix != OBJECT_SUFFIX:
+        return parse_registry(source_text(file, parts[owners[0]].archive))
+    symbols = table.of_part[owners[0]]
+    others = [item for path, item in symbols.items() if path != file.path]
+    if symbols[file.path].weak - {name for item in others for name in item.weak | item.defined}:
+        return None  # it has something that the other objects of the module need
+    return parse_object_registry(file.data, symbols[file.path])
 
 
 def check_system_libraries(libraries: Sequence[SystemLibrary], parts: Sequence[Part], table: SymbolTable) -> None:
@@ -63,14 +75,14 @@ def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> No
     for library in libraries:
         if library.registry is None:
             other = next(other for other in libraries if other is not library)
-            what = (
-                "is an object, whose table of functions cannot be joined with another: export it with the target c "
-                "instead of llvm, or without system-lib"
-                if library.file.path.suffix == OBJECT_SUFFIX
-                else "is not in the form that TVM writes: export it again, or without system-lib"
-            )
+            advice = "with the target c instead of llvm" if library.file.path.suffix == OBJECT_SUFFIX else "again"
             raise _refused(
-                library, other, parts, f"both define {ENTRY_POINT}, and codegen/{library.file.path} of the first {what}"
+                library,
+                other,
+                parts,
+                f"both define {ENTRY_POINT}, and codegen/{library.file.path} of the first does not have it in the form "
+                f"that TVM writes, so the two tables of functions cannot become one; export it {advice}, or without "
+                "system-lib",
             )
 
 
@@ -150,7 +162,7 @@ def with_merged_library(
             )
             key = new if name == function else name
             if functions.setdefault(key, new) != new:
-                other = next(item for item in libraries if item is not library and _has_name(item, key))
+                other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
                 raise _refused(
                     other, library, parts, f"both register a function called {key}; export one of them again"
                 )
@@ -160,7 +172,7 @@ def with_merged_library(
     source = registry_source(
         functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
     )
-    merged = CodegenFile(first.file.path.with_name(MERGED_NAME), source_bytes(source))
+    merged = CodegenFile(first.file.path.parent.parent / "src" / MERGED_NAME, source_bytes(source))
     return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
 
 
