@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 
+from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.validate.source import Source, read_source
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
@@ -109,8 +110,8 @@ class ModuleView:
     @cached_property
     def header(self) -> Source | None:
         """The C interface's header, if the module has one."""
-        wanted = f"tvmgen_{self.module.name.lower()}.h"
-        return next((source for source in self.sources if PurePosixPath(source.path).name == wanted), None)
+        file = header_file(self.module)
+        return next((source for source in self.sources if file and source.path == f"codegen/{file.path}"), None)
 
     @cached_property
     def _graph(self) -> tuple[ExecutorGraph | None, str]:

@@ -54,16 +54,11 @@ def other_builds(context: Context) -> Iterator[Finding]:
 def program_texts(context: Context) -> Iterator[Finding]:
     """Look for the text of each full model, and the TIR of each device of an operator."""
     for view in context.modules:
-        module = view.module
-        if module.style == OPERATOR:
+        path = FORMATS[context.library.version].program_path(view.name)
+        if view.module.style == OPERATOR:
             yield from _tir(view)
-        elif not module.source_text and not _has(context, FORMATS[context.library.version].program_path(module.name)):
-            path = FORMATS[context.library.version].program_path(module.name)
-            yield finding("MLF103", path, f"the program of {module.name} is missing")
-
-
-def _has(context: Context, path: str) -> bool:
-    return path in context.files
+        elif not view.module.source_text and path not in context.files:
+            yield finding("MLF103", path, f"the program of {view.name} is missing")
 
 
 def _tir(view: ModuleView) -> Iterator[Finding]:
