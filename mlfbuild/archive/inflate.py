@@ -8,6 +8,7 @@ import gzip
 import io
 import tempfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -23,29 +24,32 @@ _GZIP = b"\x1f\x8b"
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the latter where there is nothing in it
 
 
-def plain_file(file: IO[bytes], where: str) -> StoredFile:
+def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> StoredFile:
     """Return ``file`` where it is not compressed, else a temporary file with what it unpacks to; takes over ``file``.
 
     A small file is read at once and closed, so that any number of small archives can be held. ``where`` names the file
-    in messages. Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks to more than
+    in messages; ``check`` is given what a compressed one begins with, and raises where the rest is not worth unpacking.
+    Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks to more than
     ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
     """
     stored = StoredFile(file, where)
     start = stored.read(0, 10)
     if start.startswith(_GZIP):
-        return _inflated(file, "gzip", where)
+        return _inflated(file, "gzip", where, check)
     if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
-        return _inflated(file, "bzip2", where)
+        return _inflated(file, "bzip2", where, check)
     return StoredFile(io.BytesIO(stored.read(0, stored.size)), where) if stored.size <= _AT_ONCE else stored
 
 
-def _inflated(file: IO[bytes], kind: str, where: str) -> StoredFile:
+def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], None]) -> StoredFile:
     spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # StoredFile closes it
     size = 0
     try:
         file.seek(0)
         with gzip.GzipFile(fileobj=file) if kind == "gzip" else bz2.BZ2File(file) as reader:
             while chunk := _next_chunk(reader, kind, where):
+                if size == 0:
+                    check(chunk)
                 size += len(chunk)
                 if size > MAX_INFLATED:
                     raise InputFileError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tarfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import IO, NamedTuple
 
@@ -87,7 +88,7 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
     member that is absolute, leaves the archive with ``..``, is a link or a device, stands twice or differs from another
     one in nothing but case; also for more than ``MAX_MEMBERS`` members, and as ``plain_file`` does.
     """
-    source = _Source(plain_file(file, where), where)
+    source = _Source(plain_file(file, where, partial(_check_start, where=where)), where)
     paths = Paths()
     files: dict[str, Content] = {}
     for count, member in enumerate(_members(source)):
@@ -102,6 +103,15 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
+
+
+def _check_start(data: bytes, where: str) -> None:
+    if len(data) >= _BLOCK and not _is_header(data[:_BLOCK]):
+        raise InputFileError(f"{where}: is not a tar file; copy or export the archive again")
+
+
+def _is_header(block: bytes) -> bool:
+    return _octal(block[148:156]) == sum(block) - sum(block[148:156]) + 8 * ord(" ")
 
 
 def _shown(name: str) -> str:
@@ -137,8 +147,7 @@ class _Source:
         self.at += _BLOCK
         if not any(block):
             return None
-        unsigned = sum(block) - sum(block[148:156]) + 8 * ord(" ")
-        if _octal(block[148:156]) != unsigned:
+        if not _is_header(block):
             raise self.error("is not a tar file" if self.at == _BLOCK else f"damaged header at byte {self.at - _BLOCK}")
         return block
 

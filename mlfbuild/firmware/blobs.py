@@ -148,14 +148,18 @@ class _CSource(LazyBytes):
     def __init__(self, name: str, blobs: list[_Blob]) -> None:
         self._name = name
         self._blobs = blobs
+        self._size: int | None = None  # known after the first time
 
     def __len__(self) -> int:
-        return sum(len(chunk) for chunk in self.chunks())
+        return sum(len(chunk) for chunk in self.chunks()) if self._size is None else self._size
 
     def chunks(self) -> Iterator[bytes]:
+        size = 0
         lines = _c_source(self._name, self._blobs)
-        while part := "".join(islice(lines, _LINES_A_CHUNK)):
-            yield part.encode()
+        while part := "".join(islice(lines, _LINES_A_CHUNK)).encode():
+            yield part
+            size += len(part)
+        self._size = size
 
     def read(self, offset: int, size: int) -> bytes:
         return b"".join(self.chunks())[offset : offset + size]
