@@ -21,7 +21,8 @@ from mlfbuild.archive.codegen import CODEGEN, bears_name
 from mlfbuild.archive.convert import convert
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.readme import README, readme_text
+from mlfbuild.archive.paths import Paths
+from mlfbuild.archive.readme import README, has_page, readme_text
 from mlfbuild.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
@@ -50,8 +51,10 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
             _add_model(files, module, form)
     for other in library.other_files:
         files.add(str(other.path), other.content)
-    files.setdefault(README, readme_text(library).encode())
+    if not has_page(files):
+        files.add(README, readme_text(library).encode())
     files.check_folders()
+    files.check_case()
     return dict(sorted(files.items()))
 
 
@@ -84,6 +87,13 @@ class _Files(dict[str, Content]):
                         f"the library holds a file for {parent} of the archive, where the folder of {path} has to be; "
                         "rename the file"
                     )
+
+    def check_case(self) -> None:
+        paths = Paths()
+        for path in self:
+            fault = paths.fault(path)
+            if fault is not None:
+                raise UsageError(f"the library's file {path!a} {fault.removesuffix(', refused')}; rename one of them")
 
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:

@@ -7,7 +7,7 @@ not stand elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.archive.calling import call_text
 from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER
@@ -34,6 +34,11 @@ def is_derived(content: Content) -> bool:
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
+
+
+def has_page(paths: Iterable[str]) -> bool:
+    """Whether a file or folder among ``paths`` has the name of the page already, also one like ``ReadMe.md``."""
+    return any(path.split("/", 1)[0].lower() == README.lower() for path in paths)
 
 
 def readme_text(library: Library) -> str:

@@ -93,7 +93,7 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
         show_json({"archive": output, "modules": modules, "size": size})
     elif not settings.quiet:
         shown = ", ".join(modules[:8]) + (", ..." if len(modules) > 8 else "")
-        show(f"{output}: {len(modules)} modules ({shown}), {size:,} bytes")
+        show(f"{output}: {_counted(len(modules), 'module')} ({shown}), {size:,} bytes")
 
 
 @verb("format")

@@ -10,7 +10,7 @@ _TAR_MAGIC = (257, b"ustar")
 
 
 def check_output(output: Path, *sources: Path) -> None:
-    """Raise ``ConflictError`` where ``output`` is one of ``sources`` or holds something that is no archive."""
+    """Raise ``ConflictError`` where ``output`` is one of ``sources`` or holds something that is no plain tar."""
     if output.is_dir():
         raise UsageError(f"{output}: is a folder; -o names the archive to write")
     if not output.is_file():
@@ -21,4 +21,4 @@ def check_output(output: Path, *sources: Path) -> None:
     with output.open("rb") as file:
         start = file.read(offset + len(magic))
     if start and not start.endswith(magic):
-        raise ConflictError(f"{output}: is there and is no archive; remove it or choose another file for -o")
+        raise ConflictError(f"{output}: is there and is no plain tar; remove it or choose another file for -o")

@@ -91,6 +91,15 @@ def test_anybody_elses_page_stays() -> None:
     assert bytes(archive_files(again)[README]) == own.data
 
 
+@pytest.mark.parametrize("path", ["readme.md", "ReadMe.MD", "README.md/index.md"])
+def test_a_page_by_nearly_that_name_takes_its_place(path: str) -> None:
+    """Names that differ only in case are one name on some machines, and archives with both are refused."""
+    own = ArchiveFile(PurePosixPath(path), b"# Our keyword spotter\n")
+    library = replace(native_library("kws"), other_files=(own,))
+    assert README not in archive_files(library)
+    assert read_archive(pack_archive(library), "a.tar") == library
+
+
 class Counted(LazyBytes):
     """A long content that tells how much of it was read."""
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.archive import pack_archive
+from mlfbuild.archive import pack_archive, tar
 from mlfbuild.library import Library, MainMemory
 from support.command import Folder
 from support.libraries import graph_library, native_library, native_module
+from support.old_archives import model_archive
 
 
 @pytest.fixture
@@ -154,7 +155,7 @@ def test_nothing_is_written_over_that_is_not_an_older_result(archives: Folder, v
     archives.write("notes.txt", "do not lose me")
     ended = archives.run(*verb, "-o", "notes.txt")
     assert ended.status == 6
-    assert "notes.txt: is there and is no archive" in ended.err
+    assert "notes.txt: is there and is no plain tar" in ended.err
     assert archives.run(*verb, "-o", "models").status == 2, "a folder"
     assert (archives.root / "notes.txt").read_text() == "do not lose me"
     assert (archives.root / "tiny.tar").read_bytes() == before
@@ -287,3 +288,15 @@ def test_the_manual_quotes_what_is_printed(folder: Folder, shared: Path) -> None
         for part in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE):
             assert part in rest, command
             rest = rest.split(part, 1)[1]
+
+
+@pytest.mark.parametrize("path", ["src/ADD.relay", "SRC/notes.txt"])
+def test_names_that_only_case_tells_apart_are_refused(archives: Folder, path: str) -> None:
+    """What stands at a free place in one version may stand in the way in another."""
+    archives.write("old.tar", b"".join(tar.pack({**model_archive(1), path: b"x"}, 0)))
+    before = archives.files()
+    for arguments in (("convert", "old.tar", "-o", "new.tar"), ("unpack", "old.tar", "-o", "tree")):
+        ended = archives.run(*arguments)
+        assert (ended.status, ended.out) == (2, "")
+        assert "only in case; rename one of them" in ended.err and ended.err.count("\n") == 1
+    assert archives.files() == before
