@@ -11,10 +11,12 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from mlfbuild.archive.load import open_archive
+from mlfbuild.archive.load import open_archive, write_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.errors import CheckFailedError, InputFileError
 from mlfbuild.library import CodegenFile, Library, Module
+from mlfbuild.steps.models import unpack_archive
+from support.libraries import native_library
 from support.tvm_headers import write_tvm_headers
 
 Tool = Callable[[str], str]
@@ -313,3 +315,31 @@ def test_offloaded_functions_of_the_default_name_link_and_run(shared: Path, tmp_
     assert merged.module("byoc") == byoc[1].module("byoc"), "the partitioner was only not told the name"
     found = objects(merged, tmp_path, tool("arm-none-eabi-gcc"))
     run(["arm-none-eabi-gcc", "-r", "-nostdlib", *found, "-o", tmp_path / "all.o"])
+
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+include_directories(tvm)
+add_compile_definitions(WIDTH=2)
+include(tree/mlf.cmake)
+add_library(backend STATIC backend.c)
+add_executable(first main.c)
+target_link_libraries(first mlf::conv mlf::tiny mlf::many backend m)
+add_executable(second main.c)
+target_link_libraries(second mlf::many mlf::conv mlf::tiny backend m)
+"""
+
+
+def test_an_unpacked_merged_archive_builds_with_cmake(shared: Path, tmp_path: Path, tool: Tool) -> None:
+    merged = merge([archive(shared, "conv-graph"), archive(shared, "many-graph"), ("tiny.tar", native_library("tiny"))])
+    write_archive(merged, tmp_path / "all.tar")
+    unpack_archive(tmp_path / "all.tar", tmp_path / "tree")
+    write_tvm_headers(tmp_path / "tvm")
+    for name, text in [("CMakeLists.txt", CMAKELISTS), ("main.c", LOOKUP), ("backend.c", BACKEND)]:
+        (tmp_path / name).write_text(text)
+    run([tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja"])
+    run([tool("ninja"), "-C", tmp_path / "build"])
+    first, second = (run([tmp_path / f"build/{name}"]) for name in ("first", "second"))
+    assert first == second, "the order of the libraries does not matter"
+    assert len(first.splitlines()) == 6 + 3
