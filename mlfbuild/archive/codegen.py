@@ -14,6 +14,8 @@ _CODE = {".c", ".cc", ".cpp", ".o"}
 _HEADERS = {".h", ".hpp", ".inc"}
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
 _SHARED_LIBRARIES = {".so", ".dylib", ".dll"}
+_MAX_SHARES = 1_000_000
+"""Pairs of a file and a module that owns it; a thousand modules share a few dozen headers."""
 
 
 def bears_name(path: PurePosixPath, module: str) -> bool:
@@ -46,6 +48,11 @@ def owners(paths: Iterable[str], records: Sequence[ModuleRecord], where: str) ->
         return {str(path): names for path in generated}
     claims = _claims(records)
     found = {str(path): _owners(path, names, claims, where) for path in generated}
+    if sum(map(len, found.values())) > _MAX_SHARES:
+        raise InputFileError(
+            f"{where}: {len(names)} modules share too many of the {len(found)} files in {CODEGEN}, refused; give "
+            "headers the name of their module, tvmgen_<module>.h"
+        )
     return {path: modules for path, modules in found.items() if modules}
 
 

@@ -18,6 +18,8 @@ from mlfbuild.library.metadata import Format, written_format
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
 _SOURCES = {".c", ".cc", ".cpp", ".h"}
+_MAX_TEXT = 16 * 1024 * 1024
+"""Bytes of a file that is looked into."""
 
 
 def convert(library: Library, version: int) -> Library:
@@ -91,5 +93,6 @@ def _named(module: Module) -> tuple[CodegenFile, ...]:
 
 def _included(module: Module) -> set[str]:
     """Return the names of the files that the module's code includes, without folders."""
-    sources = (file for file in module.codegen if file.path.suffix in _SOURCES)
-    return {path.split("/")[-1] for file in sources for path in _INCLUDE.findall(text_of(file.content))}
+    sources = (file.content for file in module.codegen if file.path.suffix in _SOURCES)
+    texts = (text_of(content) for content in sources if len(content) <= _MAX_TEXT)
+    return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

@@ -26,7 +26,7 @@ _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
     "parameters/{module}.json": load_params_json,
     "parameters/{module}.bson": load_params_bson,
 }
-_TIR = re.compile(r"src/tir-([0-9]{1,5})\.txt", re.ASCII)
+_TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 
 
 def read_files(files: Mapping[str, Content], where: str) -> Library:
@@ -154,7 +154,8 @@ class _Archive:
         own = place(self._form, name)
         if own in self._files:
             return own
-        others = {place(form, name) for form in FORMATS.values() if self._alone or form.modules} & self._files.keys()
+        known = {place(form, name) for form in FORMATS.values() if self._alone or form.modules}
+        others = {path for path in known if path in self._files}
         if len(others) > 1:
             raise InputFileError(
                 f"{self._where}: holds {' and '.join(sorted(others))}, but not {own}, where version "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,11 +10,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlfbuild.archive.convert import convert
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.errors import UsageError
+from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.firmware.unpack import tree_files
 from mlfbuild.library import ArchiveFile, CodegenFile, Context, ExternalDependency, Library, Module, Target, TensorInfo
 from support.libraries import graph_library, native_library, native_module
@@ -282,3 +285,58 @@ def test_dependencies_stand_where_the_version_has_them() -> None:
         assert ("external_dependencies" in json.loads(bytes(archive_files(library, version)["metadata.json"]))) == (
             version < 7
         )
+
+
+# Whatever the metadata says
+
+
+VALUES = [None, True, -1, 7, 10**30, 1.5, "", "aot", "operator", [], [None], ["graph"], {}, {"1": "c"}, {"0": {}}]
+KEYS = ["style", "executors", "runtimes", "target", "memory", "sids", "inputs", "contexts", "mlfbuild", "codegen"]
+
+
+def mutate(document: Any, data: st.DataObject) -> None:
+    """Replace, remove or add one member somewhere in ``document``."""
+    at = document
+    while True:
+        if isinstance(at, dict) and data.draw(st.integers(0, 5)) == 0:
+            at[data.draw(st.sampled_from(KEYS))] = copy.deepcopy(data.draw(st.sampled_from(VALUES)))
+            return
+        if not at:
+            return
+        key = data.draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
+        if not isinstance(at[key], dict | list) or data.draw(st.integers(0, 5)) == 0:
+            if data.draw(st.booleans()):
+                at[key] = copy.deepcopy(data.draw(st.sampled_from(VALUES)))
+            else:
+                del at[key]
+            return
+        at = at[key]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_what_is_read_keeps_its_meaning_in_every_version(data: st.DataObject) -> None:
+    files = dict(OLD[data.draw(st.sampled_from(sorted(OLD)))])
+    name = next(path for path in files if path.startswith("metadata"))
+    document = json.loads(files[name])
+    for _ in range(data.draw(st.integers(1, 3))):
+        mutate(document, data)
+    try:
+        library = read_files({**files, name: json.dumps(document).encode()}, "a.tar")
+    except InputFileError:
+        return
+    for version in (5, 6, 7):
+        try:
+            converted = convert(library, version)
+        except UsageError:
+            continue
+        assert read(converted, version) == converted
+
+
+def test_storage_of_a_module_that_is_no_graph_is_kept() -> None:
+    files = model_archive(1, "aot")
+    document = json.loads(files["metadata.json"])
+    document["memory"] = [{"storage_id": 0, "size_bytes": 4}]
+    library = read_files({**files, "metadata.json": json.dumps(document).encode()}, "old.tar")
+    for version in (5, 6, 7):
+        assert read(library, version).modules[0].storage == library.modules[0].storage != ()

@@ -220,6 +220,7 @@ def test_generated_files_of_any_target_and_kind(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     ["runtime/CMakeLists.txt", "templates/platform.c.template", "samples/x.h", "crt/Makefile", "README.md", "src/x.c",
+     "src/tir-01.txt",
      "parameters/other.params", "runtime-config/aot/x"],
 )  # fmt: skip
 @pytest.mark.parametrize("files", [model_archive(5), model_archive(7), operator_archive(7)], ids=["v5", "v7", "op"])
@@ -250,6 +251,22 @@ def test_files_of_several_modules_are_told_apart_by_name() -> None:
     }
     assert [str(file.path) for file in library.other_files] == ["codegen/host/NOTICE"]
     assert read_files(archive_files(library), "a.tar") == library
+
+
+def test_headers_of_no_module_are_not_multiplied_without_end() -> None:
+    names = [f"m{i}" for i in range(1500)]
+    files = with_metadata(
+        model_archive(7, "aot"),
+        lambda document: document.update(modules=dict.fromkeys(names, document["modules"]["add"])),
+    )
+    files = {path: data for path, data in files.items() if not path.startswith("codegen/")}
+    files |= {f"codegen/host/include/npu{i}.h": b"" for i in range(1500)}
+    with pytest.raises(InputFileError) as caught:
+        read_files(files, "a.tar")
+    assert str(caught.value) == (
+        "a.tar: 1500 modules share too many of the 1500 files in codegen/, refused; give headers the name of their "
+        "module, tvmgen_<module>.h"
+    )
 
 
 def test_a_page_that_mlfbuild_wrote_is_dropped_and_anybody_elses_kept() -> None:

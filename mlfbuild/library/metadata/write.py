@@ -70,8 +70,9 @@ def _memory(module: Module, form: Format) -> dict[str, Any]:
             for function in module.operator_functions
         ],
     }
-    graph = {"sids": [_storage_json(entry) for entry in module.storage]} if module.executor == "graph" else {}
-    return {"functions": functions, **graph}
+    if module.executor != "graph" and not module.storage:
+        return {"functions": functions}
+    return {"functions": functions, "sids": [_storage_json(entry) for entry in module.storage]}
 
 
 def _main_json(entry: MainMemory, module: Module, form: Format) -> dict[str, Any]:
