@@ -258,7 +258,8 @@ def test_unpacking_holds_little_in_memory(compress, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
 def test_what_is_no_tar_is_not_unpacked(compress) -> None:
     with pytest.raises(InputFileError, match="is not a tar file"):
-        unpack(compress(random.Random(0).randbytes(3 << 20))[:-20], "a.tar")  # the end is missing, which nobody gets to see
+        # The end is missing, which nobody gets to see.
+        unpack(compress(random.Random(0).randbytes(3 << 20))[:-20], "a.tar")
 
 
 def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
@@ -17,7 +18,8 @@ from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware import unpack, write_target_tree
 from mlfbuild.firmware.blobs import blob_files
-from mlfbuild.library import Library
+from mlfbuild.library import LazyBytes, Library
+from mlfbuild.library.params import save_params
 from mlfbuild.targets import BOARDS, CPUS
 from support.libraries import graph_library
 
@@ -118,6 +120,17 @@ def test_a_section_of_the_users_choice_takes_both() -> None:
     files = blob_files(module, ".qspi.mlf")
     for path in ("blobs/net_blobs.S", "blobs/net_blobs.c"):
         assert files[path].count(b".qspi.mlf") >= 2 and b".rodata" not in files[path]
+
+
+def test_the_source_of_large_parameters_has_every_byte() -> None:
+    (module,) = graph_library().modules
+    module = replace(module, params={"w": np.arange(700_001, dtype=np.uint16)})
+    source = blob_files(module)["blobs/net_blobs.c"]
+    assert isinstance(source, LazyBytes)
+    text = bytes(source)
+    assert len(source) == len(text) and source.read(100, 50) == text[100:150]
+    body = text.decode().split("mlf_net_params[MLF_NET_PARAMS_SIZE] = {\n")[1].split("}")[0]
+    assert bytes(map(int, body.replace(",", " ").split())) == bytes(save_params(module.params))
 
 
 def test_a_section_name_is_checked() -> None:
