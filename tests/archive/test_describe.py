@@ -112,6 +112,13 @@ def test_many_modules_get_a_line_each(golden: Callable[[str, str], None]) -> Non
     assert describe_text(library, verbose=True).count("\nmodule m") == 1000
 
 
+def test_what_the_archive_does_not_tell_is_said() -> None:
+    lines = describe_text(Library((replace(native_module(), inputs=(), outputs=()),))).splitlines()
+    assert [line.split() for line in lines if "does not tell" in line] == [
+        ["input", "the", "archive", "does", "not", "tell"], ["output", "the", "archive", "does", "not", "tell"],
+    ]  # fmt: skip
+
+
 def test_no_line_is_wider_than_a_page() -> None:
     lines = describe_text(Library((planned_module(),))).splitlines()
     assert max(map(len, lines)) <= 100

@@ -74,6 +74,8 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from _origin(module)
     for kind in ("input", "output"):
         yield from (Row(kind, tensor["size"], line) for tensor, line in _tensor_lines(module[f"{kind}s"]))
+        if not module[f"{kind}s"] and module["style"] != OPERATOR:
+            yield Row(kind, None, "the archive does not tell")
     yield from (Row("argument", buffer["size"], line) for buffer, line in _buffer_lines(module["buffers"]))
     yield from (Row("device", None, f"{printable(name)}, passed by the caller") for name in module["devices"])
     yield from _memory(module)
