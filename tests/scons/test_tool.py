@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild.archive import pack_archive
 from support.firmware_repo import FirmwareRepo, tiny_network
+from support.libraries import native_library
 from support.oracle import tflite_micro_cases
 
 
@@ -138,6 +140,24 @@ def test_a_missing_tool_is_named(repo: FirmwareRepo, tmp_path_factory: pytest.Te
     assert ran.status == 2
     assert f"{missing}: program not found; install it (Debian: apt-get install" in ran.output
     assert "Traceback" not in ran.output
+
+
+def test_an_archive_is_known_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "site_scons/site_tools").mkdir(parents=True)
+    (tmp_path / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
+    (tmp_path / "old.model-lib").write_bytes(pack_archive(native_library("tiny")))
+    (tmp_path / "other").write_bytes(pack_archive(native_library("other")))
+    (tmp_path / "SConstruct").write_text(
+        'env = Environment(tools=["mlf"])\n'
+        'env.MlfUnpack("firmware/tiny", env.MlfArchive("out/tiny", "old.model-lib"))\n'
+        'env.MlfUnpack("firmware/other", env.MlfArchive("out/other", "other"))\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "SCons", "-Q"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "out/tiny.tar").read_bytes() == (tmp_path / "old.model-lib").read_bytes()
+    assert (tmp_path / "firmware/other/codegen/host/src/other_lib0.c").is_file()
 
 
 def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
