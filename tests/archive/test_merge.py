@@ -514,15 +514,24 @@ def test_operators_that_the_graph_calls_by_name() -> None:
     assert "the graph of a calls it by that name" in message
 
 
-@pytest.mark.parametrize("symbol", ["get_c_metadata", "_lookup_linked_param"])
-def test_functions_that_runtimes_look_for(symbol: str) -> None:
+@pytest.mark.parametrize(
+    ("symbol", "advice"),
+    [
+        ("get_c_metadata", "TVM's C++ runtime looks for it by that name; export one of them for the C runtime (crt)"),
+        (
+            "_lookup_linked_param",
+            "TVM's graph executor looks for it by that name; export one of them without link-params",
+        ),
+    ],
+)
+def test_functions_that_runtimes_look_for(symbol: str, advice: str) -> None:
     left, right = (
         library_of(name, **{f"src__{name}_lib1_dot_c": f"int {symbol}(void) {{ return {number}; }}\n"})
         for number, name in enumerate("ab")
     )
     message = reason(("a.tar", left), ("b.tar", right))
     assert f"both define {symbol}, in codegen/host/src/a_lib1.c and codegen/host/src/b_lib1.c" in message
-    assert "looks for it by that name" in message
+    assert message.endswith(f", and it cannot be renamed: {advice}")
 
 
 def test_functions_whose_prefix_is_another_modules_name() -> None:

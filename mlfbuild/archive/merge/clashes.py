@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -14,13 +15,15 @@ from mlfbuild.archive.merge.system_lib import LINKED_PARAMETERS
 from mlfbuild.library import CodegenFile
 from mlfbuild.library.c_text import string_value, tokens
 from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.symbols import Symbols
 
+_CPLUSPLUS = ("TVM's C++ runtime looks for it by that name", "export one of them for the C runtime (crt)")
 _FIXED = {
-    LINKED_PARAMETERS: "TVM's graph executor looks for it by that name",
-    "get_c_metadata": "TVM's C++ runtime looks for it by that name",
-    CONTEXT: "TVM's C++ runtime looks for it by that name",
-    ENTRY_POINT: "TVM's C runtime calls it by that name",
+    LINKED_PARAMETERS: ("TVM's graph executor looks for it by that name", "export one of them without link-params"),
+    "get_c_metadata": _CPLUSPLUS,
+    CONTEXT: _CPLUSPLUS,
 }
+"""Names that a runtime looks for: why they cannot be others, and what to do instead."""
 _HEADER_SUFFIXES = (".h", ".hpp", ".inc")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -56,14 +59,19 @@ def resolved(
     keep it. Raises ``CheckFailedError``, which names both archives and modules, the symbol and the reason, where two
     modules need the name.
     """
-    usages = {number: _Usage(parts[number], table, number) for clash in found for number in clash.files}
+    clashing = sorted({number for clash in found for number in clash.files})
+    usages = {number: _Usage(parts[number], table.of_part[number]) for number in clashing}
+    paths = Counter(file.path for part in parts for file in part.module.codegen)
+    shared = {path for path, count in paths.items() if count > 1}
     taken = {name for symbols in table.of_part for item in symbols.values() for name in item.defined | item.weak}
     renames: list[dict[str, str]] = [{} for _ in parts]
     for clash in found:
         kept: list[tuple[int, str]] = []
         for number in clash.files:
             new = new_name(clash.symbol, parts[number].module.name)
-            reason = _why_kept(clash, number, new, parts, usages[number], taken)
+            reason = _why_kept(clash, new, usages[number], taken)
+            if not reason and clash.files[number] in shared:
+                reason = f"other modules share codegen/{clash.files[number]}"
             if reason:
                 kept.append((number, reason))
             else:
@@ -85,6 +93,8 @@ def _check_kept(clash: Clash, kept: Sequence[tuple[int, str]], parts: Sequence[P
 
 
 def _advice(clash: Clash) -> str:
+    if clash.symbol in _FIXED:
+        return _FIXED[clash.symbol][1]
     if _has_object(clash):
         return "export one of them with the target c instead of llvm, or under another module name"
     return "export one of them again so that its functions bear its own module's name (mod_name of the partitioner)"
@@ -116,7 +126,7 @@ def _identifier(symbol: str) -> str:
 class _Usage:
     """How the files of one module use names."""
 
-    def __init__(self, part: Part, table: SymbolTable, number: int) -> None:
+    def __init__(self, part: Part, symbols: Mapping[PurePosixPath, Symbols]) -> None:
         self.part = part
         self.headers: set[str] = set()  # words of header files
         self.directives: set[str] = set()
@@ -125,7 +135,7 @@ class _Usage:
         self.identifiers: set[str] = set()
         for file in part.of_kind(*SOURCE_SUFFIXES, *_HEADER_SUFFIXES):
             self._read(source_text(file, part.archive), header=file.path.suffix in _HEADER_SUFFIXES)
-        objects = [table.of_part[number][file.path] for file in part.of_kind(OBJECT_SUFFIX)]
+        objects = [symbols[file.path] for file in part.of_kind(OBJECT_SUFFIX)]
         self.objects = {name for item in objects for name in item.defined | item.weak | item.declared}
         graph = part.module.graph_json
         self.graph = set(_WORD.findall(bytes(graph).decode("latin-1"))) if graph is not None else set()
@@ -146,31 +156,23 @@ class _Usage:
             last = token.text
 
 
-def _why_kept(clash: Clash, number: int, new: str, parts: Sequence[Part], usage: _Usage, taken: Collection[str]) -> str:
+def _why_kept(clash: Clash, new: str, usage: _Usage, taken: Collection[str]) -> str:
     """Return why the module must keep the name, empty where nothing outside of its sources knows it."""
     name = _identifier(clash.symbol)
-    path = clash.files[number]
-    module = parts[number].module
+    module = usage.part.module.name
     reasons = {
-        _FIXED.get(name, ""): name in _FIXED,
-        f"it is the entry function of {module.name}": name
-        in {f"tvmgen_{module.name}_run", f"tvmgen_{module.name}_get_c_metadata"},
+        _FIXED[name][0] if name in _FIXED else "": name in _FIXED,
+        f"it is the entry function of {module}": name in {f"tvmgen_{module}_run", f"tvmgen_{module}_get_c_metadata"},
         "it stands in a namespace": "::" in clash.symbol,
-        f"an object of {module.name} defines or calls it": name in usage.objects,
-        f"a header of {module.name} declares it": name in usage.headers,
-        f"the graph of {module.name} calls it by that name": name in usage.graph,
-        f"a macro of {module.name} names it": name in usage.directives,
-        f"the code of {module.name} looks it up by that name": name in usage.strings,
-        f"a member of a struct has that name in {module.name}": name in usage.members,
-        f"other modules share codegen/{path}": _is_shared(parts, number, path),
+        f"an object of {module} defines or calls it": name in usage.objects,
+        f"a header of {module} declares it": name in usage.headers,
+        f"the graph of {module} calls it by that name": name in usage.graph,
+        f"a macro of {module} names it": name in usage.directives,
+        f"the code of {module} looks it up by that name": name in usage.strings,
+        f"a member of a struct has that name in {module}": name in usage.members,
         f"the name {new} is taken": new in taken or new in usage.identifiers,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
-
-
-def _is_shared(parts: Sequence[Part], number: int, path: PurePosixPath) -> bool:
-    others = (part for other, part in enumerate(parts) if other != number)
-    return any(file.path == path for part in others for file in part.module.codegen)
 
 
 # Rewriting -----------------------------------------------------------------------------------------------------------

@@ -35,18 +35,19 @@ class SystemLibrary:
 
 def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLibrary]:
     """Return the system libraries of ``parts``."""
-    found: list[tuple[CodegenFile, list[int]]] = []
-    for number, part in enumerate(parts):
-        for file in part.module.codegen:
-            symbols = table.of_part[number].get(file.path)
-            if symbols is None or ENTRY_POINT not in symbols.defined:
-                continue
-            owners = next((owners for known, owners in found if known == file), None)
-            if owners is None:
-                found.append((file, [number]))
-            else:
-                owners.append(number)
-    return [SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table)) for file, owners in found]
+    found: dict[tuple[PurePosixPath, int], list[int]] = {}
+    for number in range(len(parts)):
+        for path, symbols in table.of_part[number].items():
+            if ENTRY_POINT in symbols.defined:
+                found.setdefault((path, id(symbols)), []).append(number)
+    return [_system_library(path, parts, owners, table) for (path, _), owners in found.items()]
+
+
+def _system_library(
+    path: PurePosixPath, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable
+) -> SystemLibrary:
+    file = next(file for file in parts[owners[0]].module.codegen if file.path == path)
+    return SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table))
 
 
 def _registry(file: CodegenFile, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable) -> Registry | None:
