@@ -41,6 +41,9 @@ class LazyBytes(ABC):
     def __bytes__(self) -> bytes:
         return self.read(0, len(self))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} bytes>"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (bytes, LazyBytes)):
             return NotImplemented

@@ -90,6 +90,9 @@ class StoredParams(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._records)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self)} arrays in {len(self.content)} bytes>"
+
     def info(self, name: str) -> ParamInfo:
         """Return what the parameter ``name`` is, without reading its values; raises ``KeyError``."""
         record = self._records[name]

@@ -41,6 +41,10 @@ def test_equality_is_that_of_the_bytes() -> None:
         hash(stored(0, 1))
 
 
+def test_a_content_is_shown_by_its_size() -> None:
+    assert repr(stored(1, 301)) == "<Stored: 300 bytes>"
+
+
 def test_chunks_are_of_one_size(tmp_path: Path) -> None:
     path = tmp_path / "a.bin"
     path.write_bytes(bytes(2 * CHUNK + 5))
