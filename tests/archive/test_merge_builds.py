@@ -218,9 +218,11 @@ int main(void) {
 def test_the_table_of_an_object_is_joined(shared: Path) -> None:
     merged = merge([archive(shared, "conv-llvm_graph_m4"), archive(shared, "many-graph")])
     assert [str(file.path) for file in merged.module("conv").codegen] == [
-        "host/lib/conv_lib1.o",
+        "host/lib/conv_lib0.o",
         "host/src/mlfbuild_system_lib.c",
     ]
+    original = archive(shared, "conv-llvm_graph_m4")[1].module("conv")
+    assert merged.module("conv").codegen[0].data == original.codegen[1].data, "the object of the table is gone"
     table = merged.module("conv").codegen[1].data.decode()
     graphs = [bytes(module.graph_json or b"").decode() for module in merged.modules]
     called = {name for graph in graphs for name in re.findall(r'"func_name": "(tvmgen_\w+)"', graph)}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.names import STANDALONE_CRT
@@ -142,9 +144,26 @@ def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]
         rests |= {(number, library.file.path): rest for number in library.owners}
 
     def cut(number: int, part: Part) -> Part:
-        return part.with_codegen(lambda file: rests.get((number, file.path), file))
+        rest = part.with_codegen(lambda file: rests.get((number, file.path), file))
+        return _with_numbered_objects(rest) if number in without_object else rest
 
+    without_object = {number for number, path in rests if path.suffix == OBJECT_SUFFIX}
     return [cut(number, part) for number, part in enumerate(parts)]
+
+
+def _with_numbered_objects(part: Part) -> Part:
+    """Return ``part`` with its objects ``<module>_lib<n>.o`` counted from 0 again in each folder, as one is gone."""
+    name = re.compile(rf"{re.escape(part.module.name)}_lib([0-9]{{1,9}})\.o", re.ASCII)
+    numbered = [(int(found[1]), file) for file in part.module.codegen if (found := name.fullmatch(file.path.name))]
+    numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))
+    paths: dict[PurePosixPath, PurePosixPath] = {}
+    for _, group in groupby(numbered, lambda pair: pair[1].path.parent):
+        paths |= {file.path: _numbered(file.path, part, number) for number, (_, file) in enumerate(group)}
+    return part.with_codegen(lambda file: CodegenFile(paths.get(file.path, file.path), file.content))
+
+
+def _numbered(path: PurePosixPath, part: Part, number: int) -> PurePosixPath:
+    return path.with_name(f"{part.module.name}_lib{number}{path.suffix}")
 
 
 def with_merged_library(
