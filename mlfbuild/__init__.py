@@ -67,10 +67,9 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
     created, and an existing one is replaced, also the one that ``library`` was opened from. Contents are copied part by
     part, so that an archive may be larger than the memory.
 
-    Raises ``mlfbuild.errors.UsageError`` where the version cannot hold the library, where two files get one path or
-    paths that differ only in case, or where a parameter has a type that the format lacks; ``ValueError`` for a file of
-    the library that no archive can hold (an absolute path, one with ``..``), and ``StorageError`` where the disk is
-    full or may not be written to.
+    Raises ``mlfbuild.errors.UsageError`` where the version cannot hold the library, where a file has a path that no
+    archive can hold (absolute, with ``..``) or one that another has but for case, or where a parameter has a type that
+    the format lacks, and ``StorageError`` where the disk is full or may not be written to.
 
     Source of the layout: TVM's ``python/tvm/micro/model_library_format.py``.
     """

@@ -21,7 +21,7 @@ from mlfbuild.archive.codegen import CODEGEN, bears_name
 from mlfbuild.archive.convert import convert
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import Paths
+from mlfbuild.archive.paths import Paths, name_fault
 from mlfbuild.archive.readme import README, has_page, readme_text
 from mlfbuild.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
@@ -54,7 +54,7 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
     if not has_page(files):
         files.add(README, readme_text(library).encode())
     files.check_folders()
-    files.check_case()
+    files.check_names()
     return dict(sorted(files.items()))
 
 
@@ -88,9 +88,12 @@ class _Files(dict[str, Content]):
                         "rename the file"
                     )
 
-    def check_case(self) -> None:
+    def check_names(self) -> None:
         paths = Paths()
         for path in self:
+            fault = name_fault(path)
+            if fault is not None:
+                raise UsageError(f"the library's file {path!a} {fault.removesuffix(', refused')}; rename it")
             fault = paths.fault(path)
             if fault is not None:
                 raise UsageError(f"the library's file {path!a} {fault.removesuffix(', refused')}; rename one of them")

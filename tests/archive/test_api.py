@@ -18,6 +18,7 @@ import mlfbuild
 from mlfbuild.archive import open_archive_with_id, pack_archive
 from mlfbuild.errors import InputFileError, StorageError, UsageError
 from mlfbuild.files import sha256
+from mlfbuild.firmware import unpack
 from mlfbuild.library import ArchiveFile, LazyBytes, Library
 from support.libraries import graph_library, native_library
 
@@ -119,11 +120,21 @@ def test_a_type_that_the_format_lacks_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("path", ["../x", "/x", "METADATA.json"])
-def test_files_that_no_archive_can_hold(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("../x", r"the library's file '\.\./x' leads out of the archive; rename it"),
+        ("/x", "the library's file '/x' is an absolute path; rename it"),
+        ("a\nb", r"the library's file 'a\\nb' has a name with control characters, backslashes or bad UTF-8; rename it"),
+        ("METADATA.json", "only in case; rename one of them"),
+    ],
+)
+def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, reason: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(path), b"x"),))
-    with pytest.raises(ValueError, match="cannot be written: it "):
+    with pytest.raises(UsageError, match=reason):
         mlfbuild.write_archive(library, tmp_path / "a.tar")
+    with pytest.raises(UsageError, match=reason):
+        unpack(library, tmp_path / "tree", archive_id="a")
     assert list(tmp_path.iterdir()) == []
 
 
