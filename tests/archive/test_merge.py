@@ -14,6 +14,7 @@ import pytest
 from mlfbuild.archive.convert import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
+from mlfbuild.archive.merge.registry import registry_source
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module
 from support.host_c import run_many_on_host
@@ -542,6 +543,25 @@ def test_functions_whose_prefix_is_another_modules_name() -> None:
     merged = merge([("a.tar", left), ("b.tar", right)])
     assert merged.module("a_b") == right.modules[0], "its entry function"
     assert code(merged, "a_lib0.c") == "int tvmgen_a_a_b_run(void) { return 1; }\n"
+
+
+def of_tvm_0_8(library: Library, count: int) -> Library:
+    """``library`` with a table of TVM 0.8 that has ``count`` functions."""
+    (module,) = library.modules
+    functions = {name: name for name in (f"tvmgen_{module.name}_{number}" for number in range(count))}
+    table = CodegenFile(
+        PurePosixPath(f"host/src/{module.name}_lib0.c"), registry_source(functions.items(), 1, [module.name]).encode()
+    )
+    return Library((replace(module, codegen=(table,)),))
+
+
+def test_more_functions_than_a_table_holds() -> None:
+    assert merge([("a.tar", of_tvm_0_8(graph_library("a"), 200)), ("b.tar", of_tvm_0_8(graph_library("b"), 55))])
+    message = reason(("a.tar", of_tvm_0_8(graph_library("a"), 200)), ("b.tar", of_tvm_0_8(graph_library("b"), 56)))
+    assert message == (
+        "module a of a.tar and module b of b.tar cannot be merged: all archives together register 256 functions, and "
+        "one system library of their release of TVM holds 255; merge fewer archives"
+    )
 
 
 def test_a_system_library_of_another_form() -> None:

@@ -189,6 +189,15 @@ def with_merged_library(
     owners = sorted({number for library in libraries for number in library.owners})
     first = libraries[0]
     assert first.registry is not None
+    limit = 256**first.registry.count_bytes - 1
+    if len(functions) > limit:
+        raise _refused(
+            first,
+            libraries[-1],
+            parts,
+            f"all archives together register {len(functions):,} functions, and one system library of their release of "
+            f"TVM holds {limit:,}; merge fewer archives",
+        )
     source = registry_source(
         functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
     )
