@@ -60,7 +60,8 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
 
 def _add_model(files: _Files, module: Module, form: Format) -> None:
     files.add(params_path(module.name), save_params(module.params))
-    files.add(form.program_path(module.name), module.source_text)
+    if len(module.source_text):
+        files.add(form.program_path(module.name), module.source_text)
     if module.graph_json is not None:
         files.add(form.graph_path(module.name), module.graph_json)
 

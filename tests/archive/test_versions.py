@@ -147,6 +147,14 @@ def test_parameters_in_json_where_there_is_no_other_form() -> None:
     assert archive_files(library)["parameters/add.params"] == params()
 
 
+def test_an_archive_without_the_text_of_the_program() -> None:
+    for version in (5, 6, 7):
+        files = without(model_archive(version), LAYOUT[version]["relay"])
+        library = read_files(files, "a.tar")
+        assert library.modules[0].source_text == b""
+        assert plain(library, version) == files
+
+
 # What is there decides
 
 

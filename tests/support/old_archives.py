@@ -167,14 +167,23 @@ const TVMModule* TVMSystemLibEntryPoint(void) {{
     return &_tvm_system_lib;
 }}
 ;"""
-    run = "tvmgen_add_run_model" if version >= 3 else "tvm_run_func"
     entry = f"""\
 #include "tvm/runtime/c_runtime_api.h"
-TVM_DLL int32_t {run}{_PACKED};
-TVM_DLL int32_t {"tvmgen_add_run" if version >= 3 else "tvm__run"}{_PACKED} {{
-return {run}(args, arg_type_ids, num_args, out_ret_value, out_ret_tcode, handle);
+TVM_DLL int32_t tvmgen_add_run_model{_PACKED};
+TVM_DLL int32_t tvmgen_add_run{_PACKED} {{
+return tvmgen_add_run_model(args, arg_type_ids, num_args, out_ret_value, out_ret_tcode, handle);
 }}
 ;"""
+    if version < 3:  # one model a program: the descriptor that the runtime looks for bears no name
+        entry = f"""\
+#include "tvm/runtime/crt/internal/aot_executor/aot_executor.h"
+TVM_DLL int32_t tvm__run_func{_PACKED};
+const tvm_model_t network = {{
+    .run_func = &tvm__run_func,
+    .num_input_tensors = 2,
+    .num_output_tensors = 1,
+}};
+"""
     kernel = f"""\
 // tvm target: {TARGET}
 #define TVM_EXPORTS
