@@ -71,9 +71,9 @@ Z = TensorInfo("z", "float32", 16, (4,))
         (
             {"main": (*TINY.main, MainMemory(5, 6, 7, device=12))},
             [
-                ("memory", "constants on extension device", "none -> 6 bytes"),
-                ("memory", "inputs and outputs on extension device", "none -> 7 bytes"),
-                ("memory", "workspace on extension device", "none -> 5 bytes"),
+                ("memory", "constants on extension device", "only in the second"),
+                ("memory", "inputs and outputs on extension device", "only in the second"),
+                ("memory", "workspace on extension device", "only in the second"),
             ],
         ),
         (
@@ -125,6 +125,18 @@ def test_a_dependency_that_changed() -> None:
     crt = ExternalDependency("crt", "./runtime", "mlf_path", "0.14.0")
     modules = [replace(TINY, external_dependencies=(item,)) for item in (crt, replace(crt, version_spec="0.9.0"))]
     assert found(*modules) == [("dependency", "crt", "version spec 0.14.0 -> 0.9.0")]
+
+
+def test_what_stands_twice_is_compared_twice() -> None:
+    """TVM before 0.9 wrote one entry a target, several of them for one device."""
+    left = replace(TINY, main=(MainMemory(1, 2, 3), MainMemory(4, 5, 6)))
+    right = replace(TINY, main=(MainMemory(9, 2, 3), MainMemory(4, 5, 6)))
+    assert found(left, right) == [("memory", "workspace on CPU", "1 -> 9 bytes")]
+    assert found(left, replace(left, main=left.main[:1]))[2] == (
+        "memory", "workspace on CPU#2", "only in the first",
+    )  # fmt: skip
+    twice = replace(TINY, operator_functions=TINY.operator_functions * 2)
+    assert found(TINY, twice) == [("operator", "mlf_tiny_add_0#2", "only in the second")]
 
 
 def test_modules_of_one_side_only() -> None:

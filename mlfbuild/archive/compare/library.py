@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from mlfbuild.archive.compare.arrays import parameter_differences
 from mlfbuild.archive.compare.files import code_differences, other_differences
@@ -14,6 +15,9 @@ from mlfbuild.archive.compare.types import Comparison, Difference, told
 from mlfbuild.archive.readme import README
 from mlfbuild.library import Library, MainMemory, Module
 from mlfbuild.library.devices import device_name
+
+_Value = TypeVar("_Value")
+_Part: TypeAlias = Callable[[Module, Module], Iterator[Difference]]
 
 
 def compare(a: Library, b: Library) -> Comparison:
@@ -74,23 +78,24 @@ def _memory(left: Module, right: Module) -> Iterator[Difference]:
     for name in sorted({*figures[0], *figures[1]}):
         first, second = (side.get(name) for side in figures)
         if first != second:
-            yield Difference(left.name, "memory", name, first, second, f"{told(first, second)} bytes")
+            text = _only(first) if first is None or second is None else f"{told(first, second)} bytes"
+            yield Difference(left.name, "memory", name, first, second, text)
 
 
 def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:
-    return {
-        f"{what} on {device_name(entry.device)}": size
+    return _numbered(
+        (f"{what} on {device_name(entry.device)}", size)
         for entry in entries
         for what, size in (
             ("workspace", entry.workspace_size),
             ("constants", entry.constants_size),
             ("inputs and outputs", entry.io_size),
         )
-    }
+    )
 
 
 def _operators(left: Module, right: Module) -> Iterator[Difference]:
-    sides = [{function.name: dict(function.workspace) for function in m.operator_functions} for m in (left, right)]
+    sides = [_numbered((f.name, dict(f.workspace)) for f in module.operator_functions) for module in (left, right)]
     for name, first, second in _entries(*sides):
         if first is None or second is None:
             yield Difference(left.name, "operator", name, first, second, _only(first))
@@ -99,11 +104,11 @@ def _operators(left: Module, right: Module) -> Iterator[Difference]:
             yield Difference(left.name, "operator", name, first, second, f"workspace {most} bytes")
 
 
-def _named(what: str, values: Callable[[Module], Mapping[str, Mapping[str, Any]]]) -> Callable[..., Any]:
+def _named(what: str, values: Callable[[Module], Iterable[tuple[str, Mapping[str, Any]]]]) -> _Part:
     """Return a part that compares things with names, each a mapping of its properties."""
 
     def differences(left: Module, right: Module) -> Iterator[Difference]:
-        for name, first, second in _entries(values(left), values(right)):
+        for name, first, second in _entries(_numbered(values(left)), _numbered(values(right))):
             if first is None or second is None:
                 yield Difference(left.name, what, name, first, second, _only(first))
                 continue
@@ -121,20 +126,28 @@ def _entries(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[tupl
             yield name, left.get(name), right.get(name)
 
 
+def _numbered(values: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
+    """Return a mapping that also has the second value of one name, as ``<name>#2``, and so on."""
+    seen: Counter[str] = Counter()
+    numbered = {}
+    for name, value in values:
+        seen[name] += 1
+        numbered[name if seen[name] == 1 else f"{name}#{seen[name]}"] = value
+    return numbered
+
+
 def _only(first: object) -> str:
     return "only in the second" if first is None else "only in the first"
 
 
-def _buffers(module: Module) -> dict[str, dict[str, Any]]:
-    """Return an operator's arguments by function and place."""
-    names: dict[str, int] = {}
-    entries = {}
+def _buffers(module: Module) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield an operator's arguments by function and place."""
+    places: Counter[str] = Counter()
     for buffer in module.buffers:
-        place = names[buffer.function] = names.get(buffer.function, -1) + 1
         values = asdict(buffer)
-        del values["function"]
-        entries[f"{buffer.function}[{place}]"] = {**values, "shape": list(buffer.shape)}
-    return entries
+        function = values.pop("function")
+        yield f"{function}[{places[function]}]", {**values, "shape": list(buffer.shape)}
+        places[function] += 1
 
 
 def _devices(left: Module, right: Module) -> Iterator[Difference]:
@@ -147,28 +160,29 @@ def _parameters(left: Module, right: Module) -> Iterator[Difference]:
     yield from parameter_differences(left.name, left.params, right.params)
 
 
+_storage_ids = _named("storage", lambda m: [(f"id {entry.storage_id}", asdict(entry)) for entry in m.storage])
+
+
 def _storage(left: Module, right: Module) -> Iterator[Difference]:
     if (left.graph_json is None) == (right.graph_json is None):  # else that one has a graph says it all
-        yield from _named("storage", lambda m: {f"id {entry.storage_id}": asdict(entry) for entry in m.storage})(
-            left, right
-        )
+        yield from _storage_ids(left, right)
 
 
-_PARTS: tuple[Callable[[Module, Module], Iterator[Difference]], ...] = (
+_PARTS: tuple[_Part, ...] = (
     _kind,
     _targets,
     _tensors,
     _named("argument", _buffers),
     _devices,
-    _named("context", lambda m: {f"{c.device_type} {c.device_id}": asdict(c) for c in m.contexts}),
+    _named("context", lambda m: [(f"{c.device_type} {c.device_id}", asdict(c)) for c in m.contexts]),
     _memory,
-    _named("pool", lambda m: {pool.name: asdict(pool) for pool in m.pools}),
+    _named("pool", lambda m: [(pool.name, asdict(pool)) for pool in m.pools]),
     _storage,
     _operators,
     graph_differences,
     _parameters,
     code_differences,
-    _named("dependency", lambda m: {item.short_name: asdict(item) for item in m.external_dependencies}),
+    _named("dependency", lambda m: [(item.short_name, asdict(item)) for item in m.external_dependencies]),
 )
 
 
