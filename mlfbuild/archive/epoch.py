@@ -8,6 +8,8 @@ import os
 from mlfbuild.errors import UsageError
 
 _DEFAULT = 315532800  # 1980-01-01 00:00:00 UTC: old enough to be no real date, new enough for every tool
+UNDATED = "1980-01-01 00:00:00Z"
+"""The same in metadata: it says that nobody recorded when."""
 _LATEST = 0o77777777777  # what eleven octal digits of a tar header hold
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.archive import describe, describe_text, open_archive
+from mlfbuild.archive import describe, describe_text, open_archive, pack_archive, read_archive
 from mlfbuild.archive.describe.rows import Row, columns, printable, row_lines
 from mlfbuild.archive.readme import readme_text
 from mlfbuild.library import (
@@ -110,6 +110,14 @@ def test_many_modules_get_a_line_each(golden: Callable[[str, str], None]) -> Non
     golden(describe_text(library) + "\n", "many.txt")
     assert len(describe(library)["modules"]) == 1000, "programs get all of them"
     assert describe_text(library, verbose=True).count("\nmodule m") == 1000
+
+
+def test_the_date_that_is_none_is_not_shown() -> None:
+    again = read_archive(pack_archive(native_library("tiny")), "a.tar")
+    assert describe(again)["modules"][0]["export_datetime"] == "1980-01-01 00:00:00Z"
+    assert "1980" not in describe_text(again)
+    real = replace(again.modules[0], export_datetime="2024-02-03 04:05:06Z")
+    assert "exported                 2024-02-03 04:05:06Z" in describe_text(Library((real,)))
 
 
 def test_what_the_archive_does_not_tell_is_said() -> None:

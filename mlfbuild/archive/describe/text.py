@@ -8,6 +8,7 @@ from typing import Any
 
 from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER, describe
 from mlfbuild.archive.describe.rows import Row, columns, count, printable, row_lines
+from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.library import FULL_MODEL, OPERATOR, Library
 from mlfbuild.library.devices import device_name
 
@@ -95,7 +96,7 @@ def _origin(module: dict[str, Any]) -> Iterator[Row]:
         yield Row("target", None, printable(text.strip()) + place)
     for context in module["contexts"]:
         yield Row("context", None, f"{printable(context['device_type'])}, id {context['device_id']}")
-    if module["export_datetime"]:
+    if module["export_datetime"] not in {None, UNDATED}:
         yield Row("exported", None, printable(module["export_datetime"]))
     if module["model_id"]:
         yield Row("model", None, f"sha256 {printable(module['model_id'])}")
