@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import copy
 import gzip
 import json
 import random
@@ -110,7 +111,7 @@ class Mutator:
         elif change == 2 and isinstance(node[key], int):
             node[key] = self._pick(node[key] + 1, node[key] - 1, *INTERESTING)
         else:
-            node[key] = self._pick(*VALUES)
+            node[key] = copy.deepcopy(self._pick(*VALUES))  # one value in two places could hold itself
 
     def _text(self, content: bytes) -> bytes:
         """Cut, repeat or move pieces between brackets, quotes and spaces, which keeps most of the text sensible."""
