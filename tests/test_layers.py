@@ -12,8 +12,8 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "errors", "files", "process", "targets", "manifest", "graph", "frontends", "library", "archive", "compilers",
-    "firmware", "emulator", "steps",
+    "errors", "files", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
+    "compilers", "firmware", "emulator", "steps",
 )  # fmt: skip
 DRIVERS = {"scons": {"scons", "steps", "errors"}, "cli": {"cli", "steps", "errors"}}
 

@@ -20,17 +20,20 @@ COMPILE_ROOMS = (
     "targets",
     "graph",
     "frontends",
+    "code",
     "library",
     "archive",
     "compilers",
     "__init__.py",
 )
 """What decides the bytes of an archive."""
-MERGE_ROOMS = ("errors.py", "files.py", "library", "archive", "__init__.py")
+_READ_ROOMS = ("errors.py", "files.py", "code", "library", "archive", "__init__.py")
+"""What decides how an archive is understood."""
+MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""
-UNPACK_ROOMS = ("errors.py", "files.py", "library", "archive", "firmware", "runtime", "__init__.py")
+UNPACK_ROOMS = (*_READ_ROOMS, "firmware", "runtime")
 """What decides the files of an unpacked tree."""
-VERIFY_ROOMS = ("errors.py", "files.py", "process.py", "targets", "library", "emulator", "runtime", "__init__.py")
+VERIFY_ROOMS = (*_READ_ROOMS, "process.py", "targets", "emulator", "runtime")
 """What decides the outcome of a check, beside the tree and the vectors."""
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import Registry, parse_object_registry, parse_registry, registry_source
+from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.library import Library
-from mlfbuild.library.symbols import Symbols, object_symbols
 from support.libraries import native_library
 
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True)

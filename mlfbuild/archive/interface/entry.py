@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
+from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import Module, Pool
-from mlfbuild.library.c_text import Token, tokens
 
 _C_TYPES = {
     "int8_t": 1, "uint8_t": 1, "bool": 1, "int16_t": 2, "uint16_t": 2, "half": 2, "int32_t": 4, "uint32_t": 4,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text
+from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import CodegenFile, Module, Pool
-from mlfbuild.library.c_text import Token, tokens
 from mlfbuild.library.names import sanitize_name
 
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)[ \t]+([0-9]{1,18})\b", re.ASCII)

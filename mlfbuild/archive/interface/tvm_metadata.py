@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
+from mlfbuild.code.c_text import Token, string_value, tokens
 from mlfbuild.library import Module
-from mlfbuild.library.c_text import Token, string_value, tokens
 
 _MARK = "kTvmgenMetadata"
 _ARRAY = re.compile(r"\bkTvmgenMetadata_((?:inputs|outputs)(?:_[0-9]+_shape)?)\s*\[[^\]\n]{0,20}\]\s*=\s*\{")

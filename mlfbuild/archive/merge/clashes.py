@@ -12,10 +12,10 @@ from mlfbuild.archive.merge.context import CONTEXT
 from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, SOURCE_SUFFIXES, Part, SymbolTable, source_bytes, source_text
 from mlfbuild.archive.merge.registry import ENTRY_POINT
 from mlfbuild.archive.merge.system_lib import LINKED_PARAMETERS
+from mlfbuild.code.c_text import string_value, tokens
+from mlfbuild.code.symbols import Symbols
 from mlfbuild.library import CodegenFile
-from mlfbuild.library.c_text import string_value, tokens
 from mlfbuild.library.names import sanitize_name
-from mlfbuild.library.symbols import Symbols
 
 _CPLUSPLUS = ("TVM's C++ runtime looks for it by that name", "export one of them for the C runtime (crt)")
 _FIXED = {

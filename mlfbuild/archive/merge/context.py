@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.merge.parts import SOURCE_SUFFIXES, Part, SymbolTable, source_bytes, source_text
+from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import CodegenFile
-from mlfbuild.library.c_text import Token, tokens
 
 CONTEXT = "__tvm_module_ctx"
 _WEAK = "__attribute__((weak)) "

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, SOURCE_SUFFIXES, Part, source_text
+from mlfbuild.code.c_text import tokens
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile
-from mlfbuild.library.c_text import tokens
 
 _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile, Content, Module
-from mlfbuild.library.c_symbols import c_symbols
-from mlfbuild.library.symbols import Symbols, object_symbols
 
 CXX_SUFFIXES = (".cc", ".cpp")
 SOURCE_SUFFIXES = (".c", *CXX_SUFFIXES)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_text import Token, string_value, tokens
-from mlfbuild.library.symbols import Symbols
+from mlfbuild.code.c_text import Token, string_value, tokens
+from mlfbuild.code.symbols import Symbols
 
 ENTRY_POINT = "TVMSystemLibEntryPoint"
 _HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm

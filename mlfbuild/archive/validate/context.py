@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.validate.source import Source, read_source
+from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
-from mlfbuild.library.c_symbols import c_symbols
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
-from mlfbuild.library.symbols import Symbols, object_symbols
 
 MAX_SOURCE = 16 * 1024 * 1024
 """Bytes; larger C files are not looked into."""

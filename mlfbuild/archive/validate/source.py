@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_text import Token, string_value, tokens
+from mlfbuild.code.c_text import Token, string_value, tokens
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import InputFileError
-from mlfbuild.library.c_symbols import c_symbols
-from mlfbuild.library.symbols import Symbols, object_symbols
 from support.native import compile_bytes
 from support.tvm_headers import write_tvm_headers
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.library.c_text import Token, string_value, tokens
+from mlfbuild.code.c_text import Token, string_value, tokens
 
 
 def shown(source: str) -> list[tuple[str, str]]:

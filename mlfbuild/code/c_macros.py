@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_text import Token, tokens
+from mlfbuild.code.c_text import Token, tokens
 
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 _WORDS = re.compile(r"[A-Za-z_]\w*|\d+|[^\w\s]", re.ASCII)

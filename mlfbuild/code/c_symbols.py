@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.library.c_declaration import Declaration, Linkage, declared_names
-from mlfbuild.library.c_macros import KNOWN_MACROS, Macro, arguments, condition, defined_macro, directive_name, expanded
-from mlfbuild.library.c_text import Token, tokens
-from mlfbuild.library.symbols import Symbols
+from mlfbuild.code.c_declaration import Declaration, Linkage, declared_names
+from mlfbuild.code.c_macros import KNOWN_MACROS, Macro, arguments, condition, defined_macro, directive_name, expanded
+from mlfbuild.code.c_text import Token, tokens
+from mlfbuild.code.symbols import Symbols
 
 _BODY = Token("punctuation", "{}", 0)
 """What stands in a declaration for all that braces hold: members, an initialiser."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_text import Token
+from mlfbuild.code.c_text import Token
 
 _ATTRIBUTES = {"__attribute__", "__attribute", "__declspec", "__asm__", "asm", "__asm", "alignas", "_Alignas"}
 _TAGS = {"struct", "union", "enum", "class"}

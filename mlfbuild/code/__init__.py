@@ -1,0 +1,1 @@
+"""What C sources and objects say, read without a compiler: tokens, declarations, and the symbols a linker sees."""
