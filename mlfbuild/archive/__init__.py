@@ -1,7 +1,11 @@
 """Archives: a library as a Model Library Format ``.tar``, and back.
 
-``archive_files`` gives the members by name, which is also what an unpacked tree holds; ``write_archive`` and
-``open_archive`` put them into a tar file and take them out of one that nobody vouches for.
+The way in: ``load`` opens the file, ``tar`` takes it apart without trusting it, ``read`` makes a ``Library`` of its
+members (``codegen`` says whose each generated file is, ``interface`` how a module is called). The way out: ``layout``
+says which member holds what, in the version that ``convert`` brings the library to, and ``tar`` packs the members.
+
+What is done with libraries and archives, each knowing nothing of the others: ``describe`` tells what one holds,
+``validate`` what is wrong with one, ``compare`` in what two differ, ``merge`` makes one of many.
 """
 
 from mlfbuild.archive.describe import describe, describe_text

@@ -15,14 +15,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from mlfbuild.archive.codegen import CODEGEN, bears_name
 from mlfbuild.archive.convert import convert
+from mlfbuild.archive.describe.readme import README, has_page, readme_text
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import Paths, name_fault
-from mlfbuild.archive.readme import README, has_page, readme_text
+from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
@@ -53,8 +52,7 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
         files.add(str(other.path), other.content)
     if not has_page(files):
         files.add(README, readme_text(library).encode())
-    files.check_folders()
-    files.check_names()
+    files.check()
     return dict(sorted(files.items()))
 
 
@@ -80,24 +78,11 @@ class _Files(dict[str, Content]):
         if self.setdefault(path, content) != content:
             raise UsageError(f"the library holds two different files for {path} of the archive; rename one of them")
 
-    def check_folders(self) -> None:
-        for path in self:
-            for parent in PurePosixPath(path).parents:
-                if str(parent) in self:
-                    raise UsageError(
-                        f"the library holds a file for {parent} of the archive, where the folder of {path} has to be; "
-                        "rename the file"
-                    )
-
-    def check_names(self) -> None:
-        paths = Paths()
-        for path in self:
-            fault = name_fault(path)
-            if fault is not None:
-                raise UsageError(f"the library's file {path!a} {fault.removesuffix(', refused')}; rename it")
-            fault = paths.fault(path)
-            if fault is not None:
-                raise UsageError(f"the library's file {path!a} {fault.removesuffix(', refused')}; rename one of them")
+    def check(self) -> None:
+        """Refuse what no archive can hold, before anything is written."""
+        found = first_fault(self)
+        if found is not None:
+            raise UsageError(f"the library's file {found[0]!a} {found[1]}; rename it")
 
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:
@@ -139,11 +124,6 @@ def graph_path(module: str) -> str:
 def params_path(module: str) -> str:
     """Return where the parameters of ``module`` lie, in every version."""
     return f"parameters/{module}.params"
-
-
-def source_path(module: str) -> str:
-    """Return where the text of ``module``'s program lies in version 7."""
-    return FORMATS[CURRENT].program_path(module)
 
 
 def tir_path(device: int) -> str:

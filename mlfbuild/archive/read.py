@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.codegen import CODEGEN, owners
+from mlfbuild.archive.describe.readme import README, is_derived
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.layout import METADATA, params_path
-from mlfbuild.archive.readme import README, is_derived
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Library, Module
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.archive.sniff import looks_like_archive
+from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion

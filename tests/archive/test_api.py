@@ -126,7 +126,7 @@ def test_a_type_that_the_format_lacks_writes_nothing(tmp_path: Path) -> None:
         ("../x", r"the library's file '\.\./x' leads out of the archive; rename it"),
         ("/x", "the library's file '/x' is an absolute path; rename it"),
         ("a\nb", r"the library's file 'a\\nb' has a name with control characters, backslashes or bad UTF-8; rename it"),
-        ("METADATA.json", "only in case; rename one of them"),
+        ("METADATA.json", "only in case; rename it"),
     ],
 )
 def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, reason: str) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mlfbuild.archive import open_archive, pack_archive, read_archive
 from mlfbuild.archive.compare import Comparison, Difference, compare, comparison_text
 from mlfbuild.archive.compare.arrays import differing_elements
-from mlfbuild.archive.readme import README
+from mlfbuild.archive.describe.readme import README
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,

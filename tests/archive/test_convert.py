@@ -271,9 +271,7 @@ def test_a_file_in_place_of_a_folder_is_refused() -> None:
     library = read_files({**model_archive(1), "src": b""}, "old.tar")
     with pytest.raises(UsageError) as caught:
         archive_files(library)
-    assert str(caught.value) == (
-        "the library holds a file for src of the archive, where the folder of src/add.relay has to be; rename the file"
-    )
+    assert str(caught.value) == "the library's file 'src' is a file, but others lie in 'src'; rename it"
 
 
 def test_dependencies_stand_where_the_version_has_them() -> None:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlfbuild.archive import describe, describe_text, open_archive, pack_archive, read_archive
+from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.describe.rows import Row, columns, printable, row_lines
-from mlfbuild.archive.readme import readme_text
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,

@@ -21,7 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.archive import inflate, tar
+from mlfbuild.archive import tar
+from mlfbuild.archive.tar import inflate, read
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import Content, LazyBytes
 
@@ -263,7 +264,7 @@ def test_what_is_no_tar_is_not_unpacked(compress) -> None:
 
 
 def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tar, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(read, "MAX_MEMBERS", 3)
     assert len(unpack(archive(*((f"{i}", b"") for i in range(3))), "a.tar")) == 3
     with pytest.raises(InputFileError, match="more than 3 members"):
         unpack(archive(*((f"{i}", b"") for i in range(4))), "a.tar")

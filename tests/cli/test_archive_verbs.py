@@ -298,5 +298,5 @@ def test_names_that_only_case_tells_apart_are_refused(archives: Folder, path: st
     for arguments in (("convert", "old.tar", "-o", "new.tar"), ("unpack", "old.tar", "-o", "tree")):
         ended = archives.run(*arguments)
         assert (ended.status, ended.out) == (2, "")
-        assert "only in case; rename one of them" in ended.err and ended.err.count("\n") == 1
+        assert "only in case; rename it" in ended.err and ended.err.count("\n") == 1
     assert archives.files() == before

@@ -12,8 +12,8 @@ from types import FrameType
 from mlfbuild.archive import describe, describe_text, pack_archive, read_archive
 from mlfbuild.archive.compare import compare
 from mlfbuild.archive.convert import convert
+from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
-from mlfbuild.archive.readme import readme_text
 from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError, MlfError, UsageError
 from mlfbuild.firmware import unpack
 from mlfbuild.library import Library

@@ -12,7 +12,7 @@ from mlfbuild.archive.compare.files import code_differences, other_differences
 from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import Comparison, Difference, told
-from mlfbuild.archive.readme import README
+from mlfbuild.archive.describe.readme import README
 from mlfbuild.library import Library, MainMemory, Module
 from mlfbuild.library.devices import device_name
 

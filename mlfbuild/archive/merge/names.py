@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
-from mlfbuild.archive.readme import README
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mlfbuild.archive.calling import call_text
+from mlfbuild.archive.describe.calling import call_text
 from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER
 from mlfbuild.archive.describe.rows import WIDTH, count, printable, wrapped
 from mlfbuild.library import (

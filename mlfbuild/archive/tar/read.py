@@ -1,4 +1,4 @@
-"""Tar files: written as a function of their content, read without trusting a byte of them.
+"""Tar files read without trusting a byte of them.
 
 Reading is not left to ``tarfile``: on damaged headers some Python versions in use loop forever or raise exceptions of
 every kind. What an archive may hold is little: folders and plain files, with ustar, GNU and pax names.
@@ -6,21 +6,18 @@ every kind. What an archive may hold is little: folders and plain files, with us
 
 from __future__ import annotations
 
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from pathlib import PurePosixPath
 from typing import IO, NamedTuple
 
-from mlfbuild.archive.inflate import plain_file
-from mlfbuild.archive.paths import Paths, name_fault, plain_path
+from mlfbuild.archive.tar.inflate import plain_file
+from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import Content, chunks
+from mlfbuild.library import Content
 from mlfbuild.library.content import Stored, StoredFile
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512
-_CHUNK = 4096
 _MAX_EXTENDED = 1024 * 1024  # bytes
 _EXTENDED_TYPES = {b"x", b"g", b"L", b"K"}  # pax for one member and for all, GNU's long name and long target
 _ACCEPTED_TYPES = {b"\0", b"0", b"5", b"7"}  # files, old and new, folders, contiguous files
@@ -28,55 +25,6 @@ _REFUSED_TYPES = {
     b"1": "a hard link", b"2": "a symbolic link", b"3": "a character device", b"4": "a block device", b"6": "a pipe",
     b"S": "a sparse file",
 }  # fmt: skip
-
-
-# Writing -------------------------------------------------------------------------------------------------------------
-
-
-def pack(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
-    """Yield an uncompressed tar of ``files`` (relative path -> content) and the folders they need, part by part.
-
-    Members are named as TVM names them (``.``, ``./codegen``, ``./codegen/host``, ...), sorted, owned by root, with
-    modes 644 and 755 and the time ``mtime`` (seconds since 1970): equal files give equal bytes. Raises ``ValueError``,
-    before the first part, for paths that ``members`` would refuse.
-    """
-    _check_paths(files)
-    return _parts(files, mtime)
-
-
-def _check_paths(files: Mapping[str, Content]) -> None:
-    paths = Paths()
-    for path in files:
-        fault = name_fault(path) or paths.fault(path)
-        if fault is not None:
-            raise ValueError(f"a file called {path!a} cannot be written: it {fault}")
-
-
-def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
-    folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
-    members: list[tuple[str, Content | None]] = [*((folder, None) for folder in folders), *files.items()]
-    written = 0
-    for path, content in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
-        header = _header(path, content, mtime).tobuf(tarfile.PAX_FORMAT)
-        yield header
-        if content is not None:
-            yield from chunks(content)
-        padding = bytes(-len(content or b"") % _BLOCK)
-        yield padding
-        written += len(header) + len(content or b"") + len(padding)
-    yield bytes(2 * _BLOCK + (-written - 2 * _BLOCK) % tarfile.RECORDSIZE)
-
-
-def _header(path: str, content: Content | None, mtime: int) -> tarfile.TarInfo:
-    header = tarfile.TarInfo("." if path == "." else f"./{path}")
-    header.type, header.mode = (tarfile.DIRTYPE, 0o755) if content is None else (tarfile.REGTYPE, 0o644)
-    header.size = len(content or b"")
-    header.mtime = mtime
-    header.uname = header.gname = "root"
-    return header
-
-
-# Reading -------------------------------------------------------------------------------------------------------------
 
 
 def members(file: IO[bytes], where: str) -> dict[str, Content]:
@@ -99,7 +47,7 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
         if fault is None and not member.folder:
             fault = paths.fault(path)
         if fault is not None:
-            raise InputFileError(f"{where}: member {_shown(member.name)}: {fault}")
+            raise InputFileError(f"{where}: member {_shown(member.name)}: {fault}, refused")
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files

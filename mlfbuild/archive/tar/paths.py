@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 _MAX_PART = 255  # bytes between slashes, what file systems take
 _MAX_DEPTH = 32
@@ -17,14 +18,24 @@ def name_fault(name: str, *, folder: bool = False) -> str | None:
     """Return what is wrong with the name of a member, ready to follow it in a message, or ``None``."""
     parts = plain_path(name).split("/")
     if name.startswith("/"):
-        return "is an absolute path, refused"
+        return "is an absolute path"
     if ".." in parts:
-        return "leads out of the archive, refused"
+        return "leads out of the archive"
     if not name.isprintable() or "\\" in name:
-        return "has a name with control characters, backslashes or bad UTF-8, refused"
+        return "has a name with control characters, backslashes or bad UTF-8"
     if len(parts) > _MAX_DEPTH or any(len(part.encode()) > _MAX_PART for part in parts):
-        return "has too long a name, refused"
+        return "has too long a name"
     return "has no name" if parts == [""] and not folder else None
+
+
+def first_fault(paths: Iterable[str]) -> tuple[str, str] | None:
+    """Return the first of ``paths`` that an archive of them all cannot hold, and what is wrong with it, or ``None``."""
+    seen = Paths()
+    for path in paths:
+        fault = name_fault(path) or seen.fault(path)
+        if fault is not None:
+            return path, fault
+    return None
 
 
 class Paths:
@@ -39,9 +50,9 @@ class Paths:
         key = _folded(path)
         if key in self._files:
             other = self._files[key]
-            return "stands twice in the archive" if other == path else f"differs from {other!a} only in case, refused"
+            return "stands twice in the archive" if other == path else f"differs from {other!a} only in case"
         if key in self._folders:
-            return f"is a file, but others lie in {self._folders[key]!a}, refused"
+            return f"is a file, but others lie in {self._folders[key]!a}"
         self._files[key] = path
         return self._folder_fault(path)
 
@@ -53,7 +64,7 @@ class Paths:
                 return f"lies in {self._files[key]!a}, which is a file"
             known = self._folders.setdefault(key, path)
             if known != path:
-                return f"lies in {path!a}, which differs from {known!a} only in case, refused"
+                return f"lies in {path!a}, which differs from {known!a} only in case"
         return None
 
 

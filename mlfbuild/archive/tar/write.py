@@ -1,0 +1,49 @@
+"""Tar files written as a function of their content: equal files give equal bytes."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from mlfbuild.archive.tar.paths import first_fault
+from mlfbuild.library import Content, chunks
+
+_BLOCK = tarfile.BLOCKSIZE
+
+
+def pack(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
+    """Yield an uncompressed tar of ``files`` (relative path -> content) and the folders they need, part by part.
+
+    Members are named as TVM names them (``.``, ``./codegen``, ``./codegen/host``, ...), sorted, owned by root, with
+    modes 644 and 755 and the time ``mtime`` (seconds since 1970): equal files give equal bytes. Raises ``ValueError``,
+    before the first part, for paths that ``members`` would refuse.
+    """
+    fault = first_fault(files)
+    if fault is not None:
+        raise ValueError(f"a file called {fault[0]!a} cannot be written: it {fault[1]}")
+    return _parts(files, mtime)
+
+
+def _parts(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
+    folders = {str(parent) for path in files for parent in PurePosixPath(path).parents}
+    members: list[tuple[str, Content | None]] = [*((folder, None) for folder in folders), *files.items()]
+    written = 0
+    for path, content in sorted(members, key=lambda member: PurePosixPath(member[0]).parts):
+        header = _header(path, content, mtime).tobuf(tarfile.PAX_FORMAT)
+        yield header
+        if content is not None:
+            yield from chunks(content)
+        padding = bytes(-len(content or b"") % _BLOCK)
+        yield padding
+        written += len(header) + len(content or b"") + len(padding)
+    yield bytes(2 * _BLOCK + (-written - 2 * _BLOCK) % tarfile.RECORDSIZE)
+
+
+def _header(path: str, content: Content | None, mtime: int) -> tarfile.TarInfo:
+    header = tarfile.TarInfo("." if path == "." else f"./{path}")
+    header.type, header.mode = (tarfile.DIRTYPE, 0o755) if content is None else (tarfile.REGTYPE, 0o644)
+    header.size = len(content or b"")
+    header.mtime = mtime
+    header.uname = header.gname = "root"
+    return header
