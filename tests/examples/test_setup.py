@@ -182,4 +182,4 @@ def test_make_help_lists_every_target() -> None:
         check=True,
     )
     listed = [line.split()[0] for line in done.stdout.splitlines()]
-    assert listed == ["help", "setup", "demo", "test", "lint", "sweep", "clean"]
+    assert listed == ["help", "setup", "demo", "test", "lint", "sweep", "fuzz", "clean"]
