@@ -12,10 +12,10 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "errors", "files", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
+    "errors", "messages", "files", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
     "compilers", "firmware", "emulator", "steps",
 )  # fmt: skip
-DRIVERS = {"scons": {"scons", "steps", "errors"}, "cli": {"cli", "steps", "errors"}}
+DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}
 
 
 def room_of(module: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.errors import InputFileError
 from mlfbuild.library.metadata import ModuleRecord
+from mlfbuild.messages import listed
 
 CODEGEN = "codegen/"
 _CODE = {".c", ".cc", ".cpp", ".o"}
@@ -74,9 +75,8 @@ def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list
     if path.suffix in _HEADERS:
         return names
     if path.suffix in _CODE:
-        shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
         raise InputFileError(
-            f"{where}: member {str(path)!a}: belongs to none of the modules {shown}; rename it to <module>_lib<n>"
-            f"{path.suffix}, or remove it"
+            f"{where}: member {str(path)!a}: belongs to none of the modules {listed(names)}; rename it to "
+            f"<module>_lib<n>{path.suffix}, or remove it"
         )
     return ()

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
 from mlfbuild.errors import UsageError
 from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
 from mlfbuild.library.metadata import Format, written_format
+from mlfbuild.messages import listed
 
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
@@ -33,19 +33,15 @@ def convert(library: Library, version: int) -> Library:
     if len(names) > 1 and not form.modules:
         raise UsageError(
             f"version {version} of Model Library Format holds one module, and this library has {len(names)}: "
-            f"{_listed(names)}; write version 7"
+            f"{listed(names)}; write version 7"
         )
     operators = [module.name for module in library.modules if module.style == OPERATOR]
     if operators and len(names) > 1:
         raise UsageError(
             f"Model Library Format holds an operator ({operators[0]}) only alone, and this library has {len(names)} "
-            f"modules: {_listed(names)}; write one archive for each operator"
+            f"modules: {listed(names)}; write one archive for each operator"
         )
     return replace(library, version=version, modules=tuple(_converted(module, form) for module in library.modules))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
 
 
 def _converted(module: Module, form: Format) -> Module:

@@ -16,6 +16,7 @@ from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Librar
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
 from mlfbuild.library.params import Params, load_params
 from mlfbuild.library.params_json import load_params_bson, load_params_json
+from mlfbuild.messages import quoted
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
@@ -70,10 +71,9 @@ def _check_names(records: Sequence[ModuleRecord], where: str) -> None:
     for record in records:
         name = record.module.name
         if not _MODULE_NAME.fullmatch(name) or len(name) > _MAX_NAME:
-            shown = f"{name[:_MAX_NAME]!a}" + ("..." if len(name) > _MAX_NAME else "")
             raise InputFileError(
-                f"{where}: module name {shown}: cannot be part of a file name; export the model under another name, "
-                "of letters, digits and _"
+                f"{where}: module name {quoted(name)}: cannot be part of a file name; export the model under another "
+                "name, of letters, digits and _"
             )
 
 

@@ -10,6 +10,7 @@ from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.outputs import check_output
 from mlfbuild.errors import CheckFailedError
+from mlfbuild.messages import counted, listed
 
 _FILE = click.Path(path_type=Path)
 _ARCHIVE = click.argument("archive", type=_FILE)
@@ -50,9 +51,7 @@ def validate(settings: Settings, archive: Path, strict: bool) -> None:
     elif failed or not settings.quiet:
         show(report.text())
     if failed:
-        reason = (
-            f"is not valid: {_counted(errors, 'error')}" if errors else f"{_counted(warnings, 'warning')} (--strict)"
-        )
+        reason = f"is not valid: {counted(errors, 'error')}" if errors else f"{counted(warnings, 'warning')} (--strict)"
         raise CheckFailedError(f"{archive}: {reason}, see above")
 
 
@@ -92,8 +91,7 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
     if settings.json:
         show_json({"archive": output, "modules": modules, "size": size})
     elif not settings.quiet:
-        shown = ", ".join(modules[:8]) + (", ..." if len(modules) > 8 else "")
-        show(f"{output}: {_counted(len(modules), 'module')} ({shown}), {size:,} bytes")
+        show(f"{output}: {counted(len(modules), 'module')} ({listed(modules)}), {size:,} bytes")
 
 
 @verb("format")
@@ -114,7 +112,3 @@ def compare(settings: Settings, first: Path, second: Path) -> None:
         show(comparison_text(comparison, str(first), str(second), verbose=settings.verbose))
     if not comparison.equal:
         raise CheckFailedError(f"{first} and {second} differ")
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeGuard
 
 from mlfbuild.errors import InputFileError
+from mlfbuild.messages import shown
 
 _LARGEST = 2**63 - 1
 
@@ -72,8 +73,7 @@ class Fields:
         return InputFileError(f"{self.where}: {self._path_of(key)}: {reason}")
 
     def _path_of(self, key: str) -> str:
-        shown = key if key.isprintable() else ascii(key)
-        return f"{self._path}.{shown}" if self._path else shown
+        return f"{self._path}.{shown(key)}" if self._path else shown(key)
 
     def _get(self, key: str) -> object:
         if key not in self._members:

@@ -28,13 +28,13 @@ import numpy.typing as npt
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library.content import CHUNK, Content, LazyBytes
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_of, type_text
+from mlfbuild.messages import quoted
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
 _CPU = 1  # DLPack's kDLCPU
-_MAX_NDIM = 32  # numpy 1's own limit
+MAX_NDIM = 32  # numpy 1's own limit
 _LARGEST = 2**63 - 1
-_SHOWN = 80  # characters of a name in a message
 
 Array: TypeAlias = npt.NDArray[np.generic]
 Params: TypeAlias = Mapping[str, Array]
@@ -121,12 +121,12 @@ def load_params(content: Content, where: str = ".params") -> StoredParams:
 
 
 def _read_record(reader: _Reader, name: str) -> _Record:
-    shown = f"{name[:_SHOWN]!r}" + ("..." if len(name) > _SHOWN else "")
+    shown = quoted(name)
     reader.expect(_TENSOR_MAGIC, f"the array {shown}")
     device, _, ndim, code, bits, lanes = reader.unpack("<iiiBBH")
     if device != _CPU:
         raise reader.error(f"array {shown} lies on device {device}, not on the CPU (1)")
-    if not 0 <= ndim <= _MAX_NDIM:
+    if not 0 <= ndim <= MAX_NDIM:
         raise reader.error(f"array {shown} has {ndim} dimensions")
     dtype = dtype_of(code, bits)
     if dtype is None or lanes != 1:
@@ -232,8 +232,8 @@ def _array_header(name: str, value: Array) -> bytes:
         raise UsageError(
             f"parameter {name!r}: the .params format has no dtype {value.dtype.name}; convert it to one of {SUPPORTED}"
         )
-    if value.ndim > _MAX_NDIM:
-        raise UsageError(f"parameter {name!r}: has {value.ndim} dimensions, more than {_MAX_NDIM}; reshape it")
+    if value.ndim > MAX_NDIM:
+        raise UsageError(f"parameter {name!r}: has {value.ndim} dimensions, more than {MAX_NDIM}; reshape it")
     head = struct.pack("<QQiiiBBH", _TENSOR_MAGIC, 0, _CPU, 0, value.ndim, *code, 1)
     return head + struct.pack(f"<{value.ndim}qq", *value.shape, value.nbytes)
 

@@ -24,15 +24,14 @@ from mlfbuild.errors import InputFileError, ToolNotFoundError, UsageError
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_called, is_supported
-from mlfbuild.library.params import Array, Params
+from mlfbuild.library.params import MAX_NDIM, Array, Params
+from mlfbuild.messages import quoted
 
 MAX_JSON = 64 * 1024 * 1024
 MAX_BSON = 256 * 1024 * 1024
 """Bytes of a file that is read at once; weights of that size belong into a ``.params`` file."""
 _MEMBERS = {"dtype", "shape", "data"}
-_MAX_NDIM = 32
 _ELEMENTS = 65536  # that are turned into text at a time
-_SHOWN = 80  # characters of a name in a message
 _SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 _BITS = re.compile(r"0x[0-9a-f]{1,16}")
 _FLOATS = {"float16", "float32", "float64"}  # that numpy has itself
@@ -147,7 +146,7 @@ class _Entry:
     """One parameter of a file that nobody vouches for."""
 
     def __init__(self, name: str, where: str) -> None:
-        self._place = f"{where}: parameter {name[:_SHOWN]!a}" + ("..." if len(name) > _SHOWN else "")
+        self._place = f"{where}: parameter {quoted(name)}"
 
     def _refuse(self, reason: str) -> NoReturn:
         raise InputFileError(f"{self._place}: {reason}; export it again")
@@ -158,7 +157,7 @@ class _Entry:
             self._refuse("must be an object with dtype, shape and data and nothing else")
         name, data = entry["dtype"], entry["data"]
         if not isinstance(name, str) or not is_supported(name):
-            shown = f"{name[:_SHOWN]!a}" if isinstance(name, str) else type(name).__name__
+            shown = quoted(name) if isinstance(name, str) else type(name).__name__
             self._refuse(f"has the unsupported type {shown}")
         dtype = dtype_called(name)
         shape = self._shape(entry["shape"])
@@ -172,8 +171,8 @@ class _Entry:
         return array
 
     def _shape(self, shape: object) -> tuple[int, ...]:
-        if not isinstance(shape, list) or len(shape) > _MAX_NDIM:
-            self._refuse(f"shape must be a list of at most {_MAX_NDIM} numbers")
+        if not isinstance(shape, list) or len(shape) > MAX_NDIM:
+            self._refuse(f"shape must be a list of at most {MAX_NDIM} numbers")
         if not all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**63 for n in shape):
             self._refuse("shape must have whole numbers of at least 0")
         if math.prod(filter(None, shape)) * 8 >= 2**63:

@@ -16,6 +16,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.files import open_binary
 from mlfbuild.library import Library
 from mlfbuild.manifest import suggestion
+from mlfbuild.messages import listed
 
 __all__ = [
     "compare_archives",
@@ -45,14 +46,10 @@ def _chosen(library: Library, names: Collection[str], path: Path) -> Library:
     known = [module.name for module in library.modules]
     for name in names:
         if name not in known:
-            raise UsageError(f"{path}: has no module {name!r}{suggestion(name, known) or _listed(known)}")
+            raise UsageError(f"{path}: has no module {name!r}{suggestion(name, known) or f' (it has {listed(known)})'}")
     if not names:
         return library
     return replace(library, modules=tuple(module for module in library.modules if module.name in names))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f" (it has {', '.join(names[:8])}{', ...' if len(names) > 8 else ''})"
 
 
 def validate_archive(path: Path) -> Report:

@@ -16,6 +16,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 COMPILE_ROOMS = (
     "errors.py",
+    "messages.py",
     "files.py",
     "targets",
     "graph",
@@ -27,7 +28,7 @@ COMPILE_ROOMS = (
     "__init__.py",
 )
 """What decides the bytes of an archive."""
-_READ_ROOMS = ("errors.py", "files.py", "code", "library", "archive", "__init__.py")
+_READ_ROOMS = ("errors.py", "messages.py", "files.py", "code", "library", "archive", "__init__.py")
 """What decides how an archive is understood."""
 MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.archive import describe, describe_text, open_archive, pack_archive, read_archive
 from mlfbuild.archive.describe.readme import readme_text
-from mlfbuild.archive.describe.rows import Row, columns, printable, row_lines
+from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
@@ -30,6 +30,7 @@ from mlfbuild.library import (
     TensorInfo,
 )
 from mlfbuild.library.devices import device_name
+from mlfbuild.messages import printable
 from support.libraries import graph_library, native_library, native_module
 
 CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")

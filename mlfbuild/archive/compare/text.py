@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlfbuild.archive.compare.types import Comparison, Difference
-from mlfbuild.archive.describe.rows import count, printable
+from mlfbuild.messages import counted, printable
 
 _SHOWN = 12
 """Differences of one kind in one module."""
@@ -25,7 +25,7 @@ def _lines(comparison: Comparison, left: str, right: str, verbose: bool) -> Iter
     if comparison.equal:
         yield f"{left} and {right} mean the same"
     else:
-        yield f"{left} -> {right}: {count(len(comparison.differences), 'difference')}"
+        yield f"{left} -> {right}: {counted(len(comparison.differences), 'difference')}"
     for module, group in groupby(comparison.differences, key=lambda difference: difference.module):
         if module is not None:
             yield ""

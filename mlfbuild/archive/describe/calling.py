@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.archive.describe.rows import WIDTH, printable, wrapped
+from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.library import OPERATOR, Module, TensorInfo
 from mlfbuild.library.names import sanitize_name
+from mlfbuild.messages import printable
 
 _C_TYPES = {
     "int8": ("int8_t", 1), "int16": ("int16_t", 2), "int32": ("int32_t", 4), "int64": ("int64_t", 8),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.archive.describe.calling import call_text
 from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER
-from mlfbuild.archive.describe.rows import WIDTH, count, printable, wrapped
+from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.library import (
     OPERATOR,
     Content,
@@ -22,6 +22,7 @@ from mlfbuild.library import (
     OperatorBuffer,
     TensorInfo,
 )
+from mlfbuild.messages import counted, printable
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
@@ -68,7 +69,7 @@ def _lines(library: Library) -> Iterator[str]:
 
 def _title(modules: Sequence[Module]) -> str:
     if len(modules) > 1:
-        return f"{count(len(modules), 'neural network')}, compiled for firmware"
+        return f"{counted(len(modules), 'neural network')}, compiled for firmware"
     kind = "an operator" if modules[0].style == OPERATOR else "a neural network"
     return f"{_plain(modules[0].name)}: {kind}, compiled for firmware"
 

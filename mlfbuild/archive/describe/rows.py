@@ -62,13 +62,3 @@ def columns(table: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[s
         for row in table
     )
     return [line.rstrip() for line in lines]
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2 files``, ``1,000 files``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def printable(text: str) -> str:
-    """Return ``text`` from an archive fit for a terminal: control characters appear as escapes."""
-    return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -7,10 +7,11 @@ from itertools import groupby
 from typing import Any
 
 from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER, describe
-from mlfbuild.archive.describe.rows import Row, columns, count, printable, row_lines
+from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.library import FULL_MODEL, OPERATOR, Library
 from mlfbuild.library.devices import device_name
+from mlfbuild.messages import counted, printable
 
 _SHOWN = 8
 """Entries of a list; one more is shown rather than told of."""
@@ -28,7 +29,7 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
     """
     facts = describe(library)
     modules = facts["modules"]
-    lines = [f"Model Library Format version {facts['version']}, {count(len(modules), 'module')}; sizes in bytes"]
+    lines = [f"Model Library Format version {facts['version']}, {counted(len(modules), 'module')}; sizes in bytes"]
     if len(modules) > _DETAILED and not verbose:
         lines += ["", *_module_table(modules)]
     else:
@@ -151,12 +152,10 @@ def _pool_line(pool: dict[str, Any]) -> str:
 def _graph(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     graph = module["graph"]
     if graph is not None:
-        arguments = graph["nodes"] - graph["operators"]
-        yield Row(
-            "graph", graph["size"],
-            f"{count(graph['nodes'], 'node')}: {count(arguments, 'argument')}, {count(graph['operators'], 'operator')}",
-        )  # fmt: skip
-        yield Row("tensors", graph["storage_size"], f"{count(graph['storage_ids'], 'storage id')} of the graph")
+        nodes, operators = graph["nodes"], graph["operators"]
+        kinds = f"{counted(nodes - operators, 'argument')}, {counted(operators, 'operator')}"
+        yield Row("graph", graph["size"], f"{counted(nodes, 'node')}: {kinds}")
+        yield Row("tensors", graph["storage_size"], f"{counted(graph['storage_ids'], 'storage id')} of the graph")
     if module["storage"] and (verbose or graph is None):
         yield Row("storage", _total(module["storage"]), "by storage ids of the metadata")
         for entry in module["storage"]:
@@ -167,7 +166,7 @@ def _graph(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
 def _operators(functions: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row]:
     if not functions:
         return
-    yield Row("operators", None, f"{count(len(functions), 'function')}; workspace of each:")
+    yield Row("operators", None, f"{counted(len(functions), 'function')}; workspace of each:")
     kept, rest = _cut(functions, "workspace_size", verbose)
     yield from (Row("operators", function["workspace_size"], f"  {printable(function['name'])}") for function in kept)
     if rest:
@@ -201,7 +200,7 @@ def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row
     for folder, group in groupby(files, key=lambda file: file["path"].rpartition("/")[0].split("/")[0]):
         entries = list(group)
         if folder and not verbose:
-            yield Row("", _total(entries), f"{folder}/, {count(len(entries), 'file')}")
+            yield Row("", _total(entries), f"{folder}/, {counted(len(entries), 'file')}")
         else:
             yield from (Row("", file["size"], file["path"]) for file in entries)
 
@@ -210,7 +209,7 @@ def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, v
     """Yield a row that sums up ``entries``, and one for each of them, or for the largest."""
     if not entries:
         return
-    yield Row(label, _total(entries), count(len(entries), noun))
+    yield Row(label, _total(entries), counted(len(entries), noun))
     kept, rest = _cut(entries, "size", verbose)
     yield from (Row(label, entry["size"], f"  {line(entry)}") for entry in kept)
     if rest:

@@ -15,6 +15,7 @@ from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import Content
 from mlfbuild.library.content import Stored, StoredFile
+from mlfbuild.messages import quoted
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512
@@ -47,7 +48,7 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
         if fault is None and not member.folder:
             fault = paths.fault(path)
         if fault is not None:
-            raise InputFileError(f"{where}: member {_shown(member.name)}: {fault}, refused")
+            raise InputFileError(f"{where}: member {quoted(member.name)}: {fault}, refused")
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
@@ -60,11 +61,6 @@ def _check_start(data: bytes, where: str) -> None:
 
 def _is_header(block: bytes) -> bool:
     return _octal(block[148:156]) == sum(block) - sum(block[148:156]) + 8 * ord(" ")
-
-
-def _shown(name: str) -> str:
-    """Return a name from the archive fit for one line of a message."""
-    return ascii(name) if len(name) <= 120 else f"{name[:120]!a}..."
 
 
 class _Member(NamedTuple):
@@ -114,7 +110,7 @@ def _members(source: _Source) -> Iterator[_Member]:
     while (header := source.header()) is not None:
         kind = header[156:157]
         name = overrides.get("path", _ustar_name(header))
-        size = _size(overrides.get("size"), header, f"member {_shown(name)}", source)
+        size = _size(overrides.get("size"), header, f"member {quoted(name)}", source)
         if kind in _EXTENDED_TYPES:
             if size > _MAX_EXTENDED:
                 raise source.error("an extended header is too long")
@@ -123,11 +119,11 @@ def _members(source: _Source) -> Iterator[_Member]:
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
-            raise InputFileError(f"{source.where}: member {_shown(name)}: is {_REFUSED_TYPES[kind]}, refused")
+            raise InputFileError(f"{source.where}: member {quoted(name)}: is {_REFUSED_TYPES[kind]}, refused")
         if kind not in _ACCEPTED_TYPES:
-            raise InputFileError(f"{source.where}: member {_shown(name)}: has the unknown type {kind!r}, refused")
+            raise InputFileError(f"{source.where}: member {quoted(name)}: has the unknown type {kind!r}, refused")
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
-        yield _Member(name, folder, source.at if folder else source.skip(size, f"member {_shown(name)}"), size)
+        yield _Member(name, folder, source.at if folder else source.skip(size, f"member {quoted(name)}"), size)
 
 
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:

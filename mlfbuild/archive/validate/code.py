@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
@@ -13,6 +13,7 @@ from mlfbuild.archive.validate.names import prefix
 from mlfbuild.archive.validate.source import Source
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library.names import sanitize_name
+from mlfbuild.messages import listed
 
 _OWN_HEADER = re.compile(r"tvmgen_.+\.h")
 _UNNAMED_OUTPUT = re.compile(r"output\d*")
@@ -88,12 +89,11 @@ def one_definition(context: Context) -> Iterator[Finding]:
     for name, views in sorted(owners.items()):
         if len({path for view in views for path in view.definitions[name]}) > 1 and len(views) > 1:
             place = f"{views[1].definitions[name][0]}: {name}"
-            yield finding(_ONCE_IN_AN_IMAGE.get(name, "MLF706"), place, f"modules {_listed(views)} define it")
-
-
-def _listed(views: Sequence[ModuleView]) -> str:
-    names = [view.name for view in views]
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+            yield finding(
+                _ONCE_IN_AN_IMAGE.get(name, "MLF706"),
+                place,
+                f"modules {listed([view.name for view in views])} define it",
+            )
 
 
 def entry_functions(context: Context) -> Iterator[Finding]:

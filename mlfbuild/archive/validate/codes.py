@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.archive.validate.types import Finding, Severity, shown
+from mlfbuild.archive.validate.types import Finding, Severity
+from mlfbuild.messages import shown
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from mlfbuild.archive.validate.codes import CODES
 from mlfbuild.archive.validate.types import Finding, Severity
+from mlfbuild.messages import counted
 
 _ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 _SHOWN = 5
@@ -56,14 +57,10 @@ class Report:
             if len(found) > _SHOWN:
                 yield f"  ... and {len(found) - _SHOWN:,} more; --format json lists them"
             yield f"  -> {CODES[code].advice}"
-        counts = ", ".join(_counted(self.count(severity), severity) for severity in _ORDER)
+        counts = ", ".join(counted(self.count(severity), severity) for severity in _ORDER)
         yield f"{self.where}: {'invalid' if self.failed else 'valid'}: {counts}"
 
 
 def report(where: str, findings: Iterable[Finding]) -> Report:
     """Return the report of ``findings`` in any order."""
     return Report(where, tuple(sorted(findings, key=lambda item: (_ORDER.index(item.severity), item.code))))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -7,8 +7,6 @@ from typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
-_MAX_SHOWN = 160  # characters of a name from the archive
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -23,10 +21,3 @@ class Finding:
     message: str
     advice: str
     """What to do about it."""
-
-
-def shown(name: object) -> str:
-    """Return a name from the archive fit for one line: nothing that a terminal acts on, and not too long."""
-    text = str(name)
-    text = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
-    return text if text.isprintable() else ascii(text)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 
 from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
+from mlfbuild.messages import quoted, shown
 
 _MAX_KEY = 20 - 2
 _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags
@@ -31,22 +32,17 @@ def c_runtime_problems(graph: ExecutorGraph, params: Collection[str] = ()) -> li
     return [*_members(graph), *_nodes(graph), *_entries(graph), *_arguments(graph, params)]
 
 
-def _shown(name: str) -> str:
-    """Return a name of the graph fit for one line of a message."""
-    return name if name.isprintable() and len(name) <= 60 else ascii(name[:60])
-
-
 def _members(graph: ExecutorGraph) -> Iterator[str]:
     for name, _ in graph.others:
         if name != "metadata":  # reading stops there
-            yield f"{_shown(name)}: the C runtime refuses members it does not know"
+            yield f"{shown(name)}: the C runtime refuses members it does not know"
     if graph.storage_scope is not None:
         yield "attrs.storage_scope: the C runtime takes no list_str but dltype"
     for name, text in graph.other_attrs:
         if len(name.encode()) > _MAX_ATTR:
-            yield f"attrs.{_shown(name)}: is a longer name than the {_MAX_ATTR} bytes the C runtime has room for"
+            yield f"attrs.{shown(name)}: is a longer name than the {_MAX_ATTR} bytes the C runtime has room for"
         if json.loads(text)[0] not in {"list_int", "size_t"}:
-            yield f"attrs.{_shown(name)}: the C runtime skips only attributes of type list_int and size_t"
+            yield f"attrs.{shown(name)}: the C runtime skips only attributes of type list_int and size_t"
     if graph.device_index is not None and len(set(graph.device_index)) > 1:
         yield "attrs.device_index: names several devices, the C runtime has one"
 
@@ -56,23 +52,23 @@ def _nodes(graph: ExecutorGraph) -> Iterator[str]:
         at = f"nodes[{index}]"
         if node.control_deps:
             yield f"{at}.control_deps: the C runtime refuses it"
-        yield from (f"{at}.{_shown(name)}: the C runtime refuses members it does not know" for name, _ in node.others)
+        yield from (f"{at}.{shown(name)}: the C runtime refuses members it does not know" for name, _ in node.others)
         yield from _strings(node, at)
         if node.op == CALL:
             yield from _call(node, at)
 
 
 def _strings(node: GraphNode, at: str) -> Iterator[str]:
-    strings = {f"{at}.name": node.name, **{f"{at}.attrs.{_shown(name)}": value for name, value in node.attrs}}
+    strings = {f"{at}.name": node.name, **{f"{at}.attrs.{shown(name)}": value for name, value in node.attrs}}
     for place, text in strings.items():
         if len(text.encode()) > _MAX_NAME:
             yield f"{place}: has {len(text.encode())} bytes, the C runtime has room for {_MAX_NAME}"
     for name, _ in node.attrs:
         if len(name.encode()) > _MAX_KEY:
-            yield f"{at}.attrs.{_shown(name)}: is a longer name than the {_MAX_KEY} bytes the C runtime has room for"
+            yield f"{at}.attrs.{shown(name)}: is a longer name than the {_MAX_KEY} bytes the C runtime has room for"
     for text in (*strings.values(), *(name for name, _ in node.attrs)):
         if _ESCAPED.intersection(text):
-            yield f"{at}: {text[:60]!a} needs an escape, at which the C runtime writes to a null pointer"
+            yield f"{at}: {quoted(text)} needs an escape, at which the C runtime writes to a null pointer"
 
 
 def _call(node: GraphNode, at: str) -> Iterator[str]:
@@ -95,7 +91,7 @@ def _entries(graph: ExecutorGraph) -> Iterator[str]:
         elif graph.tensor(entry, "").size > _MAX_UINT32:
             yield f"{at}: is larger than the 32 bits in which the C runtime counts"
         if not _knows(dtype):
-            yield f"attrs.dltype[{entry}]: the C runtime does not know {dtype[:40]!a}"
+            yield f"attrs.dltype[{entry}]: the C runtime does not know {quoted(dtype)}"
     for entry, storage in enumerate(graph.storage_id):
         if storage >= len(graph.nodes):
             yield f"attrs.storage_id[{entry}]: is {storage}, the C runtime has room for one a node"

@@ -11,6 +11,7 @@ from mlfbuild.errors import InputFileError
 from mlfbuild.library.data_type import element_size
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+from mlfbuild.messages import quoted, shown
 
 _LARGEST = 2**63 - 1
 _MAX_DIMS = 64
@@ -90,7 +91,7 @@ class _Reader:
                 raise self.error(f"{at}.{name}", "is missing")
         op = self.text(members["op"], f"{at}.op")
         if op not in {INPUT, CALL}:
-            raise self.error(f"{at}.op", f"is {op[:40]!a}, must be {INPUT!r} or {CALL!r}")
+            raise self.error(f"{at}.op", f"is {quoted(op)}, must be {INPUT!r} or {CALL!r}")
         attrs = self.node_attrs(members, at)
         node = GraphNode(
             op=op,
@@ -186,7 +187,7 @@ class _Reader:
             raise self.error(at, "must be a list of a type tag and a value")
         tag = self.text(items[0], f"{at}[0]")
         if tag != _TAGS.get(name, tag):
-            raise self.error(f"{at}[0]", f"is {tag[:40]!a}, must be {_TAGS[name]!r}")
+            raise self.error(f"{at}[0]", f"is {quoted(tag)}, must be {_TAGS[name]!r}")
         return items[1]
 
     def shapes(self, value: object, count: int) -> tuple[tuple[int, ...], ...]:
@@ -203,7 +204,7 @@ class _Reader:
         names = self.attr_texts(value, "dltype", count)
         for index, name in enumerate(names):
             if element_size(name) is None:
-                raise self.error(f"attrs.dltype[{index}]", f"is {name[:40]!a}, no data type of TVM")
+                raise self.error(f"attrs.dltype[{index}]", f"is {quoted(name)}, no data type of TVM")
         return names
 
     def check_sizes(self, shapes: Iterable[Sequence[int]], dtypes: Iterable[str]) -> None:
@@ -225,8 +226,7 @@ class _Reader:
     # Values
 
     def error(self, at: str, reason: str) -> InputFileError:
-        shown = at if at.isprintable() and len(at) <= 120 else ascii(at[:120])
-        return InputFileError(f"{self.where}: {shown}{at and ': '}{reason}; export the graph again")
+        return InputFileError(f"{self.where}: {shown(at)}{at and ': '}{reason}; export the graph again")
 
     def members(self, value: object, at: str) -> Mapping[str, object]:
         if not isinstance(value, dict):

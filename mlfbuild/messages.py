@@ -1,0 +1,34 @@
+"""Words of messages: counts, lists and names from files that nobody vouches for, fit for one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LISTED = 8
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 file``, ``2 files``, ``1,000 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return ``names`` with commas between them; of many, the first few."""
+    return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
+
+
+def printable(text: str) -> str:
+    """Return ``text`` fit for a terminal: control characters appear as escapes."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
+
+
+def shown(name: object, longest: int = 160) -> str:
+    """Return a name fit for one line: cut where it is longer than ``longest``, in quotes where it has escapes."""
+    text = str(name)
+    text = text if len(text) <= longest else f"{text[:longest]}..."
+    return text if text.isprintable() else ascii(text)
+
+
+def quoted(name: str, longest: int = 120) -> str:
+    """Return a name in quotes and in ASCII, cut where it is longer than ``longest``."""
+    return ascii(name) if len(name) <= longest else f"{name[:longest]!a}..."

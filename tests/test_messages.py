@@ -1,0 +1,31 @@
+"""Names and numbers in messages stay on one line, whatever they are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.messages import counted, listed, printable, quoted, shown
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1000, "1,000 files")])
+def test_numbers_have_their_noun(number: int, text: str) -> None:
+    assert counted(number, "file") == text
+
+
+def test_long_lists_are_cut() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed([str(number) for number in range(9)]) == "0, 1, 2, 3, 4, 5, 6, 7, ..."
+
+
+def test_plain_names_stay_as_they_are() -> None:
+    assert (printable("kws"), shown("kws"), quoted("kws")) == ("kws", "kws", "'kws'")
+    assert (shown("x" * 200, 3), quoted("x" * 200, 3)) == ("xxx...", "'xxx'...")
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_any_name_is_one_line_that_a_terminal_can_show(name: str) -> None:
+    assert printable(name).isprintable()
+    assert shown(name).isprintable() and len(shown(name)) < 2000
+    assert quoted(name).isprintable() and quoted(name).isascii()
