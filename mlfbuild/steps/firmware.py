@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mlfbuild.emulator.qemu import run_elf
-from mlfbuild.errors import ProcessFailedError
+from mlfbuild.errors import InputFileError, ProcessFailedError
 from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
 from mlfbuild.process import find_tool, run
+from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
 from mlfbuild.targets import Board, require_compiler
 
@@ -28,11 +30,11 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
     """Configure (where needed) and build the firmware; returns what CMake and Ninja printed.
 
     ``definitions`` are further ``NAME=VALUE`` cache entries. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with
-    the output of the tool that failed.
+    the output of the tool that failed, and ``CheckFailedError`` where two models in the image share a global symbol.
     """
     configured = _configure(job, definitions)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
-    built = run(command)
+    built = _built(job, command)
     if not job.elf.is_file():
         raise ProcessFailedError(
             f"{job.name}: CMake built no {job.elf.name} in {job.build}; "
@@ -40,6 +42,18 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
             built,
         )
     return configured + built
+
+
+def _built(job: FirmwareJob, command: Sequence[str | Path]) -> str:
+    try:
+        built = run(command)
+    except ProcessFailedError:
+        with contextlib.suppress(ProcessFailedError, InputFileError):
+            check_libraries(job)  # where two models clash, their names say more than the linker's words
+        raise
+    if job.elf.is_file():
+        check_image(job)
+    return built
 
 
 def run_image(elf: Path, target: TargetJob, log: Path, timeout: float = 600) -> str:

@@ -1,0 +1,228 @@
+"""The two-model guarantee: models of one image share no global symbol, and where they do the build says which."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.errors import CheckFailedError, MlfError, ProcessFailedError
+from mlfbuild.files import read_bytes
+from mlfbuild.steps.build import build
+from mlfbuild.steps.clashes import check_models
+from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+from support.firmware_repo import tiny_network
+from support.tvm_headers import write_tvm_headers
+
+PROJECT = """\
+mlfbuild: 1
+targets: {pc: {cpu: host}}
+models:
+  alpha: {source: alpha.tflite}
+  beta: {source: beta.tflite}
+firmware: {app: {cmake: .}}
+"""
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+include("${MLF_TREE}/mlf.cmake")
+add_executable(app main.c)
+target_link_libraries(app PRIVATE mlf::alpha mlf::beta)
+"""
+
+MAIN = "int main(void) { return 0; }\n"
+
+
+class Repo:
+    """A firmware repo of two models for this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, seed in (("alpha", 1), ("beta", 2)):
+            self.write(f"{name}.tflite", tiny_network(seed))
+        self.write("mlfbuild.yml", PROJECT)
+        self.write("CMakeLists.txt", CMAKELISTS)
+        self.write("main.c", MAIN)
+
+    def write(self, name: str, text: str | bytes) -> None:
+        (self.root / name).write_bytes(text.encode() if isinstance(text, str) else text)
+
+    def add(self, model: str, text: str, *, extra: str = "") -> None:
+        """Compile ``text`` into the library of a model, as a careless compiler would have written it."""
+        self.write(f"{model}_extra.c", text)
+        lists = (self.root / "CMakeLists.txt").read_text()
+        line = f"target_sources(mlf_{model} PRIVATE ${{CMAKE_SOURCE_DIR}}/{model}_extra.c)\n"
+        self.write("CMakeLists.txt", lists.replace(line, "") + line + extra)
+
+    def build(self) -> Path:
+        project = load(self.root / "mlfbuild.yml")
+        targets = target_jobs(project)
+        (image,) = build(targets, firmware_jobs(project, targets)).firmware
+        return image.elf
+
+    def clash(self) -> str:
+        """The words of a build that fails because of a clash."""
+        with pytest.raises(CheckFailedError) as error:
+            self.build()
+        assert error.value.exit_code == 1
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+
+@pytest.fixture
+def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
+    tool("cmake")
+    return Repo(tmp_path)
+
+
+def test_two_real_models_share_nothing(repo: Repo) -> None:
+    repo.write("main.c", '#include "tvmgen_alpha.h"\n#include "tvmgen_beta.h"\n'
+               "int main(void) { return tvmgen_alpha_run(0, 0) + tvmgen_beta_run(0, 0) == -2 ? 0 : 1; }\n")  # fmt: skip
+    subprocess.run([repo.build()], check=True)
+
+
+def test_what_the_linker_takes_silently_is_told_with_models_and_symbol(repo: Repo) -> None:
+    elf = repo.build()
+    for model, value in (("alpha", 1), ("beta", 2)):
+        repo.add(model, f"int helper(void);\nint helper(void) {{ return {value}; }}\n")
+    words = repo.clash()
+    assert elf.is_file(), "the linker took one of them"
+    assert words.startswith(
+        "app: models alpha and beta both define the global symbol 'helper' "
+        "(libmlf_alpha.a(alpha_extra.c.o), libmlf_beta.a(beta_extra.c.o)); "
+    )
+    assert repo.clash() == words, "and is told again until it is mended"
+    repo.add("beta", "static int helper(void) { return 2; }\nint beta_helper;\nint (*beta_use)(void) = helper;\n")
+    repo.build()
+
+
+def test_what_the_linker_refuses_is_told_with_models_and_symbol(repo: Repo) -> None:
+    for model in ("alpha", "beta"):
+        repo.add(model, f"int helper;\nint use_{model}(void);\nint use_{model}(void) {{ return helper++; }}\n")
+    repo.write(
+        "main.c", "int use_alpha(void);\nint use_beta(void);\nint main(void) { return use_alpha() + use_beta(); }\n"
+    )
+    assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
+
+
+def test_another_failure_keeps_its_own_words(repo: Repo) -> None:
+    repo.write("main.c", "int missing(void);\nint main(void) { return missing(); }\n")
+    with pytest.raises(ProcessFailedError, match="missing"):
+        repo.build()
+
+
+@pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
+def test_an_image_that_ninja_does_not_know_keeps_its_own_words(repo: Repo, image: str) -> None:
+    repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
+    with pytest.raises(ProcessFailedError, match="must have add_executable"):
+        repo.build()
+
+
+def test_a_model_that_lives_off_another_is_told(repo: Repo) -> None:
+    repo.add("alpha", "int helper(void);\nint helper(void) { return 1; }\n")
+    repo.add("beta", "int helper(void);\nint use(void);\nint use(void) { return helper(); }\n")
+    assert "model beta uses the global symbol 'helper' of model alpha (libmlf_beta.a(" in repo.clash()
+
+
+def test_common_symbols_are_one_variable_of_two_models(repo: Repo) -> None:
+    for model in ("alpha", "beta"):
+        repo.add(model, "int helper;\n", extra=f"target_compile_options(mlf_{model} PRIVATE -fcommon)\n")
+    assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
+
+
+def test_weak_functions_are_made_to_be_merged_but_not_with_strong_ones(repo: Repo) -> None:
+    weak = "__attribute__((weak)) int helper(void);\nint helper(void) { return 1; }\n"
+    repo.add("alpha", weak)
+    repo.add("beta", weak)
+    repo.build()
+    repo.add("beta", weak.replace("__attribute__((weak)) ", ""))
+    assert "both define the global symbol 'helper'" in repo.clash()
+
+
+def test_a_library_that_is_not_linked_does_not_count(repo: Repo) -> None:
+    for model in ("alpha", "beta"):
+        repo.add(model, "int helper;\n")
+    lists = (repo.root / "CMakeLists.txt").read_text()
+    repo.write("CMakeLists.txt", lists.replace("mlf::alpha mlf::beta", "mlf::alpha"))
+    repo.build()
+
+
+def test_models_behind_a_library_of_the_firmware_count(repo: Repo) -> None:
+    for model in ("alpha", "beta"):
+        repo.add(model, "int helper;\n")
+    lists = (repo.root / "CMakeLists.txt").read_text()
+    repo.write(
+        "CMakeLists.txt",
+        lists.replace("(app PRIVATE mlf::alpha mlf::beta)", "(app PRIVATE between)")
+        + "add_library(between STATIC main.c)\ntarget_link_libraries(between PRIVATE mlf::models)\n",
+    )
+    assert "both define the global symbol 'helper'" in repo.clash()
+
+
+def test_only_what_was_linked_anew_is_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[Path] = []
+
+    def counting(path: Path, what: str) -> bytes:
+        reads.append(path)
+        return read_bytes(path, what)
+
+    monkeypatch.setattr("mlfbuild.steps.clashes.read_bytes", counting)
+    repo.build()
+    assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
+    reads.clear()
+    repo.build()
+    assert reads == []
+    repo.write("main.c", "int main(void) { return 1; }\n")
+    repo.build()
+    assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
+
+
+def test_two_archives_of_tvm_with_one_registry_each_are_told(repo: Repo, shared: Path) -> None:
+    include = write_tvm_headers(repo.root / "tvm")
+    for name, archive in (("alpha", "add-graph"), ("beta", "conv-graph")):
+        (repo.root / f"{name}.tflite").unlink()
+        shutil.copy(shared / "archives" / f"{archive}.tar", repo.root / f"{name}.tar")
+    repo.write("mlfbuild.yml", PROJECT.replace(".tflite", ".tar"))
+    repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", f'include_directories("{include}")\ninclude('))
+    repo.write(
+        "main.c", "void *TVMSystemLibEntryPoint(void);\nint main(void) { return TVMSystemLibEntryPoint() == 0; }\n"
+    )
+    words = repo.clash()
+    assert (
+        "models alpha (module add) and beta (module conv) both define the global symbol 'TVMSystemLibEntryPoint'"
+        in words
+    )
+    assert "`mlfbuild merge`" in words
+
+
+@pytest.mark.parametrize("driver", ["mlfbuild", "SCons"])
+def test_both_drivers_stop_with_the_words(repo: Repo, driver: str) -> None:
+    for model in ("alpha", "beta"):
+        repo.add(model, "int helper;\n")
+    (repo.root / "site_scons/site_tools").mkdir(parents=True)
+    repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
+    repo.write(
+        "SConstruct",
+        'env = Environment(tools=["default", "mlf"])\nmodels = env.MlfModels("mlfbuild.yml")\n'
+        'env.MlfFirmware("app", models=models)\n',
+    )
+    command = [sys.executable, "-m", driver, *(["build", "-q"] if driver == "mlfbuild" else ["-Q", "-s"])]
+    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    assert done.returncode == (1 if driver == "mlfbuild" else 2)
+    assert "models alpha and beta both define the global symbol 'helper'" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_objects_without_elf_are_left_alone_and_damaged_ones_are_told(tmp_path: Path) -> None:
+    for name, content in (("a.o", b"BC\xc0\xde"), ("b.o", b"MZ")):
+        (tmp_path / name).write_bytes(content)
+    compiled = {"a": [tmp_path / "a.o"], "b": [tmp_path / "b.o"]}
+    check_models(compiled, "app.elf")
+    (tmp_path / "b.o").write_bytes(b"\x7fELF")
+    with pytest.raises(MlfError, match=r"b\.o: is a damaged ELF object"):
+        check_models(compiled, "app.elf")
