@@ -129,7 +129,7 @@ def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
 
 
 def _job_settings(env: Any) -> str:
-    return str(env["MLFJOB"].settings()) if "MLFJOB" in env else str(env.subst("$MLFNAME"))
+    return str(env["MLFJOB"].tree_settings()) if "MLFJOB" in env else str(env.subst("$MLFNAME"))
 
 
 def _unpack(target: list[Any], source: list[Any], env: Any) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mlfbuild.steps.firmware import build_firmware
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.steps.models import compile_if_needed, finish_target, unpack_job
+from mlfbuild.steps.models import compile_once, finish_target, unpack_job
 from mlfbuild.steps.progress import Progress, Silent
 from mlfbuild.steps.workers import map_in_workers
 
@@ -55,14 +56,23 @@ def build(
 
 def _build_models(targets: Sequence[TargetJob], jobs: int, watch: Progress) -> tuple[ModelResult, ...]:
     todo = [job for target in targets for job in target.models]
+    twins: dict[tuple[str, str], list[CompileJob]] = {}
     for job in todo:
+        twins.setdefault(job.sharing_key(), []).append(job)
         watch.start(f"compile {job.title}")
-    results = []
-    for job, compiled in map_in_workers(compile_if_needed, todo, jobs):
-        written = len(unpack_job(job).written)  # writes what differs: nothing, if the tree is whole and of this archive
-        watch.finish(f"compile {job.title}", _words(compiled, written))
-        results.append(ModelResult(job, compiled, written))
-    return tuple(results)
+    results: dict[Path, ModelResult] = {}
+    for _, built in map_in_workers(_build_twins, twins.values(), jobs):
+        for result in built:
+            watch.finish(f"compile {result.job.title}", _words(result.compiled, result.written))
+            results[result.job.archive] = result
+    return tuple(results[job.archive] for job in todo)
+
+
+def _build_twins(twins: Sequence[CompileJob]) -> list[ModelResult]:
+    """Make one archive for all of ``twins``, and the tree of each."""
+    compiled = compile_once(twins)
+    # Unpacking writes what differs: nothing, if the tree is whole and of this archive.
+    return [ModelResult(job, job is compiled, len(unpack_job(job).written)) for job in twins]
 
 
 def _words(compiled: bool, written: int) -> str:

@@ -13,6 +13,8 @@ from mlfbuild.compilers import CompileRequest
 from mlfbuild.targets import Board, Cpu, cmake_folder
 
 _PACKAGE = Path(__file__).parents[1]
+_FOR_ANY_CPU = frozenset({"archive"})
+"""Compilers whose archives are the same for every CPU."""
 
 COMPILE_ROOMS = (
     "errors.py",
@@ -63,7 +65,7 @@ class CompileJob:
     def settings(self) -> str:
         """Return all that decides the archive, but for the model file's and the generator's content, as canonical JSON.
 
-        Free of paths, so that it is equal in every checkout.
+        Free of paths, so that it is equal in every checkout, and of the target: those with the same CPU share archives.
         """
         request = self.request
         return json.dumps(
@@ -71,14 +73,21 @@ class CompileJob:
                 "model": request.name,
                 "source": request.source.name,
                 "compiler": self.compiler,
-                "cpu": request.cpu.name,
+                "cpu": None if self.compiler in _FOR_ANY_CPU else request.cpu.name,
                 "executor": request.executor,
                 "options": dict(request.options),
                 "placement": [request.placement.params, request.placement.workspace],
-                "ram": self.ram_limit,
             },
             sort_keys=True,
         )
+
+    def tree_settings(self) -> str:
+        """Return all that decides whether and how the archive is unpacked, but for its content, as canonical JSON."""
+        return json.dumps({"archive": self.settings(), "ram": self.ram_limit})
+
+    def sharing_key(self) -> tuple[str, str]:
+        """Return what is equal for jobs whose archives are equal: settings and place of the model file."""
+        return self.settings(), str(self.request.source.absolute())
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,14 @@ from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprin
 def compile_model(job: CompileJob) -> int:
     """Compile the job's model and write its archive; returns the archive's size in bytes.
 
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
-    arena is larger than the board's RAM, and ``StorageError``.
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, and ``StorageError``.
     """
     write_archive(_compile(job), job.archive)
     return job.archive.stat().st_size
 
 
 def _compile(job: CompileJob) -> Library:
-    library = compiler_called(job.compiler).compile(job.request)
-    _check_ram(job, library)
-    return library
+    return compiler_called(job.compiler).compile(job.request)
 
 
 def _check_ram(job: CompileJob, library: Library) -> None:
@@ -55,12 +53,37 @@ def key_file(job: CompileJob) -> Path:
 
 def compile_if_needed(job: CompileJob) -> bool:
     """Compile the job's model unless its archive was made from the very same things; True if it was compiled."""
-    key = archive_key(job)
-    if _recorded(job) == _stamp(job, key):
-        return False
-    compile_model(job)
+    return compile_once([job]) is not None
+
+
+def compile_once(twins: Sequence[CompileJob]) -> CompileJob | None:
+    """Make the archives of jobs with one sharing key; returns the one that was compiled, or ``None``.
+
+    At most one is: the others get copies of an archive that is current. Raises as ``compile_model`` does.
+    """
+    key = archive_key(twins[0])
+    stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
+    if not stale:
+        return None
+    made = next((job for job in twins if job not in stale), None)
+    compiled = None
+    if made is None:
+        made = compiled = stale.pop(0)
+        compile_model(made)
+        _remember(made, key)
+    for job in stale:
+        copy_archive(made.archive, job.archive)
+        _remember(job, key)
+    return compiled
+
+
+def copy_archive(archive: Path, copy: Path) -> None:
+    """Write the archive's bytes to ``copy``; raises ``InputFileError`` and ``StorageError``."""
+    write_atomic(copy, read_bytes(archive, "archive"))
+
+
+def _remember(job: CompileJob, key: str) -> None:
     write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
-    return True
 
 
 def is_current(job: CompileJob) -> bool:
@@ -106,8 +129,15 @@ def unpack_archive(
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
-    """Unpack the job's archive into its tree."""
-    return unpack_archive(job.archive, job.tree, model=job.model, params_section=job.request.placement.params)
+    """Unpack the job's archive into its tree.
+
+    Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
+    than the board's RAM: archives are shared by targets with different boards, so this is the first moment to know.
+    """
+    library, archive_id = open_archive_with_id(job.archive)
+    _check_ram(job, library)
+    section = job.request.placement.params
+    return unpack(library, job.tree, archive_id=archive_id, model=job.model, params_section=section)
 
 
 def finish_target(target: TargetJob) -> UnpackResult:

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.archive import pack_archive
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.steps import models
 from mlfbuild.steps.build import build
 from mlfbuild.steps.jobs import CompileJob, TargetJob
-from mlfbuild.steps.models import compile_if_needed, compile_model, tree_is_whole
+from mlfbuild.steps.models import compile_if_needed, compile_model, tree_is_whole, unpack_job
 from mlfbuild.steps.project import load, target_jobs
 from support.firmware_repo import tiny_network
+from support.libraries import native_library
 from support.tflite_builder import Network
 
 
@@ -24,6 +26,63 @@ def target(tmp_path: Path) -> TargetJob:
         "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {net: {source: net.tflite}}\n"
     )
     return only_target(tmp_path)
+
+
+SHARING = """\
+mlfbuild: 1
+targets:
+  kit: {cpu: cortex-m4, board: mps2-an386}
+  product: {cpu: cortex-m4}
+  small: {cpu: cortex-m3}
+models:
+  net: {source: net.tflite}
+  old: {source: old.tar}
+"""
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The titles of the jobs that were compiled."""
+    titles: list[str] = []
+    compile_model = models.compile_model
+
+    def counted(job: CompileJob) -> int:
+        titles.append(job.title)
+        return compile_model(job)
+
+    monkeypatch.setattr(models, "compile_model", counted)
+    return titles
+
+
+def test_targets_that_need_the_same_code_share_archives(tmp_path: Path, compilations: list[str]) -> None:
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "old.tar").write_bytes(pack_archive(native_library("old")))
+    (tmp_path / "mlfbuild.yml").write_text(SHARING)
+    targets = target_jobs(load(tmp_path / "mlfbuild.yml"))
+    report = build(targets)
+    assert compilations == ["net for kit", "old for kit", "net for small"]
+    assert [result.job.title for result in report.models if result.compiled] == compilations
+    kit, product, small = ({job.model: job.archive.read_bytes() for job in target.models} for target in targets)
+    assert product == kit
+    assert small["old"] == kit["old"]
+    assert small["net"] != kit["net"], "the archive names its CPU"
+    assert all(tree_is_whole(job.tree) for target in targets for job in target.models)
+    assert not any(result.compiled or result.written for result in build(targets).models)
+
+
+def test_a_lost_archive_comes_from_the_other_target(tmp_path: Path, compilations: list[str]) -> None:
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "mlfbuild.yml").write_text(SHARING.replace("  old: {source: old.tar}\n", ""))
+    targets = target_jobs(load(tmp_path / "mlfbuild.yml"), ["kit", "product"])
+    build(targets)
+    compilations.clear()
+    for index in (0, 1):
+        archive = targets[index].models[0].archive
+        good = archive.read_bytes()
+        archive.write_bytes(b"")
+        build(targets)
+        assert archive.read_bytes() == good
+    assert not compilations
 
 
 def only_target(folder: Path) -> TargetJob:
@@ -57,11 +116,12 @@ def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(jo
     image = network.input((1, 64, 64, 4), scale=0.1)
     pooled = network.pool2d("MAX", image, (2, 2), padding="SAME")
     job.request.source.write_bytes(network.build([network.pool2d("MAX", pooled, (2, 2))]))
-    compile_model(replace(job, ram_limit=64 * 64 * 4))
-    job.archive.unlink()
+    compile_model(job)
     with pytest.raises(UnsupportedModelError, match=r"arena of 16384 bytes, but the board of target 'm4' has 16383"):
-        compile_model(replace(job, ram_limit=64 * 64 * 4 - 1))
-    assert not job.archive.exists()
+        unpack_job(replace(job, ram_limit=64 * 64 * 4 - 1))
+    assert not job.tree.exists()
+    unpack_job(replace(job, ram_limit=64 * 64 * 4))
+    assert tree_is_whole(job.tree)
 
 
 def test_a_build_stopped_before_unpacking_is_finished_by_the_next(
