@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
+from mlfbuild.code.files import HEADER_SUFFIXES, LINKED_SUFFIXES
 from mlfbuild.errors import InputFileError
 from mlfbuild.library.metadata import ModuleRecord
+from mlfbuild.library.names import header_names
 from mlfbuild.messages import listed
 
 CODEGEN = "codegen/"
-_CODE = {".c", ".cc", ".cpp", ".o"}
-_HEADERS = {".h", ".hpp", ".inc"}
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
 _SHARED_LIBRARIES = {".so", ".dylib", ".dll"}
 _MAX_SHARES = 1_000_000
@@ -21,7 +21,7 @@ _MAX_SHARES = 1_000_000
 
 def bears_name(path: PurePosixPath, module: str) -> bool:
     """Whether the file name alone tells which module the codegen file at ``path`` belongs to."""
-    return _borne_name(path) in {module, f"tvmgen_{module.lower()}.h"}
+    return _borne_name(path) in {module, *header_names(module)}
 
 
 def _borne_name(path: PurePosixPath) -> str:
@@ -63,7 +63,7 @@ def _claims(records: Sequence[ModuleRecord]) -> dict[str, list[str]]:
     for record in records:
         name = record.module.name
         recorded = {CODEGEN + path for path in record.extension.codegen}
-        for claim in {name, f"tvmgen_{name.lower()}.h"} | recorded:
+        for claim in {name} | header_names(name) | recorded:
             claims.setdefault(claim, []).append(name)
     return claims
 
@@ -72,9 +72,9 @@ def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list
     claimed = [*claims.get(_borne_name(path), ()), *claims.get(str(path), ())]
     if claimed:
         return sorted(set(claimed))
-    if path.suffix in _HEADERS:
+    if path.suffix in HEADER_SUFFIXES:
         return names
-    if path.suffix in _CODE:
+    if path.suffix in LINKED_SUFFIXES:
         raise InputFileError(
             f"{where}: member {str(path)!a}: belongs to none of the modules {listed(names)}; rename it to "
             f"<module>_lib<n>{path.suffix}, or remove it"

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
+from mlfbuild.code.files import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.errors import UsageError
 from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
 from mlfbuild.library.metadata import Format, written_format
@@ -17,9 +18,6 @@ from mlfbuild.messages import listed
 
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
-_SOURCES = {".c", ".cc", ".cpp", ".h"}
-_MAX_TEXT = 16 * 1024 * 1024
-"""Bytes of a file that is looked into."""
 
 
 def convert(library: Library, version: int) -> Library:
@@ -89,6 +87,6 @@ def _named(module: Module) -> tuple[CodegenFile, ...]:
 
 def _included(module: Module) -> set[str]:
     """Return the names of the files that the module's code includes, without folders."""
-    sources = (file.content for file in module.codegen if file.path.suffix in _SOURCES)
-    texts = (text_of(content) for content in sources if len(content) <= _MAX_TEXT)
+    sources = (file.content for file in module.codegen if file.path.suffix in TEXT_SUFFIXES)
+    texts = (text_of(content) for content in sources if len(content) <= MAX_TEXT)
     return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

@@ -1,10 +1,37 @@
-"""Tensor names as TVM writes them in C."""
+"""Names as TVM writes them in C: those of tensors and modules, and those that its runtimes look for."""
 
 from __future__ import annotations
 
 import re
 
+SYSTEM_LIBRARY = "TVMSystemLibEntryPoint"
+"""The function that returns an image's table of functions by name, where a module was exported with ``system-lib``."""
+MODULE_CONTEXT = "__tvm_module_ctx"
+"""The variable in which code for TVM's C++ runtime finds the module that it is part of."""
+LINKED_PARAMETERS = "_lookup_linked_param"
+"""By this name TVM 0.8's graph executor asks the system library for the parameter of a storage id."""
+
 
 def sanitize_name(name: str) -> str:
     """Return ``name`` with ``_`` for each byte that is no ASCII letter or digit (TVM's ``SanitizeName``)."""
     return re.sub(rb"[^0-9A-Za-z]", b"_", name.encode(errors="surrogatepass")).decode()
+
+
+def symbol_prefix(module: str) -> str:
+    """Return what the functions of a module begin with: ``tvmgen_Kws``."""
+    return f"tvmgen_{sanitize_name(module)}"
+
+
+def struct_prefix(module: str) -> str:
+    """Return what the structs of a module's C interface begin with: ``tvmgen_kws`` (TVM's ``ToCVariableStyle``)."""
+    return symbol_prefix(module).lower()
+
+
+def macro_prefix(module: str) -> str:
+    """Return what the macros of a module's C interface begin with: ``TVMGEN_KWS`` (TVM's ``ToCConstantStyle``)."""
+    return symbol_prefix(module).upper()
+
+
+def header_names(module: str) -> frozenset[str]:
+    """Return what the header of a module's C interface may be called: TVM's exporter keeps what C names cannot have."""
+    return frozenset({f"{struct_prefix(module)}.h", f"tvmgen_{module.lower()}.h"})

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.code.files import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.library import Content, Library, Module
 
-_MAX_TEXT = 16 * 1024 * 1024  # bytes; of larger files only sizes are told
 _NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)
-_TEXT_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp", ".txt", ".md", ".cmake", ".template", ".json")
+_TEXT_SUFFIXES = (*TEXT_SUFFIXES, ".txt", ".md", ".cmake", ".template", ".json")
 
 
 def code_differences(left: Module, right: Module) -> Iterator[Difference]:
@@ -52,7 +52,7 @@ def file_differences(
 
 
 def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> Difference:
-    if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > _MAX_TEXT:
+    if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > MAX_TEXT:
         text = f"{told(len(left), len(right))} bytes" if len(left) != len(right) else f"other {len(left):,} bytes"
         return Difference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
     first, second = (Counter(bytes(side).splitlines()) for side in (left, right))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.library import OPERATOR, Module, TensorInfo
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
 from mlfbuild.messages import printable
 
 _C_TYPES = {
@@ -42,7 +42,7 @@ def _packed(module: Module) -> Iterator[str]:
     yield "Called by TVM's packed calling convention; there is no header, so declare the function yourself:"
     yield ""
     yield "```c"
-    yield f"int32_t {_symbol(module)}_run("
+    yield f"int32_t {symbol_prefix(module.name)}_run("
     yield "    void *args, void *type_codes, int num_args, void *out_value, void *out_type_code, void *resource);"
     yield "```"
     yield ""
@@ -52,7 +52,7 @@ def _packed(module: Module) -> Iterator[str]:
 
 
 def _c_interface(module: Module) -> Iterator[str]:
-    prefix = _symbol(module).lower()
+    prefix = struct_prefix(module.name)
     yield "```c"
     yield f'#include "{prefix}.h"'
     yield ""
@@ -71,12 +71,8 @@ def _c_interface(module: Module) -> Iterator[str]:
         members = ", ".join(f".{name} = {name}" for name in names)
         yield f"struct {prefix}_{group} {group} = {{{members}}};"
     arguments = ", ".join(f"&{group}" for group, _ in groups)
-    yield f"int32_t status = {_symbol(module)}_run({arguments});  // 0 when all went well"
+    yield f"int32_t status = {symbol_prefix(module.name)}_run({arguments});  // 0 when all went well"
     yield "```"
-
-
-def _symbol(module: Module) -> str:
-    return f"tvmgen_{sanitize_name(module.name)}"
 
 
 def _names(tensors: Sequence[TensorInfo]) -> list[str]:

@@ -12,6 +12,7 @@ from itertools import islice
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
 from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import Module, Pool
+from mlfbuild.library.names import symbol_prefix
 
 _C_TYPES = {
     "int8_t": 1, "uint8_t": 1, "bool": 1, "int16_t": 2, "uint16_t": 2, "half": 2, "int32_t": 4, "uint32_t": 4,
@@ -98,7 +99,7 @@ def entry_signature(module: Module, place: str, text: str) -> Signature | None:
     With the C interface it hands on the structs' members by name, with unpacked operators it declares the main
     function with names of tensors, otherwise it tells no more than how many there are.
     """
-    body = _body(text, f"tvmgen_{module.name}_run")
+    body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
         return None
     inputs, outputs = _handed_on(body, "inputs"), _handed_on(body, "outputs")
@@ -106,7 +107,7 @@ def entry_signature(module: Module, place: str, text: str) -> Signature | None:
         return Signature("entry file", place, named(inputs), named(outputs))
     count = _packed_arguments(body)
     for suffix in ("__tvm_main__", "run_model"):
-        names = _parameters(text, f"tvmgen_{module.name}_{suffix}")
+        names = _parameters(text, f"{symbol_prefix(module.name)}_{suffix}")
         if names:
             return _by_names(place, names, count)
     return Signature("entry file", place, None, None, count) if count else None

@@ -10,7 +10,7 @@ from itertools import islice
 from mlfbuild.archive.interface.signature import Signature, named, small_text
 from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import CodegenFile, Module, Pool
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import header_names, macro_prefix, struct_prefix
 
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)[ \t]+([0-9]{1,18})\b", re.ASCII)
 _MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one
@@ -54,7 +54,7 @@ class Header:
 
 def header_file(module: Module) -> CodegenFile | None:
     """Return the file that is the header of the module's C interface."""
-    names = {f"tvmgen_{name}.h".lower() for name in (module.name, sanitize_name(module.name))}
+    names = header_names(module.name)
     return next((file for file in module.codegen if file.path.name.lower() in names), None)
 
 
@@ -64,14 +64,14 @@ def read_header(module: Module) -> Header | None:
     if file is None:
         return None
     text = small_text(file.content)
-    prefix = f"tvmgen_{sanitize_name(module.name)}".lower()
+    prefix = struct_prefix(module.name)
     structs = {
         name.lower().removeprefix(f"{prefix}_"): members
         for name, members in _structs(islice(tokens(text), _MAX_TOKENS))
         if name.lower().startswith(f"{prefix}_")
     }
     sizes = {found[1]: int(found[2]) for found in _MACRO.finditer(text)}
-    return Header(f"codegen/{file.path}", structs, sizes, prefix.upper())
+    return Header(f"codegen/{file.path}", structs, sizes, macro_prefix(module.name))
 
 
 def _structs(source: Iterator[Token]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -9,8 +9,9 @@ from functools import cached_property
 from mlfbuild.archive.interface.entry import entry_signature, entry_text
 from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.archive.interface.relay import relay_signature
-from mlfbuild.archive.interface.signature import MAX_BYTES, Argument, Signature, small_text
+from mlfbuild.archive.interface.signature import Argument, Signature, small_text
 from mlfbuild.archive.interface.tvm_metadata import metadata_signature
+from mlfbuild.code.files import MAX_TEXT
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
@@ -89,7 +90,7 @@ class Places:
     def graph(self) -> Signature | None:
         """The executor's graph; raises ``InputFileError`` where it is unsound."""
         content = self._module.graph_json
-        if content is None or len(content) > MAX_BYTES:
+        if content is None or len(content) > MAX_TEXT:
             return None
         graph = parse_graph(bytes(content), f"{self._where}: graph {self._module.name}")
         return Signature("graph", "", _arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
@@ -99,7 +100,7 @@ class Places:
         params = set(self._module.params)
         if params or not any(_PARAMETER.fullmatch(graph.nodes[node].name) for node in graph.arg_nodes):
             return params
-        small = (file for file in self._module.codegen if len(file.content) <= MAX_BYTES)
+        small = (file for file in self._module.codegen if len(file.content) <= MAX_TEXT)
         return {name.decode() for file in small for name in _LINKED.findall(bytes(file.content))}
 
     @cached_property

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mlfbuild.code.files import MAX_TEXT, SOURCE_SUFFIXES
 from mlfbuild.library import CodegenFile, Content, Module, text_of
 from mlfbuild.library.data_type import tensor_size
 
-MAX_BYTES = 16 * 1024 * 1024
-"""Larger files are not read for what they say of the interface; TVM's are a thousandth of it, weights aside."""
 _MAX_DIMS = 64
 _LARGEST = 2**63 - 1
-_SOURCES = {".c", ".cc", ".cpp"}
 _LIBRARY = re.compile(r"(?:.*_)?lib(\d{1,9})", re.ASCII)
 
 
@@ -56,13 +54,13 @@ def named(names: Iterable[str]) -> tuple[Argument, ...]:
 
 
 def small_text(content: Content) -> str:
-    """Return ``content`` as text; nothing where it is larger than ``MAX_BYTES``."""
-    return text_of(content) if len(content) <= MAX_BYTES else ""
+    """Return ``content`` as text; nothing where it is larger than ``MAX_TEXT``."""
+    return text_of(content) if len(content) <= MAX_TEXT else ""
 
 
 def sources(module: Module) -> list[CodegenFile]:
     """Return the module's C and C++ files, ``<module>_lib0.c`` first."""
-    files = [file for file in module.codegen if file.path.suffix in _SOURCES]
+    files = [file for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES]
     return sorted(files, key=lambda file: (_number(file), str(file.path)))
 
 

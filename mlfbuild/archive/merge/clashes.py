@@ -8,23 +8,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.merge.context import CONTEXT
-from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, SOURCE_SUFFIXES, Part, SymbolTable, source_bytes, source_text
-from mlfbuild.archive.merge.registry import ENTRY_POINT
-from mlfbuild.archive.merge.system_lib import LINKED_PARAMETERS
+from mlfbuild.archive.merge.parts import Part, SymbolTable, source_text
 from mlfbuild.code.c_text import string_value, tokens
+from mlfbuild.code.files import HEADER_SUFFIXES, OBJECT_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.code.symbols import Symbols
-from mlfbuild.library import CodegenFile
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import LINKED_PARAMETERS, MODULE_CONTEXT, SYSTEM_LIBRARY, symbol_prefix
 
 _CPLUSPLUS = ("TVM's C++ runtime looks for it by that name", "export one of them for the C runtime (crt)")
 _FIXED = {
     LINKED_PARAMETERS: ("TVM's graph executor looks for it by that name", "export one of them without link-params"),
     "get_c_metadata": _CPLUSPLUS,
-    CONTEXT: _CPLUSPLUS,
+    MODULE_CONTEXT: _CPLUSPLUS,
 }
 """Names that a runtime looks for: why they cannot be others, and what to do instead."""
-_HEADER_SUFFIXES = (".h", ".hpp", ".inc")
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -46,7 +42,7 @@ def clashes(parts: Sequence[Part], table: SymbolTable) -> list[Clash]:
     return [
         Clash(symbol, files)
         for symbol, files in sorted(found.items())
-        if symbol != ENTRY_POINT and len({(path, id(table.of_part[at][path])) for at, path in files.items()}) > 1
+        if symbol != SYSTEM_LIBRARY and len({(path, id(table.of_part[at][path])) for at, path in files.items()}) > 1
     ]
 
 
@@ -101,7 +97,7 @@ def _advice(clash: Clash) -> str:
 
 
 def _has_object(clash: Clash) -> bool:
-    return any(path.suffix == OBJECT_SUFFIX for path in clash.files.values())
+    return any(path.suffix in OBJECT_SUFFIXES for path in clash.files.values())
 
 
 def new_name(symbol: str, module: str) -> str:
@@ -112,7 +108,7 @@ def new_name(symbol: str, module: str) -> str:
     plain = _identifier(symbol)
     for prefix in ("tvmgen_default_", "tvmgen_"):
         plain = plain.removeprefix(prefix)
-    return f"tvmgen_{sanitize_name(module)}_{plain}"
+    return f"{symbol_prefix(module)}_{plain}"
 
 
 def _identifier(symbol: str) -> str:
@@ -133,9 +129,9 @@ class _Usage:
         self.strings: set[str] = set()
         self.members: set[str] = set()  # names behind . or ->
         self.identifiers: set[str] = set()
-        for file in part.of_kind(*SOURCE_SUFFIXES, *_HEADER_SUFFIXES):
-            self._read(source_text(file, part.archive), header=file.path.suffix in _HEADER_SUFFIXES)
-        objects = [symbols[file.path] for file in part.of_kind(OBJECT_SUFFIX)]
+        for file in part.of_kind(*TEXT_SUFFIXES):
+            self._read(source_text(file, part.archive), header=file.path.suffix in HEADER_SUFFIXES)
+        objects = [symbols[file.path] for file in part.of_kind(*OBJECT_SUFFIXES)]
         self.objects = {name for item in objects for name in item.defined | item.weak | item.declared}
         graph = part.module.graph_json
         self.graph = set(_WORD.findall(bytes(graph).decode("latin-1"))) if graph is not None else set()
@@ -160,9 +156,10 @@ def _why_kept(clash: Clash, new: str, usage: _Usage, taken: Collection[str]) -> 
     """Return why the module must keep the name, empty where nothing outside of its sources knows it."""
     name = _identifier(clash.symbol)
     module = usage.part.module.name
+    prefix = symbol_prefix(module)
     reasons = {
         _FIXED[name][0] if name in _FIXED else "": name in _FIXED,
-        f"it is the entry function of {module}": name in {f"tvmgen_{module}_run", f"tvmgen_{module}_get_c_metadata"},
+        f"it is the entry function of {module}": name in {f"{prefix}_run", f"{prefix}_get_c_metadata"},
         "it stands in a namespace": "::" in clash.symbol,
         f"an object of {module} defines or calls it": name in usage.objects,
         f"a header of {module} declares it": name in usage.headers,
@@ -182,14 +179,7 @@ def _renamed(part: Part, names: Mapping[str, str]) -> Part:
     if not names:
         return part
 
-    def change(file: CodegenFile) -> CodegenFile:
-        if file.path.suffix not in SOURCE_SUFFIXES:
-            return file
-        text = source_text(file, part.archive)
-        new = "".join(_pieces(text, names))
-        return file if new == text else CodegenFile(file.path, source_bytes(new))
-
-    part = part.with_codegen(change)
+    part = part.with_sources(lambda text: "".join(_pieces(text, names)))
     functions = tuple(
         replace(function, name=names.get(function.name, function.name)) for function in part.module.operator_functions
     )

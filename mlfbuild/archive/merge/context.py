@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.archive.merge.parts import SOURCE_SUFFIXES, Part, SymbolTable, source_bytes, source_text
+from mlfbuild.archive.merge.parts import Part, SymbolTable
 from mlfbuild.code.c_text import Token, tokens
-from mlfbuild.library import CodegenFile
+from mlfbuild.library.names import MODULE_CONTEXT
 
-CONTEXT = "__tvm_module_ctx"
 _WEAK = "__attribute__((weak)) "
 
 
@@ -24,22 +23,15 @@ def with_one_context(parts: Sequence[Part], table: SymbolTable) -> list[Part]:
     defining = {number for number in range(len(parts)) if _defines(table, number)}
     if len(defining) < 2:
         return list(parts)
-    return [_with_weak_context(part) if number in defining else part for number, part in enumerate(parts)]
+    return [part.with_sources(_weakened) if number in defining else part for number, part in enumerate(parts)]
 
 
 def _defines(table: SymbolTable, number: int) -> bool:
-    return any(CONTEXT in symbols.defined for symbols in table.of_part[number].values())
+    return any(MODULE_CONTEXT in symbols.defined for symbols in table.of_part[number].values())
 
 
-def _with_weak_context(part: Part) -> Part:
-    def change(file: CodegenFile) -> CodegenFile:
-        if file.path.suffix not in SOURCE_SUFFIXES:
-            return file
-        text = source_text(file, part.archive)
-        new = "".join(_pieces(text))
-        return file if new == text else CodegenFile(file.path, source_bytes(new))
-
-    return part.with_codegen(change)
+def _weakened(text: str) -> str:
+    return "".join(_pieces(text))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -48,7 +40,8 @@ def _pieces(text: str) -> Iterator[str]:
     before: list[Token] = []  # the last four tokens
     for token in tokens(text):
         words = [item.text for item in before[-4:]]
-        if token.text in {"=", ";"} and words[-3:] == ["void", "*", CONTEXT] and words[0] not in {"extern", "static"}:
+        declared = token.text in {"=", ";"} and words[-3:] == ["void", "*", MODULE_CONTEXT]
+        if declared and words[0] not in {"extern", "static"}:
             yield text[at : before[-3].offset]
             yield _WEAK
             at = before[-3].offset

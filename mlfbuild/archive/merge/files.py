@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, SOURCE_SUFFIXES, Part, source_text
+from mlfbuild.archive.merge.parts import Part, source_text
 from mlfbuild.code.c_text import tokens
+from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile
 
@@ -43,7 +44,7 @@ def _renamed(part: Part, parts: Sequence[Part], clashing: set[str]) -> Part:
     def change(file: CodegenFile) -> CodegenFile:
         if file.path not in own or _is_named(file.path, part):
             return file
-        compiled = file.path.suffix in (*SOURCE_SUFFIXES, OBJECT_SUFFIX)
+        compiled = file.path.suffix in LINKED_SUFFIXES
         if not compiled or file.path.name in included or _is_in(own[file.path], taken):
             raise _refused(part, file, parts)
         return CodegenFile(own[file.path], file.content)
@@ -76,7 +77,7 @@ def _refused(part: Part, file: CodegenFile, parts: Sequence[Part]) -> CheckFaile
 
 def _included(part: Part) -> Iterator[str]:
     """Yield the names, without folders, of the files that the module's sources include."""
-    for file in part.of_kind(*SOURCE_SUFFIXES, ".h", ".inc"):
+    for file in part.of_kind(*TEXT_SUFFIXES):
         for token in tokens(source_text(file, part.archive)):
             found = _INCLUDED.search(token.text[:500]) if token.kind == "directive" else None
             if found is not None:

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile, Content, Module
 
-CXX_SUFFIXES = (".cc", ".cpp")
-SOURCE_SUFFIXES = (".c", *CXX_SUFFIXES)
-OBJECT_SUFFIX = ".o"
 MAX_TEXT = 64 * 1024 * 1024
 """Bytes; larger sources are not searched for symbols."""
 
@@ -38,6 +36,18 @@ class Part:
         """Return the part with each generated file as ``change`` returns it; ``None`` leaves it out."""
         files = (change(file) for file in self.module.codegen)
         return replace(self, module=replace(self.module, codegen=tuple(file for file in files if file is not None)))
+
+    def with_sources(self, edit: Callable[[str], str]) -> Part:
+        """Return the part with the text of each C and C++ file as ``edit`` returns it; see ``source_text``."""
+
+        def change(file: CodegenFile) -> CodegenFile:
+            if file.path.suffix not in SOURCE_SUFFIXES:
+                return file
+            text = source_text(file, self.archive)
+            new = edit(text)
+            return file if new == text else CodegenFile(file.path, source_bytes(new))
+
+        return self.with_codegen(change)
 
     def refused(self, other: Part, reason: str) -> CheckFailedError:
         """Return the error that says why this part and ``other`` do not fit into one archive."""
@@ -69,8 +79,7 @@ class SymbolTable:
     def __init__(self, parts: Sequence[Part], earlier: SymbolTable | None = None) -> None:
         self.known: dict[PurePosixPath, list[tuple[Content, Symbols]]] = earlier.known if earlier else {}
         self.of_part = [
-            {file.path: self._of_file(file, part.archive) for file in part.of_kind(*SOURCE_SUFFIXES, OBJECT_SUFFIX)}
-            for part in parts
+            {file.path: self._of_file(file, part.archive) for file in part.of_kind(*LINKED_SUFFIXES)} for part in parts
         ]
 
     def _of_file(self, file: CodegenFile, archive: str) -> Symbols:
@@ -83,6 +92,6 @@ class SymbolTable:
 
 
 def _symbols(file: CodegenFile, archive: str) -> Symbols:
-    if file.path.suffix == OBJECT_SUFFIX:
+    if file.path.suffix in OBJECT_SUFFIXES:
         return object_symbols(file.data, f"{archive}: codegen/{file.path}")
     return c_symbols(source_text(file, archive), cplusplus=file.path.suffix in CXX_SUFFIXES)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from mlfbuild.code.c_text import Token, string_value, tokens
 from mlfbuild.code.symbols import Symbols
+from mlfbuild.library.names import SYSTEM_LIBRARY
 
-ENTRY_POINT = "TVMSystemLibEntryPoint"
 _HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm
 _HEADER = "tvm/runtime/crt/module.h"
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"
 _REGISTRY = "} ; static const TVMFuncRegistry _tvm_func_registry = {"
 _MODULE = ", _tvm_func_array , } ; static const TVMModule _tvm_system_lib = { & _tvm_func_registry , } ;"
-_ENTRY = f"const TVMModule * {ENTRY_POINT} ( void ) {{ return & _tvm_system_lib ; }}"
+_ENTRY = f"const TVMModule * {SYSTEM_LIBRARY} ( void ) {{ return & _tvm_system_lib ; }}"
 _SIGNATURE = (
     "TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle"
 )
@@ -60,7 +60,7 @@ def parse_object_registry(data: bytes, symbols: Symbols) -> Registry | None:
     and the names of just these functions. ``None`` for any other object. Tables of TVM 0.8 are not read.
     """
     wanted = {name for name in symbols.declared if not name.startswith(_HELPERS)}
-    if symbols.defined != {ENTRY_POINT} or not 0 < len(wanted) < 1 << 16:
+    if symbols.defined != {SYSTEM_LIBRARY} or not 0 < len(wanted) < 1 << 16:
         return None
     longest = max(len(name) for name in wanted)
     for count in re.finditer(re.escape(len(wanted).to_bytes(2, "little")), data):
@@ -177,7 +177,7 @@ def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modu
         f"static TVMBackendPackedCFunc _tvm_func_array[] = {{\n{pointers}}};\n"
         f'static const TVMFuncRegistry _tvm_func_registry = {{\n    "{count}"\n{names}    , _tvm_func_array,\n}};\n'
         "static const TVMModule _tvm_system_lib = {\n    &_tvm_func_registry,\n};\n"
-        f"const TVMModule* {ENTRY_POINT}(void) {{\n    return &_tvm_system_lib;\n}}\n"
+        f"const TVMModule* {SYSTEM_LIBRARY}(void) {{\n    return &_tvm_system_lib;\n}}\n"
     )
 
 

@@ -9,20 +9,19 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.names import STANDALONE_CRT
-from mlfbuild.archive.merge.parts import OBJECT_SUFFIX, Part, SymbolTable, source_bytes, source_text
+from mlfbuild.archive.merge.parts import Part, SymbolTable, source_bytes, source_text
 from mlfbuild.archive.merge.registry import (
-    ENTRY_POINT,
     Registry,
     parse_object_registry,
     parse_registry,
     registry_source,
 )
+from mlfbuild.code.files import OBJECT_SUFFIXES
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile
+from mlfbuild.library.names import LINKED_PARAMETERS, SYSTEM_LIBRARY
 
 MERGED_NAME = "mlfbuild_system_lib.c"
-LINKED_PARAMETERS = "_lookup_linked_param"
-"""By this name TVM 0.8's graph executor asks the system library for the parameter of a storage id."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLi
     found: dict[tuple[PurePosixPath, int], list[int]] = {}
     for number in range(len(parts)):
         for path, symbols in table.of_part[number].items():
-            if ENTRY_POINT in symbols.defined:
+            if SYSTEM_LIBRARY in symbols.defined:
                 found.setdefault((path, id(symbols)), []).append(number)
     return [_system_library(path, parts, owners, table) for (path, _), owners in found.items()]
 
@@ -53,7 +52,7 @@ def _system_library(
 
 
 def _registry(file: CodegenFile, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable) -> Registry | None:
-    if file.path.suffix != OBJECT_SUFFIX:
+    if file.path.suffix not in OBJECT_SUFFIXES:
         return parse_registry(source_text(file, parts[owners[0]].archive))
     symbols = table.of_part[owners[0]]
     others = [item for path, item in symbols.items() if path != file.path]
@@ -78,14 +77,14 @@ def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> No
     for library in libraries:
         if library.registry is None:
             other = next(other for other in libraries if other is not library)
-            advice = "with the target c instead of llvm" if library.file.path.suffix == OBJECT_SUFFIX else "again"
+            advice = "with the target c instead of llvm" if library.file.path.suffix in OBJECT_SUFFIXES else "again"
             raise _refused(
                 library,
                 other,
                 parts,
-                f"both define {ENTRY_POINT}, and codegen/{library.file.path} of the first does not have it in the form "
-                f"that TVM writes, so the two tables of functions cannot become one; export it {advice}, or without "
-                "system-lib",
+                f"both define {SYSTEM_LIBRARY}, and codegen/{library.file.path} of the first does not have it in the "
+                "form that TVM writes, so the two tables of functions cannot become one; export it "
+                f"{advice}, or without system-lib",
             )
 
 
@@ -147,7 +146,7 @@ def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]
         rest = part.with_codegen(lambda file: rests.get((number, file.path), file))
         return _with_numbered_objects(rest) if number in without_object else rest
 
-    without_object = {number for number, path in rests if path.suffix == OBJECT_SUFFIX}
+    without_object = {number for number, path in rests if path.suffix in OBJECT_SUFFIXES}
     return [cut(number, part) for number, part in enumerate(parts)]
 
 

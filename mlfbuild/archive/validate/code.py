@@ -9,15 +9,14 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
-from mlfbuild.archive.validate.names import prefix
 from mlfbuild.archive.validate.source import Source
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import MODULE_CONTEXT, SYSTEM_LIBRARY, sanitize_name, struct_prefix
 from mlfbuild.messages import listed
 
 _OWN_HEADER = re.compile(r"tvmgen_.+\.h")
 _UNNAMED_OUTPUT = re.compile(r"output\d*")
-_ONCE_IN_AN_IMAGE = {"TVMSystemLibEntryPoint": "MLF703", "__tvm_module_ctx": "MLF704"}
+_ONCE_IN_AN_IMAGE = {SYSTEM_LIBRARY: "MLF703", MODULE_CONTEXT: "MLF704"}
 _FOREIGN_HEADERS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("arm_nnfunctions.h", "arm_nn_types.h", "arm_nnsupportfunctions.h", "arm_nn_math_types.h", "arm_nn_tables.h"),
@@ -120,7 +119,7 @@ def header_tensors(context: Context) -> Iterator[Finding]:
         if view.header is None:
             continue
         for struct, tensors in (("inputs", view.module.inputs), ("outputs", view.module.outputs)):
-            members = view.header.structs.get(f"{prefix(view)}_{struct}")
+            members = view.header.structs.get(f"{struct_prefix(view.name)}_{struct}")
             names = sorted(sanitize_name(tensor.name) for tensor in tensors)
             if members is None or not names or sorted(members) == names:
                 continue
@@ -129,7 +128,7 @@ def header_tensors(context: Context) -> Iterator[Finding]:
             # TVM 0.11 put the outputs' names into the header, but not into the metadata.
             if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):
                 continue
-            place = f"{view.header.path}: struct {prefix(view)}_{struct}"
+            place = f"{view.header.path}: struct {struct_prefix(view.name)}_{struct}"
             yield finding("MLF711", place, f"has {', '.join(members)}, the metadata {', '.join(names)}")
 
 

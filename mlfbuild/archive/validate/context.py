@@ -12,15 +12,11 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.validate.source import Source, read_source
 from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, MAX_TEXT, OBJECT_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
-
-MAX_SOURCE = 16 * 1024 * 1024
-"""Bytes; larger C files are not looked into."""
-CODE_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".o"})
-_C_SUFFIXES = frozenset({".c", ".cc", ".cpp", ".h"})
 
 
 @dataclass(frozen=True)
@@ -54,8 +50,8 @@ class ModuleView:
     @cached_property
     def sources(self) -> tuple[Source, ...]:
         """The facts of C files and headers that are small enough to look into."""
-        c_files = [file for file in self.module.codegen if file.path.suffix in _C_SUFFIXES]
-        files = [file for file in c_files if len(file.content) <= MAX_SOURCE]
+        c_files = [file for file in self.module.codegen if file.path.suffix in TEXT_SUFFIXES]
+        files = [file for file in c_files if len(file.content) <= MAX_TEXT]
         return tuple(self._source(file) for file in files)
 
     def _source(self, file: CodegenFile) -> Source:
@@ -71,9 +67,9 @@ class ModuleView:
         closed: dict[str, str] = {}
         for file in self.module.codegen:
             path = f"codegen/{file.path}"
-            if file.path.suffix not in CODE_SUFFIXES:
+            if file.path.suffix not in LINKED_SUFFIXES:
                 continue
-            if len(file.content) > MAX_SOURCE:
+            if len(file.content) > MAX_TEXT:
                 closed[path] = f"has {len(file.content):,} bytes"
                 continue
             try:
@@ -85,7 +81,7 @@ class ModuleView:
     @property
     def has_code(self) -> bool:
         """Whether any C file or object belongs to the module."""
-        return any(file.path.suffix in CODE_SUFFIXES for file in self.module.codegen)
+        return any(file.path.suffix in LINKED_SUFFIXES for file in self.module.codegen)
 
     @property
     def closed(self) -> Mapping[str, str]:
@@ -134,9 +130,9 @@ class ModuleView:
 
 
 def _symbols_of(file: CodegenFile) -> Symbols:
-    if file.path.suffix == ".o":
+    if file.path.suffix in OBJECT_SUFFIXES:
         return object_symbols(file.data, file.path.name)
-    return c_symbols(text_of(file.content), cplusplus=file.path.suffix != ".c")
+    return c_symbols(text_of(file.content), cplusplus=file.path.suffix in CXX_SUFFIXES)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import TensorInfo
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems
+from mlfbuild.library.names import LINKED_PARAMETERS, SYSTEM_LIBRARY
 
-_SYSTEM_LIBRARY = "TVMSystemLibEntryPoint"
-_LINKED = "_lookup_linked_param"
 _BUILT_IN = frozenset({"__nop", "__copy"})
 
 
@@ -34,7 +33,7 @@ def c_runtime(context: Context) -> Iterator[Finding]:
         arguments = view.graph.arguments
         if arguments and arguments[0].name in view.module.params:
             yield finding("MLF503", place, f"arg_nodes begins with the parameter {arguments[0].name}")
-        if not view.closed and _SYSTEM_LIBRARY not in view.known:
+        if not view.closed and SYSTEM_LIBRARY not in view.known:
             yield finding("MLF504", view.place("executors"), f"the code of {view.name} has no function registry")
 
 
@@ -58,7 +57,7 @@ def inputs_and_outputs(context: Context) -> Iterator[Finding]:
         for argument in view.graph.arguments:
             if argument.name in known:
                 yield from _input(view, known[argument.name], argument)
-            elif known and argument.name not in view.module.params and _LINKED not in view.known:
+            elif known and argument.name not in view.module.params and LINKED_PARAMETERS not in view.known:
                 yield finding("MLF507", context.graph_place(view), f"argument {argument.name} has no value")
 
 

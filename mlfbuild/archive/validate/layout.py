@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.code.files import CXX_SUFFIXES
 from mlfbuild.library import OPERATOR
 from mlfbuild.library.metadata.versions import FORMATS
 
@@ -43,7 +44,7 @@ def other_builds(context: Context) -> Iterator[Finding]:
     for view in context.modules:
         for file in view.module.codegen:
             path = f"codegen/{file.path}"
-            if file.path.suffix in {".cc", ".cpp"}:
+            if file.path.suffix in CXX_SUFFIXES:
                 yield finding("MLF105", path, "TVM's projects compile *.c and link *.o")
             if file.path.parts[0] != _HOST:
                 yield finding("MLF106", path, "TVM's exporter and tools know codegen/host alone")

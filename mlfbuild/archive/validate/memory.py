@@ -8,12 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
-from mlfbuild.archive.validate.names import macro_prefix
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import StorageEntry
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import macro_prefix, sanitize_name
 
 _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
@@ -118,7 +117,7 @@ def header_macros(context: Context) -> Iterator[Finding]:
     for view in context.modules:
         if view.header is None or not view.module.main:
             continue
-        workspace = f"{macro_prefix(view)}_WORKSPACE_SIZE"
+        workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
         tensors = _tensor_sizes(view)
         devices = sum(entry.workspace_size > 0 for entry in view.module.main)
         for name, text in view.header.macros:
@@ -147,7 +146,7 @@ def _tensor_sizes(view: ModuleView) -> Mapping[str, Collection[int]]:
     """Return the sizes of the tensors whose name is the same in a macro."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for tensor in (*view.module.inputs, *view.module.outputs):
-        sizes[f"{macro_prefix(view)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
+        sizes[f"{macro_prefix(view.name)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
     return sizes
 
 

@@ -11,7 +11,7 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.source import KEYWORDS, Source
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import OPERATOR, TensorInfo
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
 
 _IN_C = re.compile(r"[A-Za-z0-9_]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -49,7 +49,7 @@ def struct_members(context: Context) -> Iterator[Finding]:
         if view.header is None:
             continue
         for struct in STRUCTS:
-            yield from _members(view.header, f"{prefix(view)}_{struct}")
+            yield from _members(view.header, f"{struct_prefix(view.name)}_{struct}")
 
 
 def _members(header: Source, struct: str) -> Iterator[Finding]:
@@ -70,7 +70,7 @@ def size_macros(context: Context) -> Iterator[Finding]:
         names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]
         defined = Counter(name for name, _ in view.header.macros)
         for name in sorted(names[0] | names[1]):
-            macro = f"{macro_prefix(view)}_{name}_SIZE"
+            macro = f"{macro_prefix(view.name)}_{name}_SIZE"
             place = f"{view.header.path}: {macro}"
             if name == "WORKSPACE" and defined[macro]:
                 yield finding("MLF307", place, "is defined for a tensor and for the workspace")
@@ -80,16 +80,6 @@ def size_macros(context: Context) -> Iterator[Finding]:
 
 def _sides(view: ModuleView) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
     return view.module.inputs, view.module.outputs
-
-
-def prefix(view: ModuleView) -> str:
-    """Return what names of a module's structs begin with."""
-    return f"tvmgen_{sanitize_name(view.module.name).lower()}"
-
-
-def macro_prefix(view: ModuleView) -> str:
-    """Return what names of a module's macros begin with."""
-    return prefix(view).upper()
 
 
 RULES = (module_names, names_that_meet, struct_members, size_macros)
