@@ -60,6 +60,35 @@ def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: s
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
+@pytest.mark.parametrize("target", ["m3", "m4", "m55"])
+def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str], Path], target: str) -> None:
+    output = scons(repo("two-tasks"), f"target={target}")
+    assert "alone: 54 of 54 answers as on the host\n" in output
+    for task in (1, 2):
+        assert f"task {task}: interrupted in the network: often, wrong answers: 0\n" in output
+    assert output.splitlines()[-1] == "Test_result: PASS"
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong"),
+    [
+        ("main.c", "worker->workspace);", "workers[0].workspace);"),
+        ("tasks.c", "#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)", "#if 0"),
+    ],
+    ids=["one workspace for both", "no floating-point register is saved"],
+)
+def test_two_tasks_that_do_disturb_each_other_are_caught(
+    repo: Callable[[str], Path], tmp_path: Path, file: str, right: str, wrong: str
+) -> None:
+    folder = tmp_path / "two-tasks"
+    shutil.copytree(repo("two-tasks"), folder, ignore=shutil.ignore_patterns("build", ".sconsign.dblite"))
+    source = folder / "src" / file
+    assert right in source.read_text()
+    source.write_text(source.read_text().replace(right, wrong))
+    with pytest.raises(AssertionError, match=r"interrupted in the network: often, wrong answers: [1-9]"):
+        scons(folder, "target=m4")
+
+
 @pytest.mark.parametrize("example", ["digits", "two-models"])
 def test_networks_of_the_examples_verify(repo: Callable[[str], Path], example: str) -> None:
     scons(repo(example), "target=m4", "verify")
