@@ -14,6 +14,7 @@ import pytest
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
+from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import StorageEntry
@@ -24,6 +25,7 @@ from support.sound_archives import (
     METADATA,
     TINY_SOURCE,
     Files,
+    defining,
     described,
     named,
     net,
@@ -208,6 +210,17 @@ def test_old_versions_have_no_errors(version: int, executor: str) -> None:
     assert not report.failed, report.text()
     assert ("MLF209" in {finding.code for finding in report.findings}) == (version < 7)
     assert not [finding for finding in report.findings if finding.code in {"MLF107", "MLF201", "MLF202", "MLF203"}]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_old_code_that_was_converted_has_no_errors(version: int) -> None:
+    library = read_files(model_archive(version, "aot"), "a.tar")
+    assert judged(archive_files(library, 7)).count("error") == 0, "its symbols do not bear the module's name"
+
+
+def test_garbage_sizes_are_recognised_without_a_version() -> None:
+    report = judged(defining({"X_SIZE": 140091232, "Y_SIZE": 140091264}))
+    assert [finding.code for finding in report.findings] == ["MLF408", "MLF408"]
 
 
 @pytest.mark.parametrize("version", [4, 5, 6, 7])

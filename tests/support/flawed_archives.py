@@ -66,6 +66,11 @@ FLAWS = (
         "executor-config/graph/graph.json",
         lambda: renamed(net(), NET_GRAPH, "executor-config/graph/graph.json"),
     ),
+    Flaw(
+        "MLF107",
+        "codegen/host/src/lib1.c",
+        lambda: renamed(net(), "codegen/host/src/net_lib1.c", "codegen/host/src/lib1.c"),
+    ),
     Flaw("MLF107", "relay.txt", lambda: renamed(net(), "src/net.relay", "relay.txt")),
     Flaw("MLF108", "samples/x.h", lambda: {**tiny(), "samples/x.h": b""}),
     Flaw("MLF109", "src/tir-1.txt", lambda: operator(tir=())),
@@ -75,7 +80,9 @@ FLAWS = (
     Flaw("MLF201", f"{_TINY}.{_MAIN}[0].heap", lambda: described(tiny(), f"{_TINY_KEYS}.{_MAIN}.0.heap", 1)),
     Flaw("MLF202", f"{_TINY}.export_datetime", lambda: described(tiny(), "modules.tiny.export_datetime", ...)),
     Flaw("MLF203", f"{_TINY}.target", lambda: described(tiny(), "modules.tiny.target", {"1": "c"})),
+    Flaw("MLF202", f"{_NET}.memory.sids", lambda: described(net(), "modules.net.memory.sids", ...)),
     Flaw("MLF204", f"{_TINY}.runtimes", lambda: described(tiny(), "modules.tiny.runtimes", ["aot"])),
+    Flaw("MLF204", f"{_TINY}.memory.sids", lambda: described(tiny(), "modules.tiny.memory.sids", [])),
     Flaw(
         "MLF205",
         f"{_TINY}.export_datetime",
@@ -140,6 +147,11 @@ FLAWS = (
     Flaw("MLF402", f"{_NET}.memory.sids[2]", lambda: described(net(), "modules.net.memory.sids.2.size_bytes", 3)),
     Flaw("MLF403", f"{_NET}.memory.sids[2]", lambda: described(net(), "modules.net.memory.sids.2.input_binding", "x")),
     Flaw("MLF404", f"{_NET}.memory.sids", lambda: described(net(), "modules.net.memory.sids.2", ...)),
+    Flaw(
+        "MLF404",
+        f"{_NET}.memory.sids",
+        lambda: described(net(), "modules.net.memory.sids.3", {"storage_id": 2, "size_bytes": 8}),
+    ),
     Flaw(
         "MLF405",
         f"{_NET}.{_MAIN}",
@@ -218,6 +230,11 @@ FLAWS = (
         lambda: described(foreign(net()), f"{_NET_KEYS}.{_MAIN}.0.outputs", {"output": {"dtype": "int32", "size": 8}}),
     ),
     Flaw("MLF507", NET_GRAPH, lambda: net(params={})),
+    Flaw(
+        "MLF508",
+        NET_GRAPH,
+        lambda: replaced(net(), "codegen/host/src/net_lib0.c", "\\000tvmgen_net_add", "\\000tvmgen_net_ad"),
+    ),
     # Parameters
     Flaw(
         "MLF601",
@@ -279,7 +296,12 @@ FLAWS = (
     Flaw(
         "MLF707",
         "codegen/host/src/net_lib0.c: tvmgen_net_sub",
-        lambda: replaced(net(), "codegen/host/src/net_lib0.c", "tvmgen_net_add", "tvmgen_net_sub"),
+        lambda: replaced(
+            replaced(net(), "codegen/host/src/net_lib0.c", "tvmgen_net_add", "tvmgen_net_sub"),
+            "codegen/host/src/net_lib0.c",
+            "\\000tvmgen_net_sub",
+            "\\000tvmgen_net_add",
+        ),
     ),
     Flaw(
         "MLF708",
@@ -310,6 +332,16 @@ FLAWS = (
         "MLF713",
         TINY_SOURCE,
         lambda: replaced(tiny(), TINY_SOURCE, "#include", "#include <arm_nnfunctions.h>\n#include"),
+    ),
+    Flaw(
+        "MLF714",
+        f"{TINY_SOURCE}: tvmgen_tiny___tvm_main__",
+        lambda: replaced(
+            tiny(),
+            TINY_SOURCE,
+            "int32_t tvmgen_tiny_run",
+            "int tvmgen_tiny___tvm_main__(void);\nint32_t tvmgen_tiny_run",
+        ),
     ),
     # External dependencies
     Flaw(

@@ -201,6 +201,10 @@ TVM_DLL int32_t {function}{_PACKED} {{
   return 0;
 }}
 """
+    if executor == "aot":
+        kernel += (
+            f"TVM_DLL int32_t {'tvm__run_func' if version < 3 else 'tvmgen_add_run_model'}{_PACKED} {{ return 0; }}\n"
+        )
     name = LAYOUT[version]["lib"]
     first = registry if executor != "aot" else entry
     return {

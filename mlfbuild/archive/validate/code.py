@@ -11,9 +11,11 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.source import Source
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.library import OPERATOR
 from mlfbuild.library.names import MODULE_CONTEXT, SYSTEM_LIBRARY, sanitize_name, struct_prefix
 from mlfbuild.messages import listed
 
+_SYMBOLS = "tvmgen_"
 _OWN_HEADER = re.compile(r"tvmgen_.+\.h")
 _UNNAMED_OUTPUT = re.compile(r"output\d*")
 _ONCE_IN_AN_IMAGE = {SYSTEM_LIBRARY: "MLF703", MODULE_CONTEXT: "MLF704"}
@@ -97,20 +99,39 @@ def one_definition(context: Context) -> Iterator[Finding]:
 
 def entry_functions(context: Context) -> Iterator[Finding]:
     """Look for the functions that firmware calls, and those that the metadata speaks of."""
-    older = context.library.version < 3  # symbols bear the module's name since then
     for view in context.modules:
         if view.closed or not view.has_code:
             continue
-        name = f"tvmgen_{view.name}"
+        name = f"{_SYMBOLS}{view.name}"
         entries = [f"{name}_run"]
         if view.module.interface != "c":  # TVM's C++ runtime calls the function behind it
             entries += [f"{name}___tvm_main__", f"{name}_run_model"]
-        if view.module.executor == "aot" and view.known.isdisjoint(entries) and not older:
+        if view.module.executor == "aot" and view.known.isdisjoint(entries) and _bears_names(view):
             yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
         for index, function in enumerate(view.module.operator_functions):
             if function.name not in view.known:
-                place = view.place(f"memory.functions.operator_functions[{index}]")
-                yield finding("MLF710", place, f"no file of {view.name} defines {function.name}")
+                key = function.name if view.module.style == OPERATOR else f"functions.operator_functions[{index}]"
+                yield finding("MLF710", view.place(f"memory.{key}"), f"no file of {view.name} defines {function.name}")
+
+
+def _bears_names(view: ModuleView) -> bool:
+    """Whether symbols bear the module's name: those of versions 1 and 2 do not, and keep theirs when converted."""
+    return not view.definitions or any(name.startswith(_SYMBOLS) for name in view.known)
+
+
+def declared_functions(context: Context) -> Iterator[Finding]:
+    """Find functions of a module that its code declares, as TVM does for those it calls, and nobody defines."""
+    if any(view.closed for view in context.modules):
+        return
+    known = frozenset[str]().union(*(view.known for view in context.modules))
+    entries = {f"{_SYMBOLS}{view.name}_run" for view in context.modules}
+    seen: set[str] = set()
+    for _, source in _sources(context):
+        judged = seen | entries | set(source.registry.functions if source.registry else ())
+        for name in dict.fromkeys(function.name for function in source.functions):
+            if name.startswith(_SYMBOLS) and name not in known and name not in judged:
+                seen.add(name)
+                yield finding("MLF714", f"{source.path}: {name}", "no file of the archive defines it")
 
 
 def header_tensors(context: Context) -> Iterator[Finding]:
@@ -146,6 +167,6 @@ def foreign_headers(context: Context) -> Iterator[Finding]:
 
 
 RULES = (
-    included_headers, conflicting_declarations, registries, one_definition, entry_functions, header_tensors,
-    foreign_headers,
+    included_headers, conflicting_declarations, registries, one_definition, entry_functions, declared_functions,
+    header_tensors, foreign_headers,
 )  # fmt: skip

@@ -167,6 +167,7 @@ CODES: Mapping[str, Code] = {
     "MLF507": _error(
         "an argument of the graph is neither an input nor a parameter", "look for the parameters it was exported with"
     ),
+    "MLF508": _error("the graph calls a function that the registry does not list, so TVM's C runtime stops", _EXPORT),
     # Parameters
     "MLF601": _warning(
         "a parameter is no argument of the graph, which makes TVM's C runtime stop",
@@ -213,6 +214,10 @@ CODES: Mapping[str, Code] = {
         "a file that could not be looked into: too large, or no ELF object", "check by other means what is in it"
     ),
     "MLF713": _note("the code includes headers of a library that no dependency names", "see that your build has it"),
+    "MLF714": _warning(
+        "a function of a module is declared, but no file of the archive defines it",
+        "see that your own build has it; without it the code does not link",
+    ),
     # External dependencies
     "MLF801": _error("an external dependency breaks the rules", "correct it where the archive was made"),
     "MLF802": _warning(

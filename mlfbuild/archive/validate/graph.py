@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
@@ -38,13 +38,22 @@ def c_runtime(context: Context) -> Iterator[Finding]:
 
 
 def functions(context: Context) -> Iterator[Finding]:
-    """Find functions that the graph calls and nobody defines."""
+    """Find functions that the graph calls and nobody defines, or that its runtime cannot find by their names."""
+    listed = {name for view in context.modules for names in _registries(view) for name in names}
     for view in context.modules:
         if view.graph is None or view.closed:
             continue
         called = {node.function for node in view.graph.nodes if node.op == CALL}
         for name in sorted(called - _BUILT_IN - view.known):
             yield finding("MLF505", context.graph_place(view), f"calls {name}, which no file of {view.name} defines")
+        if any(_registries(view)):
+            for name in sorted((called & view.known) - _BUILT_IN - listed):
+                yield finding("MLF508", context.graph_place(view), f"calls {name}, which no registry lists")
+
+
+def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
+    """Return the names in each function registry of the module's C files."""
+    return [source.registry.names for source in view.sources if source.registry is not None]
 
 
 def inputs_and_outputs(context: Context) -> Iterator[Finding]:

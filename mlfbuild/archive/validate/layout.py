@@ -97,4 +97,19 @@ def places_of_the_version(context: Context) -> Iterator[Finding]:
             yield finding("MLF107", path, f"version {form.version} has it at {shown}")
 
 
-RULES = (code_of_modules, other_builds, program_texts, files_of_no_module, places_of_the_version)
+def names_of_code(context: Context) -> Iterator[Finding]:
+    """Compare names of generated files with those of the version: the module's name stands in them since version 3."""
+    form = FORMATS[context.library.version]
+    for view in context.modules:
+        if view.module.style == OPERATOR:
+            continue
+        other = "lib{n}" if "{module}" in form.codegen_name else f"{view.name}_lib{{n}}"
+        for file in view.module.codegen:
+            found = _NUMBERED.fullmatch(file.path.name)
+            if found and file.path.stem == other.format(n=found[1]):
+                name = form.codegen_name.format(module=view.name, n=found[1])
+                message = f"version {form.version} calls it {name}{file.path.suffix}"
+                yield finding("MLF107", f"codegen/{file.path}", message)
+
+
+RULES = (code_of_modules, other_builds, program_texts, files_of_no_module, places_of_the_version, names_of_code)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import StorageEntry
+from mlfbuild.library import OPERATOR, StorageEntry
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
 from mlfbuild.library.names import macro_prefix, sanitize_name
@@ -24,10 +24,13 @@ def storage_entries(context: Context) -> Iterator[Finding]:
         if view.graph is None or not view.module.storage:
             continue
         sizes = storage_sizes(view.graph)
-        listed = {entry.storage_id for entry in view.module.storage}
+        counts = Counter(entry.storage_id for entry in view.module.storage)
+        listed = set(counts)
         if listed != set(sizes):
             other = sorted(listed ^ set(sizes))[:8]
             yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are in one of the two only")
+        if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
+            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(repeated)} are listed more than once")
         names = _bindings(view.graph)
         for index, entry in enumerate(view.module.storage):
             if entry.storage_id in sizes:
@@ -68,6 +71,18 @@ def _bindings(graph: ExecutorGraph) -> Mapping[int, str]:
     for entry, storage in enumerate(graph.storage_id):
         first.setdefault(storage, entry)
     return {storage: owners[entry] for storage, entry in first.items() if entry in owners}
+
+
+def storage_keys(context: Context) -> Iterator[Finding]:
+    """Find graphs whose metadata has no storage ids, and storage ids without a graph: version 1's are ``memory``."""
+    for view in context.modules:
+        memory = view.fields.get("memory")
+        if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
+            continue
+        if view.module.executor == "graph" and "sids" not in memory:
+            yield finding("MLF202", view.place("memory.sids"), "is missing")
+        elif view.module.executor != "graph" and "sids" in memory:
+            yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")
 
 
 def main_entries(context: Context) -> Iterator[Finding]:
@@ -119,6 +134,7 @@ def header_macros(context: Context) -> Iterator[Finding]:
             continue
         workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
         tensors = _tensor_sizes(view)
+        garbage = _has_garbage_sizes(view, tensors)
         devices = sum(entry.workspace_size > 0 for entry in view.module.main)
         for name, text in view.header.macros:
             size = _NUMBER.fullmatch(text)
@@ -130,14 +146,25 @@ def header_macros(context: Context) -> Iterator[Finding]:
                 if devices > 1:
                     yield finding("MLF406", place, f"covers one of {devices} devices")
             elif name != workspace and name in tensors:
-                yield from _tensor_macro(view, tensors[name], text, place)
+                yield from _tensor_macro(tensors[name], text, place, garbage)
 
 
-def _tensor_macro(view: ModuleView, sizes: Collection[int], text: str, place: str) -> Iterator[Finding]:
+def _has_garbage_sizes(view: ModuleView, tensors: Mapping[str, Collection[int]]) -> bool:
+    """Whether TVM 0.11 wrote the header: its version says so, or where none is told, not one size is right."""
+    versions = [dependency.version_spec for dependency in view.module.external_dependencies]
+    if any(versions):
+        return any(_GARBAGE_SIZES.match(version) for version in versions)
+    found = [(name, text) for name, text in view.header.macros if name in tensors] if view.header else []
+    return len(found) > 1 and not any(_is_one_of(text, tensors[name]) for name, text in found)
+
+
+def _is_one_of(text: str, sizes: Collection[int]) -> bool:
     found = _NUMBER.fullmatch(text)
-    if found is None or int(found[1]) not in sizes:
-        versions = [dependency.version_spec for dependency in view.module.external_dependencies]
-        garbage = any(_GARBAGE_SIZES.match(version) for version in versions)
+    return found is not None and int(found[1]) in sizes
+
+
+def _tensor_macro(sizes: Collection[int], text: str, place: str, garbage: bool) -> Iterator[Finding]:
+    if not _is_one_of(text, sizes):
         expected = " or ".join(str(size) for size in sorted(sizes))
         yield finding("MLF408" if garbage else "MLF409", place, f"is {text or 'empty'}, the metadata's is {expected}")
 
@@ -162,4 +189,4 @@ def tensor_sizes(context: Context) -> Iterator[Finding]:
                 yield finding("MLF410", view.place("memory"), message)
 
 
-RULES = (storage_entries, main_entries, pools, header_macros, tensor_sizes)
+RULES = (storage_entries, storage_keys, main_entries, pools, header_macros, tensor_sizes)
