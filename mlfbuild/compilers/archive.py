@@ -46,5 +46,9 @@ class ArchiveCompiler:
             )
         return convert(library, CURRENT)
 
+    def outline(self, request: CompileRequest) -> Library:
+        """Return what ``compile`` does: an archive is read lazily, its index and metadata first."""
+        return self.compile(request)
+
 
 ARCHIVE = ArchiveCompiler()

@@ -42,3 +42,10 @@ class Compiler(Protocol):
         Raises ``InputFileError`` for a model file that is not what it claims to be, ``UnsupportedModelError`` for a
         sound one that this compiler cannot do, ``UsageError`` for an option or executor that it does not have.
         """
+
+    def outline(self, request: CompileRequest) -> Library:
+        """Return a library with the same modules and files as ``compile``'s, by name; their contents mean nothing.
+
+        Compiles nothing: build systems ask for it each time they are configured. Raises as ``compile`` does, as far as
+        it finds out.
+        """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import open_archive, open_archive_with_id, write_archive
+from mlfbuild.archive import open_archive_with_id, write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
@@ -91,9 +91,9 @@ def is_current(job: CompileJob) -> bool:
     return bool(_recorded(job) == _stamp(job, archive_key(job)))
 
 
-def library_of(job: CompileJob) -> Library:
-    """Return what the job's archive holds, or will hold once it is made; writes nothing, raises as compiling does."""
-    return open_archive(job.archive) if is_current(job) else _compile(job)
+def outline_of(job: CompileJob) -> Library:
+    """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing."""
+    return compiler_called(job.compiler).outline(job.request)
 
 
 def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:

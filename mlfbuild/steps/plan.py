@@ -11,16 +11,15 @@ from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.steps.models import is_current, key_file, library_of, tree_is_whole
+from mlfbuild.steps.models import is_current, key_file, outline_of, tree_is_whole
 from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
 
 
 def plan(project: Project, targets: Sequence[str] = (), models: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
 
-    Nothing is written; a model whose archive is out of date is compiled in memory, because only that tells which files
-    its tree has. Objects and other files of CMake's and Ninja's own are inside ``build`` of each firmware. Raises what
-    compiling raises.
+    Nothing is written and nothing is compiled: compilers know the names of what they make beforehand. Objects and other
+    files of CMake's and Ninja's own are inside ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
     """
     jobs = target_jobs(project, targets, models)
     vectors = vectors_of(project)
@@ -52,7 +51,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
 
 
 def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str, Any]:
-    files = tree_files(library_of(job), model=job.model)
+    files = tree_files(outline_of(job), model=job.model)
     return {
         "model": job.model,
         "target": job.target,

@@ -32,13 +32,23 @@ class NativeCompiler:
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model of ``request``; raises as ``Compiler.compile`` says."""
+        self._check(request)
+        from mlfbuild.compilers.native.build import compile_model
+
+        return compile_model(request)
+
+    def outline(self, request: CompileRequest) -> Library:
+        """Return the names of what ``compile`` makes, without reading the model: they are the same for every model."""
+        self._check(request)
+        from mlfbuild.compilers.native.outline import outline_library
+
+        return outline_library(request.name)
+
+    def _check(self, request: CompileRequest) -> None:
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: options.{key}: {reason}")
         if request.executor not in {None, "aot"}:
             raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use "aot"')
-        from mlfbuild.compilers.native.build import compile_model
-
-        return compile_model(request)
 
 
 NATIVE = NativeCompiler()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 import mlfbuild
 from mlfbuild.compilers.native.header import print_header
 from mlfbuild.compilers.native.interface import interface_of
-from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers, with_includes
 from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
 from mlfbuild.compilers.native.program import Program, lower_graph
@@ -96,9 +94,7 @@ def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[
         f" * Model SHA-256: {model_id}\n */"
     )
     files = {
-        f"host/src/{program.name}_lib0.c": print_source(program, front_matter, model_id, request.placement).encode(),
-        f"host/include/tvmgen_{program.name}.h": print_header(program, front_matter).encode(),
+        source_path(program.name): print_source(program, front_matter, model_id, request.placement).encode(),
+        header_path(program.name): print_header(program, front_matter).encode(),
     }
-    for header in with_includes(program.headers):
-        files[f"host/include/{kernel_folder()}/{header}"] = kernel_headers()[header]
-    return tuple(CodegenFile(PurePosixPath(path), data) for path, data in files.items())
+    return (*(CodegenFile(path, data) for path, data in files.items()), *kernel_files())

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from mlfbuild.files import sha256
 
 _FOLDER = Path(__file__).parent / "kernels"
-_INCLUDE = re.compile(rb'^#include "([a-z0-9_]+\.h)"$', re.MULTILINE)
 
 
 @cache
@@ -24,15 +21,3 @@ def kernel_folder() -> str:
     """Return the folder's name, ``mlfbuild-`` and 12 digits: archives with equal kernels share it, others never do."""
     content = b"".join(f"{name} {len(data)}\n".encode() + data for name, data in kernel_headers().items())
     return f"mlfbuild-{sha256(content)[:12]}"
-
-
-def with_includes(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the headers ``names`` and all that they include, in alphabetical order."""
-    found: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [included.decode() for included in _INCLUDE.findall(kernel_headers()[name])]
-    return tuple(sorted(found))

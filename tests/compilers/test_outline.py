@@ -1,0 +1,69 @@
+"""The outline of a compiler: the names of what it makes, without compiling anything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import write_archive
+from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.firmware import tree_files
+from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
+from support.firmware_repo import tiny_network
+from support.libraries import graph_library, native_library
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def same_names(compiler: str, request: CompileRequest, model: str) -> None:
+    """Assert that outline and compiled library unpack to the same files, with the same fragment."""
+    outlined = tree_files(compiler_called(compiler).outline(request), model=model)
+    compiled = tree_files(compiler_called(compiler).compile(request), model=model)
+    assert list(outlined) == list(compiled)
+    assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
+
+
+@pytest.mark.parametrize("name", ["digits/models/digits", "two-models/models/iris", "two-models/models/wine"])
+def test_every_native_model_has_the_same_files(name: str) -> None:
+    request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"])
+    same_names("native", request, "net")
+
+
+@pytest.mark.parametrize("library", [native_library("tiny"), graph_library("big")], ids=["aot", "graph"])
+def test_archives_tell_their_files_by_their_index(library: Library, tmp_path: Path) -> None:
+    source = tmp_path / "archive.tar"
+    write_archive(library, source)
+    same_names("archive", CompileRequest("mine", source, CPUS["cortex-m4"]), "mine")
+
+
+def test_the_native_outline_reads_no_model(tmp_path: Path) -> None:
+    request = CompileRequest("net", tmp_path / "missing.tflite", CPUS["host"])
+    (module,) = compiler_called("native").outline(request).modules
+    assert [str(file.path) for file in module.codegen][-2:] == ["host/include/tvmgen_net.h", "host/src/net_lib0.c"]
+    with pytest.raises(InputFileError, match="no such model"):
+        compiler_called("native").compile(request)
+
+
+def test_the_native_outline_refuses_what_compiling_would(tmp_path: Path) -> None:
+    request = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="graph")
+    with pytest.raises(UsageError, match='no executor "graph"; use "aot"'):
+        compiler_called("native").outline(request)
+
+
+def test_the_outline_imports_no_compiler(tmp_path: Path) -> None:
+    (tmp_path / "net.tflite").write_bytes(tiny_network(0))
+    script = (
+        "import sys; from pathlib import Path; from mlfbuild.targets import CPUS\n"
+        "from mlfbuild.compilers import CompileRequest, compiler_called\n"
+        "compiler_called('native').outline(CompileRequest('net', Path('net.tflite'), CPUS['host']))\n"
+        "print(*(name for name in ('tflite', 'mlfbuild.frontends', 'mlfbuild.compilers.native.passes')\n"
+        "        if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
