@@ -12,21 +12,32 @@ from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 
 _PACKAGES = {
     "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+    "clang": "clang",
     "cmake": "cmake",
     "ninja": "ninja-build",
     "qemu-system-arm": "qemu-system-arm",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
 }
+_OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
+"""What Linux distributions call a program that they have several versions of; the first one there is taken."""
 
 
-def find_tool(name: str) -> Path:
+def tool_variable(name: str) -> str:
+    """Return the environment variable that says where the program ``name`` is: ``MLFBUILD_QEMU_SYSTEM_ARM``."""
+    return f"MLFBUILD_{name.upper().replace('-', '_')}"
+
+
+def find_tool(name: str, chosen: str | None = None) -> Path:
     """Return the path of the program ``name``.
 
-    ``MLFBUILD_<NAME>`` in the environment comes before ``PATH`` (``MLFBUILD_QEMU_SYSTEM_ARM=/opt/qemu/...``).
-    Raises ``ToolNotFoundError`` with the Debian package to install and the variable to set.
+    ``chosen``, a name or path, comes before ``MLFBUILD_<NAME>`` in the environment, which comes before ``PATH``
+    (``MLFBUILD_QEMU_SYSTEM_ARM=/opt/qemu/...``). Raises ``ToolNotFoundError`` with the Debian package to install and
+    the variable to set.
     """
-    variable = f"MLFBUILD_{name.upper().replace('-', '_')}"
-    wanted = os.environ.get(variable, name)
-    found = shutil.which(wanted)
+    variable = tool_variable(name)
+    wanted = chosen or os.environ.get(variable) or name
+    names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
+    found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
         package = _PACKAGES.get(name, name)
         raise ToolNotFoundError(

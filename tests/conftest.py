@@ -63,6 +63,17 @@ def cross_cxx(tool: Callable[[str], str]) -> None:
         pytest.skip(f"libstdc++-arm-none-eabi-newlib is not installed: {CXX}")
 
 
+@pytest.fixture(scope="session")
+def newest_clang() -> dict[str, str]:
+    """Environment in which mlfbuild's toolchain files take the newest clang of this machine."""
+    found = [
+        path for path in map(shutil.which, [*(f"clang-{version}" for version in range(30, 13, -1)), "clang"]) if path
+    ]
+    if not found:
+        unavailable("clang is not installed")
+    return {"MLFBUILD_CLANG": found[0]}
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """A function that compares text with ``golden/<module>/<test>/<name>``."""

@@ -59,8 +59,8 @@ def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]
     cpu, board = target.get("cpu"), target.get("board")
     if not isinstance(cpu, str) or not isinstance(board, str) or cpu not in CPUS or board not in BOARDS:
         return
-    if BOARDS[board].cpu != cpu:
-        fitting = [other.name for other in BOARDS.values() if other.cpu == cpu]
+    if not BOARDS[board].takes(CPUS[cpu]):
+        fitting = [other.name for other in BOARDS.values() if other.takes(CPUS[cpu])]
         advice = f"boards with a {cpu}: {', '.join(fitting)}" if fitting else "no board has this cpu; leave board out"
         document.add((*path, "board"), f"{board} has a {BOARDS[board].cpu}, the target's cpu is {cpu} ({advice})")
 

@@ -92,7 +92,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
     stamp.unlink(missing_ok=True)
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
-    require_compiler(job.target.toolchain)
+    require_compiler(job.target.toolchain, definitions)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
     write_atomic(stamp, signature.encode())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.targets import Board, Cpu, cmake_folder
+from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
 _FOR_ANY_CPU = frozenset({"archive"})
@@ -107,8 +107,8 @@ class TargetJob:
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
-        """The toolchain file and the one that mlfbuild's own toolchain files share."""
-        return () if self.toolchain is None else (self.toolchain, cmake_folder() / "toolchains/arm-none-eabi-gcc.cmake")
+        """The toolchain file and those that mlfbuild's own toolchain files share."""
+        return () if self.toolchain is None else (self.toolchain, *shared_toolchain_files())
 
     def in_fragment(self) -> list[str]:
         """Return the names of the models that the aggregate fragment has, in the project file's order of each kind."""

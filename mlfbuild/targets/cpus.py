@@ -1,32 +1,91 @@
-"""CPU table. The flags are those of the toolchain files in ``cmake/toolchains``; a test holds the two together."""
+"""CPU table. The toolchain files in ``cmake/toolchains`` are ``toolchain_text`` of its rows; a test holds them equal.
+
+Names, flags and what a core has are GCC's (``-mcpu``, "ARM Options"), and the versions are those of GCC's and LLVM's
+release notes. An FPU is used where the core can have one; ``+nofp`` is the core without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mlfbuild.targets.types import Cpu
+from mlfbuild.targets.types import CLANG, GCC, Cpu
 
-_HARD_FLOAT = "-mfloat-abi=hard"
+_SUPPORTED = MappingProxyType({GCC: 10, CLANG: 14})
+"""GCC that knows the newest core without versions of its own, and the oldest clang that is tested."""
 
 
-def _cortex_m(model: str, architecture: str, features: set[str], *flags: str) -> Cpu:
-    name = f"cortex-{model}"
-    return Cpu(name, architecture, frozenset(features), (f"-mcpu={name}", "-mthumb", *flags), f"{name}.cmake")
+def _arm(name: str, title: str, architecture: str, features: set[str], *flags: str) -> Cpu:
+    hard = bool(features & {"fpu"})
+    words = (f"-mcpu={name}", "-mthumb", f"-mfloat-abi={'hard' if hard else 'soft'}", *flags)
+    return Cpu(name, title, architecture, frozenset(features), "hard" if hard else "soft", words, _SUPPORTED)
 
+
+_CORTEX_M85 = Cpu(
+    "cortex-m85",
+    "Cortex-M85 with MVE (Helium) for integers and floats",
+    "armv8.1-m.main",
+    frozenset({"dsp", "fpu", "mve"}),
+    "hard",
+    ("-mcpu=cortex-m85", "-mthumb", "-mfloat-abi=hard"),
+    MappingProxyType({GCC: 13, CLANG: 15}),
+    link_flags=("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),  # the same libraries
+)
+_RV32IMC = Cpu(
+    "rv32imc",
+    "RISC-V, 32 bits: integers, multiplication, compressed instructions",
+    "rv32imc",
+    frozenset(),
+    "soft",
+    ("-march=rv32imc", "-mabi=ilp32"),
+    MappingProxyType({GCC: 10}),
+)
 
 CPUS: Mapping[str, Cpu] = MappingProxyType(
     {
         cpu.name: cpu
         for cpu in (
-            _cortex_m("m0plus", "armv6s-m", set()),
-            _cortex_m("m3", "armv7-m", set()),
-            _cortex_m("m4", "armv7e-m", {"dsp", "fpu"}, _HARD_FLOAT, "-mfpu=fpv4-sp-d16"),
-            _cortex_m("m7", "armv7e-m", {"dsp", "fpu"}, _HARD_FLOAT, "-mfpu=fpv5-d16"),
-            _cortex_m("m33", "armv8-m.main", {"dsp", "fpu"}, _HARD_FLOAT, "-mfpu=fpv5-sp-d16"),
-            _cortex_m("m55", "armv8.1-m.main", {"dsp", "fpu", "mve"}, _HARD_FLOAT),
-            Cpu("host", "host", frozenset(), (), None),
+            _arm("cortex-m0plus", "Cortex-M0+", "armv6s-m", set()),
+            _arm("cortex-m3", "Cortex-M3", "armv7-m", set()),
+            _arm(
+                "cortex-m4", "Cortex-M4 with its single-precision FPU (M4F)", "armv7e-m", {"dsp", "fpu"},
+                "-mfpu=fpv4-sp-d16",
+            ),
+            _arm("cortex-m4+nofp", "Cortex-M4 without an FPU", "armv7e-m", {"dsp"}),
+            _arm("cortex-m7", "Cortex-M7 with the double-precision FPU", "armv7e-m", {"dsp", "fpu"}, "-mfpu=fpv5-d16"),
+            _arm("cortex-m23", "Cortex-M23", "armv8-m.base", set()),
+            _arm(
+                "cortex-m33", "Cortex-M33 with DSP instructions and its single-precision FPU", "armv8-m.main",
+                {"dsp", "fpu"}, "-mfpu=fpv5-sp-d16",
+            ),
+            _arm(
+                "cortex-m55", "Cortex-M55 with MVE (Helium) for integers and floats", "armv8.1-m.main",
+                {"dsp", "fpu", "mve"},
+            ),
+            _CORTEX_M85,
+            _arm("cortex-a9", "Cortex-A9 with Neon", "armv7-a", {"dsp", "fpu", "neon"}, "-mfpu=neon"),
+            _RV32IMC,
+            Cpu("host", "this machine", "host", frozenset(), "", ()),
         )
     }
-)
+)  # fmt: skip
 """Every CPU by its name in the project file."""
+
+
+def toolchain_text(cpu: Cpu, compiler: str) -> str:
+    """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``."""
+    shared = f"{'arm-none-eabi' if cpu.is_arm else 'riscv64-unknown-elf'}-{compiler}.cmake"
+    settings = {
+        "CMAKE_SYSTEM_PROCESSOR": cpu.name,
+        "MLFBUILD_CPU_FLAGS": " ".join(cpu.flags),
+        "MLFBUILD_LINK_FLAGS": " ".join(cpu.link_flags) if compiler == CLANG else "",
+        "MLFBUILD_KNOWN_BY": f'"{known_by(cpu)}"',
+    }
+    lines = [f"set({name} {value})" for name, value in settings.items() if value]
+    return "\n".join([f"# {cpu.title}", *lines, f'include("${{CMAKE_CURRENT_LIST_DIR}}/{shared}")\n'])
+
+
+def known_by(cpu: Cpu) -> str:
+    """Return which compilers know ``cpu``: ``GCC 13 or clang 15, or later``."""
+    names = {GCC: "GCC", CLANG: "clang"}
+    return " or ".join(f"{names[family]} {version}" for family, version in cpu.compilers.items()) + ", or later"

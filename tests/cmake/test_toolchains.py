@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -11,15 +12,18 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import CPUS, RUNTIME, Cpu, cmake_folder
+from mlfbuild.targets.cpus import known_by
 
 TOOLCHAINS = cmake_folder() / "toolchains"
-ARM_CPUS = [cpu for cpu in CPUS.values() if cpu.toolchain]
+ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
 
 # What the assembler calls Arm's architectures in an object file.
 ARCHITECTURE_TAGS = {
     "armv6s-m": "v6S-M",
     "armv7-m": "v7",
     "armv7e-m": "v7E-M",
+    "armv7-a": "v7",
+    "armv8-m.base": "v8-M.baseline",
     "armv8-m.main": "v8-M.mainline",
     "armv8.1-m.main": "v8.1-M.mainline",
 }
@@ -60,8 +64,11 @@ def run(*command: str | Path, env: dict[str, str] | None = None) -> subprocess.C
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
 
 
-def configure(source: Path, output: Path, toolchain: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return run("cmake", "-G", "Ninja", "-S", source, "-B", output, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", *options)
+def configure(
+    source: Path, output: Path, toolchain: Path, *options: str, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    words = ["cmake", "-G", "Ninja", "-S", source, "-B", output, f"-DCMAKE_TOOLCHAIN_FILE={toolchain}", *options]
+    return run(*words, env=env)
 
 
 def build(output: Path) -> str:
@@ -92,17 +99,46 @@ def write_firmware(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("cpu", ARM_CPUS, ids=lambda cpu: cpu.name)
-def test_code_is_made_for_the_cpu(cpu: Cpu, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cpu", "compiler"), ROWS, ids=lambda value: getattr(value, "name", value))
+def test_code_is_made_for_the_cpu(
+    cpu: Cpu, compiler: str, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str]
+) -> None:
+    gcc = "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
+    program = newest_clang["MLFBUILD_CLANG"] if compiler == "clang" else tool(gcc)
     source = write_library(tmp_path / "source")
-    assert cpu.toolchain is not None
-    done = configure(source, tmp_path / "build", TOOLCHAINS / cpu.toolchain)
+    toolchain = TOOLCHAINS / cpu.toolchain_with(compiler)
+    done = configure(source, tmp_path / "build", toolchain, env=newest_clang)
+    if not knows(program, cpu):
+        variable = "MLFBUILD_CLANG" if compiler == "clang" else "MLFBUILD_ARM_NONE_EABI_GCC"
+        reason = (
+            f"{cpu.name}: {program} cannot compile for it; it needs {known_by(cpu)}; set {variable} to the path of one"
+        )
+        assert done.returncode != 0
+        assert reason in " ".join(done.stdout.split())
+        assert cpu.name == "cortex-m85", done.stdout
+        return
     assert done.returncode == 0, done.stdout
     build(tmp_path / "build")
-    listing = run("arm-none-eabi-readelf", "-A", tmp_path / "build" / "liblibrary.a").stdout
+    listing = run(gcc.replace("gcc", "readelf"), "-A", "-h", tmp_path / "build" / "liblibrary.a").stdout
+    if not cpu.is_arm:
+        assert re.search(r'Tag_RISCV_arch: "rv32i\w+_m\w+_c\w+"\n', listing), listing
+        assert "Class:                             ELF32\n" in listing and "soft-float ABI" in listing
+        return
     assert f"Tag_CPU_arch: {ARCHITECTURE_TAGS[cpu.architecture]}\n" in listing, listing
-    assert ("Tag_ABI_VFP_args: VFP registers" in listing) == ("fpu" in cpu.features)
+    assert f"Tag_CPU_arch_profile: {'Application' if cpu.name == 'cortex-a9' else 'Microcontroller'}\n" in listing
+    assert ("Tag_ABI_VFP_args: VFP registers" in listing) == (cpu.float_abi == "hard")
+    assert ("Tag_FP_arch" in listing) == ("fpu" in cpu.features)
     assert ("Tag_MVE_arch" in listing) == ("mve" in cpu.features)
+    assert ("Tag_Advanced_SIMD_arch" in listing) == ("neon" in cpu.features)
+    assert "Tag_ABI_enum_size: small" in listing
+
+
+def knows(compiler: str, cpu: Cpu) -> bool:
+    """Whether the compiler is as new as the table wants."""
+    text = run(compiler, "--version").stdout
+    match = re.search(r"(?:version |\) )(\d+)\.", text)
+    assert match, text
+    return int(match[1]) >= cpu.compilers["clang" if "clang" in text else "gcc"]
 
 
 @pytest.mark.usefixtures("cross_cxx")

@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.errors import ToolNotFoundError, UsageError
-from mlfbuild.targets import BOARDS, CPUS, RUNTIME, board_called, cpu_called, require_compiler, toolchain_file
+from mlfbuild.targets import (
+    BOARDS,
+    CPUS,
+    RUNTIME,
+    board_called,
+    cmake_folder,
+    cpu_called,
+    cpu_of_toolchain,
+    require_compiler,
+    shared_toolchain_files,
+    toolchain_file,
+)
+from mlfbuild.targets.cpus import toolchain_text
 from mlfbuild.targets.types import Board, Cpu
 
 UNITS = {"K": 1024, "M": 1024 * 1024}
@@ -31,19 +43,36 @@ def test_a_board_has_a_cpu_of_the_table(board: Board) -> None:
     assert CPUS[board.cpu].toolchain is not None
 
 
-@pytest.mark.parametrize("cpu", [cpu for cpu in CPUS.values() if cpu.toolchain], ids=lambda cpu: cpu.name)
-def test_flags_are_those_of_the_toolchain_file(cpu: Cpu) -> None:
-    path = toolchain_file(cpu)
+ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
+
+
+@pytest.mark.parametrize(("cpu", "compiler"), ROWS, ids=lambda value: getattr(value, "name", value))
+def test_a_toolchain_file_is_what_the_table_says(cpu: Cpu, compiler: str) -> None:
+    path = toolchain_file(cpu, compiler)
     assert path is not None
-    text = path.read_text()
-    assert f"set(MLFBUILD_CPU_FLAGS {' '.join(cpu.flags)})" in text
-    assert f"set(CMAKE_SYSTEM_PROCESSOR {cpu.name})" in text
+    assert path.read_text() == toolchain_text(cpu, compiler)
+    assert cpu_of_toolchain(path) == (cpu, compiler)
 
 
 def test_every_toolchain_file_has_a_cpu() -> None:
-    path = toolchain_file(cpu_called("cortex-m4"))
-    assert path is not None
-    assert {file.name for file in path.parent.glob("cortex-*.cmake")} == {c.toolchain for c in CPUS.values()} - {None}
+    files = {path.name for path in (cmake_folder() / "toolchains").glob("*.cmake")}
+    shared = {path.name for path in shared_toolchain_files()}
+    assert files - shared == {cpu.toolchain_with(compiler) for cpu, compiler in ROWS}
+    assert shared == {
+        "arm-none-eabi-clang.cmake", "arm-none-eabi-gcc.cmake", "bare-metal.cmake", "riscv64-unknown-elf-gcc.cmake",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cpu", [cpu for cpu in CPUS.values() if cpu.compilers], ids=lambda cpu: cpu.name)
+def test_the_columns_of_the_table_agree(cpu: Cpu) -> None:
+    assert cpu.toolchain == f"{cpu.name}.cmake"
+    if cpu.is_arm:
+        assert f"-mcpu={cpu.name}" in cpu.flags and f"-mfloat-abi={cpu.float_abi}" in cpu.flags
+    assert (cpu.float_abi == "hard") == ("fpu" in cpu.features)
+
+
+def test_somebody_elses_toolchain_file_has_no_cpu(tmp_path: Path) -> None:
+    assert cpu_of_toolchain(tmp_path / "cortex-m4.cmake") is None
 
 
 def test_the_host_has_no_toolchain_file() -> None:
@@ -62,11 +91,67 @@ def test_a_name_like_no_other_is_answered_with_all() -> None:
         cpu_called("x86")
 
 
+def toolchain_of(name: str, compiler: str | None = None) -> Path | None:
+    return toolchain_file(cpu_called(name), compiler)
+
+
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found; .*gcc-arm-none-eabi"):
-        require_compiler(toolchain_file(cpu_called("cortex-m4")))
+        require_compiler(toolchain_of("cortex-m4"))
+    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found; .*gcc-arm-none-eabi"):
+        require_compiler(toolchain_of("cortex-m4", "clang"))
     require_compiler(tmp_path / "toolchain-of-somebody-else.cmake")
+
+
+@pytest.mark.parametrize("name", ["clang", "riscv64-unknown-elf-gcc"])
+def test_a_missing_compiler_of_other_kinds_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    program(tmp_path / "arm-none-eabi-gcc")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    toolchain = toolchain_of("cortex-m4", "clang") if name == "clang" else toolchain_of("rv32imc")
+    with pytest.raises(ToolNotFoundError, match=rf"^{name}: program not found; .*apt-get install (gcc-riscv64|clang)"):
+        require_compiler(toolchain)
+
+
+def program(path: Path, script: str = "exit 0") -> Path:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_compiler_that_cmake_is_told_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    compiler = program(tmp_path / "my-gcc")
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
+    for definition in ("MLFBUILD_ARM_NONE_EABI_GCC", "MLFBUILD_ARM_NONE_EABI_GCC:FILEPATH"):
+        require_compiler(toolchain_of("cortex-m4"), ["OTHER=1", f"{definition}={compiler}"])
+    with pytest.raises(ToolNotFoundError, match=r"^/not/here: program not found"):
+        require_compiler(toolchain_of("cortex-m4"), ["MLFBUILD_ARM_NONE_EABI_GCC=/not/here"])
+
+
+def test_clang_is_found_under_the_name_that_debian_gives_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("arm-none-eabi-gcc", "clang-16"):
+        program(tmp_path / name)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("MLFBUILD_CLANG", raising=False)
+    require_compiler(toolchain_of("cortex-m4", "clang"))
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_compiler_that_does_not_know_the_cpu_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiler: str
+) -> None:
+    known = program(tmp_path / "arm-none-eabi-gcc")
+    old = program(tmp_path / f"old-{compiler}", 'case "$*" in *cortex-m85*) exit 1;; esac')
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", str(known))
+    variable = "MLFBUILD_CLANG" if compiler == "clang" else "MLFBUILD_ARM_NONE_EABI_GCC"
+    monkeypatch.setenv(variable, str(old))
+    require_compiler(toolchain_of("cortex-m55", compiler))
+    with pytest.raises(ToolNotFoundError) as caught:
+        require_compiler(toolchain_of("cortex-m85", compiler))
+    assert str(caught.value) == (
+        f"cortex-m85: {old} cannot compile for it; it needs GCC 13 or clang 15, or later; set {variable} to the path "
+        "of one"
+    )
 
 
 def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,9 @@ def _check_sizes(graph: Graph) -> None:
 
 def _target(cpu: Cpu) -> str:
     """Return TVM's target string for C code on ``cpu``."""
-    return "c -keys=cpu" if cpu.name == "host" else f"c -keys=arm_cpu,cpu -mcpu={cpu.name}"
+    if cpu.is_arm:
+        return f"c -keys=arm_cpu,cpu -mcpu={cpu.name}"
+    return "c -keys=cpu" if cpu.name == "host" else f"c -keys=cpu -march={cpu.architecture}"
 
 
 def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:

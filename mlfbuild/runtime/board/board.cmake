@@ -20,8 +20,11 @@ foreach(source IN ITEMS console.c mlf_bench.c semihosting.c startup.c syscalls.c
 endforeach()
 target_include_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}")
 
-# newlib's small C library: headers and libraries must agree, so compiler and linker are both told.
-target_compile_options(mlf_board PUBLIC "$<$<COMPILE_LANGUAGE:C,CXX>:--specs=nano.specs>")
+# newlib's small C library: headers and libraries must agree, so compiler and linker are both told. clang does not know
+# GCC's specs files; mlfbuild's toolchain files for clang say where the headers are.
+target_compile_options(
+  mlf_board PUBLIC "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<C_COMPILER_ID:Clang>>>:--specs=nano.specs>")
+target_include_directories(mlf_board SYSTEM PUBLIC ${MLFBUILD_NANO_INCLUDE_DIRS})
 target_link_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}") # where mlf_board.ld is found
 target_link_options(
   mlf_board

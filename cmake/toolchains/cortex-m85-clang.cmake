@@ -1,0 +1,6 @@
+# Cortex-M85 with MVE (Helium) for integers and floats
+set(CMAKE_SYSTEM_PROCESSOR cortex-m85)
+set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m85 -mthumb -mfloat-abi=hard)
+set(MLFBUILD_LINK_FLAGS -mcpu=cortex-m55 -mthumb -mfloat-abi=hard)
+set(MLFBUILD_KNOWN_BY "GCC 13 or clang 15, or later")
+include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-clang.cmake")

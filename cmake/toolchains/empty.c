@@ -1,0 +1,1 @@
+/* What toolchain files compile to learn what a compiler can do. */

@@ -1,0 +1,84 @@
+"""Whether the C compiler of a toolchain file is there and knows the CPU, said before CMake says it among many lines."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mlfbuild.errors import ToolNotFoundError
+from mlfbuild.targets.cpus import known_by
+from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
+from mlfbuild.targets.types import CLANG, Cpu
+
+_HOST_COMPILERS = ("cc", "gcc", "clang")
+"""Where CMake, too, looks where CC is not set."""
+_SECONDS = 60
+
+
+def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) -> None:
+    """Raise ``ToolNotFoundError`` where the C compiler of a toolchain file is missing or does not know the CPU.
+
+    ``definitions`` are CMake cache entries as ``NAME=VALUE``, which may name the compiler
+    (``MLFBUILD_ARM_NONE_EABI_GCC=/opt/arm/bin/arm-none-eabi-gcc``). ``None`` is this machine's own compiler; what
+    somebody else's toolchain file needs is for that file to say.
+    """
+    if toolchain is None:
+        _require_host_compiler()
+        return
+    row = cpu_of_toolchain(toolchain)
+    if row is None:
+        return
+    cpu, compiler = row
+    entries = _cache_entries(definitions)
+    gcc = "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
+    path = _found(gcc, entries)  # clang links with it
+    if compiler == CLANG:
+        _require_cpu(cpu, _found("clang", entries), "clang", ("--target=arm-none-eabi",))
+    else:
+        _require_cpu(cpu, path, gcc)
+
+
+def _require_host_compiler() -> None:
+    import shutil
+
+    if "CC" not in os.environ and not any(shutil.which(name) for name in _HOST_COMPILERS):
+        raise ToolNotFoundError(
+            "cc: no C compiler for this machine found; install one (Debian: apt-get install gcc libc6-dev) or set "
+            "CC to its path"
+        )
+
+
+def _cache_entries(definitions: Sequence[str]) -> Mapping[str, str]:
+    """Return CMake's ``NAME=VALUE`` or ``NAME:TYPE=VALUE`` by name."""
+    parts = (text.partition("=") for text in definitions)
+    return {name.partition(":")[0]: value for name, _, value in parts}
+
+
+def _found(tool: str, entries: Mapping[str, str]) -> Path:
+    from mlfbuild.process import find_tool, tool_variable
+
+    return find_tool(tool, entries.get(tool_variable(tool)))
+
+
+def _require_cpu(cpu: Cpu, path: Path, tool: str, words: tuple[str, ...] = ()) -> None:
+    from mlfbuild.process import tool_variable
+
+    if not _compiles(path, (*words, *cpu.flags)):
+        raise ToolNotFoundError(
+            f"{cpu.name}: {path} cannot compile for it; it needs {known_by(cpu)}; set {tool_variable(tool)} to the "
+            "path of one"
+        )
+
+
+@functools.cache
+def _compiles(path: Path, flags: tuple[str, ...]) -> bool:
+    """Return whether the compiler takes ``flags``. One that does not start says so itself, to CMake."""
+    command = [str(path), *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c")]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return True
+    return done.returncode == 0
