@@ -68,6 +68,17 @@ class Fields:
         value = self._members.get(key)
         return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
+    def holds_all(self, key: str, kind: type[object]) -> bool:
+        """Whether the member is a list of nothing but the JSON type that Python calls ``kind``."""
+        value = self._members.get(key)
+        return isinstance(value, list) and all(
+            isinstance(item, kind) and not (kind is int and isinstance(item, bool)) for item in value
+        )
+
+    def is_null(self, key: str) -> bool:
+        """Whether the member is null or absent."""
+        return self._members.get(key) is None
+
     def error(self, key: str, reason: str) -> InputFileError:
         """Return the error that blames the member ``key``."""
         return InputFileError(f"{self.where}: {self._path_of(key)}: {reason}")

@@ -239,3 +239,39 @@ def test_control_characters_in_a_key_stay_off_the_terminal() -> None:
     with pytest.raises(InputFileError) as caught:
         records(text)
     assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("contexts", "expected"),
+    [
+        ([{"device_type": "cpu", "device_id": 1}], [("cpu", 1)]),
+        ([{"device_type": 1}, {"device_type": "ethos-u"}], [("1", 0), ("ethos-u", 0)]),
+        (["cpu", "ethos-u"], [("cpu", 0), ("ethos-u", 0)]),
+        ([1, 12], [("1", 0), ("12", 0)]),
+        ("cpu", [("cpu", 0)]),
+        ({"0": {"device_type": "npu", "device_id": 2}, "1": {"device_type": "cpu"}}, [("npu", 2), ("cpu", 0)]),
+        ({"cpu": 0, "npu": 1}, [("cpu", 0), ("npu", 1)]),
+        ([], []),
+        (None, []),
+    ],
+)
+def test_contexts_of_the_sketch_in_every_form(contexts: object, expected: list[tuple[str, int]]) -> None:
+    found = {**document(native_library("tiny"))["modules"]["tiny"], "contexts": contexts}
+    (record,) = records(json.dumps({"version": 1, **found}).encode())
+    assert [(context.device_type, context.device_id) for context in record.module.contexts] == expected
+
+
+@pytest.mark.parametrize(
+    ("contexts", "reason"),
+    [
+        ([["cpu", 0]], r"contexts\[0\]: must be an object"),
+        (["cpu", 1], r"contexts\[0\]: must be an object"),
+        ([True], r"contexts\[0\]: must be an object"),
+        ({"cpu": -1}, "contexts.cpu: must be a whole number of at least 0"),
+        (7, "contexts: must be a list"),
+    ],
+)
+def test_contexts_of_no_form_are_refused(contexts: object, reason: str) -> None:
+    found = {**document(native_library("tiny"))["modules"]["tiny"], "contexts": contexts}
+    with pytest.raises(InputFileError, match=f"^metadata.json: {reason}$"):
+        records(json.dumps({"version": 1, **found}).encode())

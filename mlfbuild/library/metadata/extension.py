@@ -13,6 +13,7 @@ from typing import Any
 from mlfbuild.errors import InputFileError
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.memory import TensorInfo
+from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.types import Context
 
 EXTENSION = "mlfbuild"
@@ -65,17 +66,6 @@ def read_extension(fields: Fields) -> Extension:
         contexts=read_contexts(key),
         target_devices=tuple(device or None for device in key.integers("target_devices")),
         model_id=key.text("model_id", default=""),
-    )
-
-
-def read_contexts(fields: Fields) -> tuple[Context, ...]:
-    """Return the list ``contexts``, as the first RFC has it and we keep it; empty where there is none."""
-    return tuple(
-        Context(
-            str(entry.integer("device_type")) if entry.holds("device_type", int) else entry.text("device_type"),
-            entry.integer("device_id") if "device_id" in entry else 0,
-        )
-        for entry in fields.objects("contexts")
     )
 
 

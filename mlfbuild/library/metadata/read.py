@@ -10,18 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.library.metadata.extension import (
-    Extension,
-    check_tensors,
-    contradiction,
-    read_contexts,
-    read_extension,
-)
+from mlfbuild.library.metadata.contexts import read_contexts
+from mlfbuild.library.metadata.extension import Extension, check_tensors, contradiction, read_extension
 from mlfbuild.library.metadata.read_memory import read_memory
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
 from mlfbuild.library.types import FULL_MODEL, OPERATOR, ExternalDependency, Module, Target
 
-EXECUTORS = ("aot", "graph")
+_EXECUTORS = ("aot", "graph")
 _MODULES = "modules"
 _DEPENDENCIES = "external_dependencies"
 
@@ -130,8 +125,8 @@ def _executor(fields: Fields, style: str, form: Format) -> str:
         )  # fmt: skip
     if style == OPERATOR:
         raise fields.error(keys[0], "must be empty where style is operator")
-    if len(found[0]) != 1 or found[0][0] not in EXECUTORS:
-        raise fields.error(keys[0], f"must be one of {' and '.join(EXECUTORS)}")
+    if len(found[0]) != 1 or found[0][0] not in _EXECUTORS:
+        raise fields.error(keys[0], f"must be one of {' and '.join(_EXECUTORS)}")
     return found[0][0]
 
 

@@ -72,13 +72,13 @@ _V7 = replace(
 
 FORMATS: Mapping[int, Format] = {entry.version: entry for entry in (_V1, _V2, _V3, _V4, _V5, _V6, _V7)}
 CURRENT = 7
-WRITTEN = (5, 6, 7)
+_WRITTEN = (5, 6, 7)
 """What mlfbuild writes: what TVM released, and the version between."""
 
 
 def written_format(version: int) -> Format:
     """Return the version ``version``; raises ``UsageError`` where mlfbuild does not write it."""
-    if version not in WRITTEN:
-        known = ", ".join(map(str, WRITTEN))
+    if version not in _WRITTEN:
+        known = ", ".join(map(str, _WRITTEN))
         raise UsageError(f"version {version} of Model Library Format is not written; choose one of {known}")
     return FORMATS[version]
