@@ -220,13 +220,6 @@ def test_the_c_runtime_counts_arguments() -> None:
     assert c_runtime_problems(parsed(json.dumps(document))) == [problem]
 
 
-def test_the_c_runtime_wants_an_input_before_the_first_parameter() -> None:
-    graph = parsed(GRAPH_JSON)
-    problem = "arg_nodes[0]: is a parameter, which the C runtime loads only behind an input"
-    assert c_runtime_problems(graph, {"x"}) == [problem]
-    assert c_runtime_problems(graph, {"p0"}) == []
-
-
 # Any graph -----------------------------------------------------------------------------------------------------------
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from('\r\n\t"\\'), max_size=12)

@@ -18,18 +18,18 @@ _NUMBERED = re.compile(r"output([0-9]{1,9})")
 
 
 def combined(
-    known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]], *, ordered: bool, by_position: bool
+    known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]], *, by_position: bool
 ) -> tuple[TensorInfo, ...]:
     """Return ``known``, what the metadata says, in call order and with shapes; where it is empty, what ``places`` say.
 
-    ``places`` come most trusted first and are not asked for more than is needed. With ``ordered``, ``known`` is in call
-    order already. Without order anywhere, ``output0`` to ``output10`` are sorted as numbers and others stay. With
-    ``by_position``, places of equally many tensors may call them by other names.
+    ``places`` come most trusted first and are not asked for more than is needed. Without order anywhere, ``output0`` to
+    ``output10`` are sorted as numbers and others stay. With ``by_position``, places of equally many tensors may call
+    them by other names.
     """
     asked = _Asked(places, by_position)
     if not known:
         return _from_places(asked)
-    tensors = tuple(known) if ordered else _in_order(known, asked)
+    tensors = _in_order(known, asked)
     return tuple(_with_shape(tensor, position, len(tensors), asked) for position, tensor in enumerate(tensors))
 
 

@@ -27,10 +27,10 @@ _MAX_LENGTH = 256 * 1024  # characters of one declaration
 _MAX_TOKENS = 50_000
 
 
-def entry_text(module: Module) -> tuple[str, str]:
-    """Return the entry file's place and text, both empty where there is none that is C."""
+def entry_text(module: Module) -> str:
+    """Return the entry file's text, empty where there is none that is C."""
     files = sources(module)
-    return (f"codegen/{files[0].path}", small_text(files[0].content)) if files else ("", "")
+    return small_text(files[0].content) if files else ""
 
 
 # Pools ---------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _behind_member(start: int, words: Sequence[str]) -> int | None:
 # The function --------------------------------------------------------------------------------------------------------
 
 
-def entry_signature(module: Module, place: str, text: str) -> Signature | None:
+def entry_signature(module: Module, text: str) -> Signature | None:
     """Return what the entry function's code tells of its arguments.
 
     With the C interface it hands on the structs' members by name, with unpacked operators it declares the main
@@ -104,13 +104,13 @@ def entry_signature(module: Module, place: str, text: str) -> Signature | None:
         return None
     inputs, outputs = _handed_on(body, "inputs"), _handed_on(body, "outputs")
     if inputs or outputs:
-        return Signature("entry file", place, named(inputs), named(outputs))
+        return Signature(named(inputs), named(outputs))
     count = _packed_arguments(body)
     for suffix in ("__tvm_main__", "run_model"):
         names = _parameters(text, f"{symbol_prefix(module.name)}_{suffix}")
         if names:
-            return _by_names(place, names, count)
-    return Signature("entry file", place, None, None, count) if count else None
+            return _by_names(names, count)
+    return Signature(None, None, count) if count else None
 
 
 def _body(text: str, function: str) -> Sequence[Token] | None:
@@ -182,10 +182,10 @@ def _parameters(text: str, function: str) -> list[str]:
     return [] if any(_ANONYMOUS.fullmatch(name) for name in parts) else parts
 
 
-def _by_names(place: str, names: Sequence[str], count: int | None) -> Signature | None:
+def _by_names(names: Sequence[str], count: int | None) -> Signature | None:
     """Tell inputs, then outputs, then pools apart by the names that TVM gives to outputs."""
     first = next((index for index, name in enumerate(names) if _OUTPUT.fullmatch(name)), len(names))
     outputs = [name for name in names[first:] if _OUTPUT.fullmatch(name)]
     if not outputs or (count is not None and first + len(outputs) != count):
         return None
-    return Signature("entry file", place, named(names[:first]), named(outputs), count)
+    return Signature(named(names[:first]), named(outputs), count)

@@ -20,7 +20,6 @@ _MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one
 class Header:
     """What the header declares; names are sanitised."""
 
-    place: str
     structs: Mapping[str, tuple[str, ...]]
     """Members of ``struct tvmgen_<module>_<key>``: ``inputs``, ``outputs``, ``workspace_pools``, ``devices``."""
     sizes: Mapping[str, int]
@@ -33,8 +32,6 @@ class Header:
         """Inputs and outputs by name. A module without inputs has no struct of them in TVM 0.8."""
         inputs, outputs = self.structs.get("inputs"), self.structs.get("outputs")
         return Signature(
-            "C header",
-            self.place,
             None if inputs is None else named(inputs),
             None if outputs is None else named(outputs),
         )
@@ -71,7 +68,7 @@ def read_header(module: Module) -> Header | None:
         if name.lower().startswith(f"{prefix}_")
     }
     sizes = {found[1]: int(found[2]) for found in _MACRO.finditer(text)}
-    return Header(f"codegen/{file.path}", structs, sizes, macro_prefix(module.name))
+    return Header(structs, sizes, macro_prefix(module.name))
 
 
 def _structs(source: Iterator[Token]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -27,13 +27,9 @@ class Places:
         self._module = module
         self._where = where
 
-    def signatures(self) -> Iterator[Signature]:
-        """Yield what each place says."""
-        if self.header is not None:
-            yield self.header.signature
-        if self._entry_signature is not None:
-            yield self._entry_signature
-        yield from self._behind_entry()
+    def check_graph(self) -> None:
+        """Raise ``InputFileError`` where the graph is unsound, whether it is asked for more or not."""
+        _ = self.graph
 
     def inputs(self) -> Iterator[Sequence[Argument]]:
         """Yield the inputs of each place that tells of them; parameters only where they can be told by their names."""
@@ -56,9 +52,6 @@ class Places:
             yield self.header.signature
         elif self._entry_signature is not None:
             yield self._entry_signature
-        yield from self._behind_entry()
-
-    def _behind_entry(self) -> Iterator[Signature]:
         if self._metadata is not None:
             yield self._metadata
         if self.graph is not None:
@@ -72,14 +65,13 @@ class Places:
         return read_header(self._module)
 
     @cached_property
-    def entry(self) -> tuple[str, str]:
-        """Place and text of the entry file, which only AOT modules have."""
-        return entry_text(self._module) if self._module.executor == "aot" else ("", "")
+    def entry(self) -> str:
+        """The text of the entry file, which only AOT modules have."""
+        return entry_text(self._module) if self._module.executor == "aot" else ""
 
     @cached_property
     def _entry_signature(self) -> Signature | None:
-        place, text = self.entry
-        return entry_signature(self._module, place, text) if text else None
+        return entry_signature(self._module, self.entry) if self.entry else None
 
     @cached_property
     def _metadata(self) -> Signature | None:
@@ -93,7 +85,7 @@ class Places:
         if content is None or len(content) > MAX_TEXT:
             return None
         graph = parse_graph(bytes(content), f"{self._where}: graph {self._module.name}")
-        return Signature("graph", "", _arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
+        return Signature(_arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
 
     def _params(self, graph: ExecutorGraph) -> set[str]:
         """Return the arguments of ``graph`` that are parameters, in the parameters file or compiled in."""
@@ -111,12 +103,15 @@ class Places:
         """Return the parameters of ``@main`` that the compiled module still takes.
 
         The text is printed before parameters become constants. What is left is taken to be the first ones: as many as
-        the entry function takes, or as many as fill the bytes that the metadata records. Empty where neither tells.
+        the entry function takes, or as many as fill the bytes that the metadata records. Empty where neither tells, but
+        for version 1, whose metadata records none: there the text is all there is.
         """
         params, outputs = relay.inputs or (), relay.outputs or ()
         entry = self._entry_signature
         if entry is not None and entry.count is not None and outputs:
             return params[: max(entry.count - len(outputs), 0)]
+        if not self._module.main and entry is None:
+            return params
         if len(outputs) != 1 or any(argument.size is None for argument in (*params, *outputs)):
             return ()  # TVM counts the bytes of several outputs more than once
         rest = sum(memory.io_size for memory in self._module.main) - (outputs[0].size or 0)

@@ -49,7 +49,7 @@ def relay_signature(text: str) -> Signature | None:
             return None  # a tuple, of which the executors make several arguments
         dtype, shape = types[0] if types else ("", None)
         params.append(Argument(name[1].strip(), dtype, shape))
-    return Signature("Relay text", "", tuple(params), _outputs(signature, end))
+    return Signature(tuple(params), _outputs(signature, end))
 
 
 def _parts(signature: str) -> tuple[list[str], int | None]:

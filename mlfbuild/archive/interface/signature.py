@@ -36,10 +36,6 @@ class Argument:
 class Signature:
     """Inputs and outputs in call order, as one place has them."""
 
-    origin: str
-    """``C header``, ``entry file``, ``TVMMetadata``, ``graph`` or ``Relay text``."""
-    place: str
-    """The file, as ``codegen/host/include/tvmgen_kws.h``; empty where its name depends on the format's version."""
     inputs: tuple[Argument, ...] | None
     """``None`` where the place does not tell; the names may be sanitised."""
     outputs: tuple[Argument, ...] | None

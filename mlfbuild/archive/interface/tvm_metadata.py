@@ -23,11 +23,11 @@ def metadata_signature(module: Module) -> Signature | None:
     for file in sources(module):
         text = small_text(file.content)
         if _MARK in text:
-            return _signature(text, f"codegen/{file.path}")
+            return _signature(text)
     return None
 
 
-def _signature(text: str, place: str) -> Signature | None:
+def _signature(text: str) -> Signature | None:
     arrays: dict[str, list[Token]] = {}
     for found in islice(_ARRAY.finditer(text), _MAX_ARRAYS):
         room = _MAX_LENGTH[found[1].endswith("_shape")]
@@ -37,7 +37,7 @@ def _signature(text: str, place: str) -> Signature | None:
         return None
     shapes = {name: _shape(values) for name, values in arrays.items() if name.endswith("_shape")}
     inputs, outputs = _tensors(arrays["inputs"], shapes), _tensors(arrays["outputs"], shapes)
-    return Signature("TVMMetadata", place, inputs, outputs)
+    return Signature(inputs, outputs)
 
 
 def _values(source: Iterator[Token]) -> Iterator[Token]:

@@ -7,7 +7,7 @@ and goes on in the middle of a string that is too long; the sizes are those of `
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
@@ -24,12 +24,9 @@ _ESCAPED = frozenset('\r\n\\\t"')
 _CODES = {"int", "uint", "float", "bfloat", "handle"}
 
 
-def c_runtime_problems(graph: ExecutorGraph, params: Collection[str] = ()) -> list[str]:
-    """Return why TVM's C runtime does not load or run ``graph``, one ``<place>: <reason>`` each; empty where it does.
-
-    ``params`` are the names in the parameters file.
-    """
-    return [*_members(graph), *_nodes(graph), *_entries(graph), *_arguments(graph, params)]
+def c_runtime_problems(graph: ExecutorGraph) -> list[str]:
+    """Return why TVM's C runtime does not load or run ``graph``: ``<place>: <reason>`` each, none where it does."""
+    return [*_members(graph), *_nodes(graph), *_entries(graph)]
 
 
 def _members(graph: ExecutorGraph) -> Iterator[str]:
@@ -105,8 +102,3 @@ def _knows(dtype: str) -> bool:
     found = parse_dtype(dtype)
     fits = len(dtype.encode()) <= _MAX_DTYPE and not _ESCAPED.intersection(dtype)
     return found is not None and found.code in _CODES and fits
-
-
-def _arguments(graph: ExecutorGraph, params: Collection[str]) -> Iterator[str]:
-    if graph.arg_nodes and graph.nodes[graph.arg_nodes[0]].name in params:
-        yield "arg_nodes[0]: is a parameter, which the C runtime loads only behind an input"
