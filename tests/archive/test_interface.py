@@ -241,6 +241,16 @@ return tvmgen_net___tvm_main__(((DLTensor*)(((TVMValue*)args)[0].v_handle))[0].d
 """
 
 
+DESCRIPTOR = """\
+TVM_DLL int32_t tvm__run_func(void* args, void* type_code, int num_args, void* out_value, void* out_type_code);
+const tvm_model_t network = {
+    .run_func = &tvm__run_func,
+    .num_input_tensors = 2,
+    .num_output_tensors = 1,
+};
+"""
+
+
 def names(arguments: tuple[Argument, ...] | None) -> list[str] | None:
     return None if arguments is None else [argument.name for argument in arguments]
 
@@ -251,6 +261,7 @@ def names(arguments: tuple[Argument, ...] | None) -> list[str] | None:
         (C_ENTRY, ["y", "x"], ["out"], None),
         (UNPACKED_ENTRY, ["y", "x"], ["output0", "output1"], 4),
         (UNPACKED_ENTRY.replace("void* y", "void* arg0"), None, None, 4),
+        (DESCRIPTOR, None, None, 3),
     ],
 )
 def test_what_entry_files_tell(text: str, inputs: list[str] | None, outputs: list[str] | None, count: int) -> None:
@@ -262,7 +273,7 @@ def test_what_entry_files_tell(text: str, inputs: list[str] | None, outputs: lis
 @pytest.mark.parametrize(
     "text",
     ["", "int32_t tvmgen_net_run(void);", "int32_t tvmgen_net_run(", "int32_t tvmgen_network_run(int a) {}",
-     "int32_t tvmgen_net_run(void* args) { return main(args); }"],
+     "int32_t tvmgen_net_run(void* args) { return main(args); }", "tvm_model_t network = {.num_input_tensors = 2};"],
 )  # fmt: skip
 def test_entry_files_that_tell_nothing(text: str) -> None:
     assert entry_signature(module(), text) is None
@@ -447,6 +458,14 @@ def test_relay_text_alone_tells_inputs_only_where_something_tells_how_many(
 
 
 # All together --------------------------------------------------------------------------------------------------------
+
+
+def test_relay_text_is_believed_where_version_1_has_nothing_else() -> None:
+    relay = "def @main(%z: Tensor[(2), int8], %a: Tensor[(3), int8]) -> Tensor[(2), int8] {\n"
+    bare = replace(module(relay=relay), main=())
+    assert [tensor.name for tensor in with_interface(bare, "a.tar").inputs] == ["z", "a"]
+    counted = replace(module(relay=relay, lib0=DESCRIPTOR.replace("= 2", "= 1")), main=())
+    assert [tensor.name for tensor in with_interface(counted, "a.tar").inputs] == ["z"], "the other became a constant"
 
 
 def test_places_that_disagree_leave_the_metadata_as_it_is() -> None:

@@ -77,11 +77,10 @@ def test_a_model_of_each_version(version: int, executor: str) -> None:
     names = [LAYOUT[version]["lib"].format(n=n) + ".c" for n in (0, 1)]
     assert [str(file.path) for file in module.codegen] == [f"host/src/{name}" for name in names]
     assert all(file.content == files[f"codegen/{file.path}"] for file in module.codegen)
-    if executor == "graph" or version == 7:
-        assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.inputs] == [
-            ("a", "uint8", 2), ("b", "float32", 8),
-        ]  # fmt: skip
-        assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.outputs] == [("output", "float32", 8)]
+    assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.inputs] == [
+        ("a", "uint8", 2), ("b", "float32", 8),
+    ]  # fmt: skip
+    assert [(tensor.name, tensor.dtype, tensor.size) for tensor in module.outputs] == [("output", "float32", 8)]
     if version > 1:
         assert (module.main[0].io_size, module.main[0].device) == (18, 1)
         assert module.operator_functions[0].name == function_name(version)

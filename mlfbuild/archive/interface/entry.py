@@ -22,6 +22,7 @@ _POOL = re.compile(r'section\s*\(\s*"\.(bss\.noinit|rodata)\.tvm"')
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OUTPUT = re.compile(r"output[0-9]*")
 _ANONYMOUS = re.compile(r"arg[0-9]+")
+_DESCRIBED = re.compile(r"\.num_(input|output)_tensors\s{0,9}=\s{0,9}([0-9]{1,9})")
 _MAX_PLACES = 16  # where a pool is, or a function is declared, defined or called
 _MAX_LENGTH = 256 * 1024  # characters of one declaration
 _MAX_TOKENS = 50_000
@@ -97,11 +98,13 @@ def entry_signature(module: Module, text: str) -> Signature | None:
     """Return what the entry function's code tells of its arguments.
 
     With the C interface it hands on the structs' members by name, with unpacked operators it declares the main
-    function with names of tensors, otherwise it tells no more than how many there are.
+    function with names of tensors, otherwise it tells no more than how many there are. So does the ``tvm_model_t`` that
+    stands in its place in versions 1 to 4.
     """
     body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
-        return None
+        described = [int(number) for _, number in islice(_DESCRIBED.findall(text), 3)]
+        return Signature(None, None, sum(described)) if len(described) == 2 else None
     inputs, outputs = _handed_on(body, "inputs"), _handed_on(body, "outputs")
     if inputs or outputs:
         return Signature(named(inputs), named(outputs))
