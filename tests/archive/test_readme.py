@@ -12,6 +12,7 @@ from mlfbuild.archive import archive_files, open_archive, pack_archive, read_arc
 from mlfbuild.archive.describe.readme import README, is_derived, readme_text
 from mlfbuild.library import (
     ArchiveFile,
+    CodegenFile,
     ExternalDependency,
     LazyBytes,
     Library,
@@ -49,6 +50,27 @@ def test_the_page(golden: Callable[[str, str], None], library: Library) -> None:
     text = readme_text(library)
     golden(text, "README.md")
     assert is_derived(text.encode())
+
+
+def test_a_packed_module_of_unknown_inputs_has_no_order() -> None:
+    text = readme_text(Library((replace(PACKED, inputs=()),)))
+    assert "in this order: inputs, then outputs." in text
+
+
+def test_pools_of_constants_come_with_their_data() -> None:
+    text = readme_text(Library((replace(PLANNED, pools=(Pool("flash", "constant", 24, True),)),)))
+    assert (
+        "static uint8_t flash[TVMGEN_NPU_FLASH_CONSTANT_POOL_SIZE] __attribute__((aligned(16))) = "
+        "{TVMGEN_NPU_FLASH_CONSTANT_POOL_DATA};\n"
+    ) in text
+
+
+def test_inputs_and_outputs_that_lie_in_the_pools_are_mapped() -> None:
+    header = CodegenFile(PurePosixPath("host/include/tvmgen_npu.h"), b"struct tvmgen_npu_inputs tvmgen_npu_map_inputs(")
+    text = readme_text(Library((replace(PLANNED, codegen=(header,), devices=()),)))
+    assert "struct tvmgen_npu_inputs inputs = tvmgen_npu_map_inputs(&workspace_pools);" in text
+    assert "struct tvmgen_npu_outputs outputs = tvmgen_npu_map_outputs(&workspace_pools);" in text
+    assert "tvmgen_npu_run(&workspace_pools);" in text and "static int8_t" not in text
 
 
 def test_the_page_says_the_same_each_time() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
-from mlfbuild.library import OPERATOR, Module, TensorInfo
+from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.interface.signature import small_text
+from mlfbuild.library import OPERATOR, Module, Pool, TensorInfo
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
 from mlfbuild.messages import printable
 
@@ -38,7 +40,8 @@ def call_text(module: Module) -> Iterator[str]:
 
 
 def _packed(module: Module) -> Iterator[str]:
-    names = ", ".join(printable(tensor.name) for tensor in (*module.inputs, *module.outputs))
+    known = (*module.inputs, *module.outputs) if module.inputs and module.outputs else ()
+    names = ", ".join(printable(tensor.name) for tensor in known)
     yield "Called by TVM's packed calling convention; there is no header, so declare the function yourself:"
     yield ""
     yield "```c"
@@ -56,23 +59,38 @@ def _c_interface(module: Module) -> Iterator[str]:
     yield "```c"
     yield f'#include "{prefix}.h"'
     yield ""
-    yield from (_buffer(tensor) for tensor in (*module.inputs, *module.outputs))
+    mapped = _maps_tensors(module)
+    if not mapped:
+        yield from (_buffer(tensor) for tensor in (*module.inputs, *module.outputs))
     pools = [pool for pool in module.pools if pool.external]
-    for pool in pools:
-        macro = f"{prefix}_{sanitize_name(pool.name)}_{pool.kind}_pool_size".upper()
-        yield f"static uint8_t {sanitize_name(pool.name)}[{macro}] __attribute__((aligned(16)));"
+    yield from (_pool(pool, prefix) for pool in pools)
     for name in module.devices:
         yield f"static void *{sanitize_name(name)};  // the device's context, from its driver"
     yield ""
-    groups = [("inputs", _names(module.inputs)), ("outputs", _names(module.outputs))]
+    groups = [] if mapped else [("inputs", _names(module.inputs)), ("outputs", _names(module.outputs))]
     groups += [("workspace_pools", [sanitize_name(pool.name) for pool in pools])] if pools else []
     groups += [("devices", [sanitize_name(name) for name in module.devices])] if module.devices else []
     for group, names in groups:
         members = ", ".join(f".{name} = {name}" for name in names)
         yield f"struct {prefix}_{group} {group} = {{{members}}};"
+    for group in ("inputs", "outputs") if mapped else ():
+        yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they lie in the pools"
     arguments = ", ".join(f"&{group}" for group, _ in groups)
     yield f"int32_t status = {symbol_prefix(module.name)}_run({arguments});  // 0 when all went well"
     yield "```"
+
+
+def _maps_tensors(module: Module) -> bool:
+    """Whether inputs and outputs lie in the pools, as USMP places them with ``tir.usmp.use_workspace_io``."""
+    header = header_file(module)
+    return header is not None and f"{struct_prefix(module.name)}_map_inputs" in small_text(header.content)
+
+
+def _pool(pool: Pool, prefix: str) -> str:
+    name = sanitize_name(pool.name)
+    macro = f"{prefix}_{name}_{pool.kind}_pool".upper()
+    value = f" = {{{macro}_DATA}}" if pool.kind == "constant" else ""
+    return f"static uint8_t {name}[{macro}_SIZE] __attribute__((aligned(16))){value};"
 
 
 def _names(tensors: Sequence[TensorInfo]) -> list[str]:
