@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text
-from mlfbuild.code.c_text import Token, tokens
+from mlfbuild.code.c_file import read_c_file
+from mlfbuild.code.c_text import tokens
 from mlfbuild.library import CodegenFile, Module, Pool
 from mlfbuild.library.names import header_names, macro_prefix, struct_prefix
 
-_MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)[ \t]+([0-9]{1,18})\b", re.ASCII)
+_SIZE = re.compile(r"[0-9]{1,18}")
 _MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one
 
 
@@ -60,33 +61,12 @@ def read_header(module: Module) -> Header | None:
     file = header_file(module)
     if file is None:
         return None
-    text = small_text(file.content)
+    facts = read_c_file(f"codegen/{file.path}", islice(tokens(small_text(file.content)), _MAX_TOKENS))
     prefix = struct_prefix(module.name)
     structs = {
         name.lower().removeprefix(f"{prefix}_"): members
-        for name, members in _structs(islice(tokens(text), _MAX_TOKENS))
+        for name, members in facts.structs.items()
         if name.lower().startswith(f"{prefix}_")
     }
-    sizes = {found[1]: int(found[2]) for found in _MACRO.finditer(text)}
+    sizes = {name: int(value) for name, value in facts.macros if _SIZE.fullmatch(value)}
     return Header(structs, sizes, macro_prefix(module.name))
-
-
-def _structs(source: Iterator[Token]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield name and members of each struct that is defined."""
-    words = ["", ""]
-    for token in source:
-        words = [words[1], token.text] if token.text != "{" else words
-        if token.text == "{" and words[0] == "struct":
-            yield words[1], tuple(_members(source))
-
-
-def _members(source: Iterator[Token]) -> Iterator[str]:
-    name = ""
-    for token in source:
-        if token.text == "}":
-            return
-        if token.kind == "identifier":
-            name = token.text
-        elif token.text == ";" and name:
-            yield name
-            name = ""

@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
-from mlfbuild.archive.validate.source import Source
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.code.c_file import CFile
 from mlfbuild.library import OPERATOR
 from mlfbuild.library.names import MODULE_CONTEXT, SYSTEM_LIBRARY, sanitize_name, struct_prefix
 from mlfbuild.messages import listed
@@ -42,7 +42,7 @@ def included_headers(context: Context) -> Iterator[Finding]:
                 yield finding("MLF701", source.path, f"includes {name}, {reason}")
 
 
-def _sources(context: Context) -> Iterator[tuple[ModuleView, Source]]:
+def _sources(context: Context) -> Iterator[tuple[ModuleView, CFile]]:
     """Yield each C file once, with the first module that has it."""
     owned = [(view, source) for view in context.modules for source in view.sources]
     return iter({source.path: (view, source) for view, source in reversed(owned)}.values())

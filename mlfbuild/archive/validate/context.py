@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.interface.header import header_file
-from mlfbuild.archive.validate.source import Source, read_source
+from mlfbuild.code.c_file import CFile, read_c_file
 from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.c_text import tokens
 from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, MAX_TEXT, OBJECT_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import InputFileError
@@ -30,7 +31,7 @@ class ModuleView:
     """The way to that object: ``modules.kws``, or empty where it is the document itself."""
     metadata: str
     """The member that the document is."""
-    _read: dict[str, Source] = field(repr=False)
+    _read: dict[str, CFile] = field(repr=False)
     """Facts of files by path, for all modules: some headers belong to many."""
 
     @property
@@ -48,16 +49,16 @@ class ModuleView:
         return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[CFile, ...]:
         """The facts of C files and headers that are small enough to look into."""
         c_files = [file for file in self.module.codegen if file.path.suffix in TEXT_SUFFIXES]
         files = [file for file in c_files if len(file.content) <= MAX_TEXT]
         return tuple(self._source(file) for file in files)
 
-    def _source(self, file: CodegenFile) -> Source:
+    def _source(self, file: CodegenFile) -> CFile:
         path = f"codegen/{file.path}"
         if path not in self._read:
-            self._read[path] = read_source(path, text_of(file.content))
+            self._read[path] = read_c_file(path, tokens(text_of(file.content)))
         return self._read[path]
 
     @cached_property
@@ -104,7 +105,7 @@ class ModuleView:
         return frozenset().union(*(item.defined | item.weak | item.local for item in symbols))
 
     @cached_property
-    def header(self) -> Source | None:
+    def header(self) -> CFile | None:
         """The C interface's header, if the module has one."""
         file = header_file(self.module)
         return next((source for source in self.sources if file and source.path == f"codegen/{file.path}"), None)
@@ -163,7 +164,7 @@ class Context:
     @cached_property
     def modules(self) -> tuple[ModuleView, ...]:
         """The modules in the library's order."""
-        read: dict[str, Source] = {}
+        read: dict[str, CFile] = {}
         modules = self.document.get("modules")
         if not isinstance(modules, dict):
             return tuple(ModuleView(module, self.document, "", self.metadata, read) for module in self.library.modules)

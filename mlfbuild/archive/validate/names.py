@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
-from mlfbuild.archive.validate.source import KEYWORDS, Source
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.code.c_file import KEYWORDS, CFile
 from mlfbuild.library import OPERATOR, TensorInfo
 from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
 
@@ -52,7 +52,7 @@ def struct_members(context: Context) -> Iterator[Finding]:
             yield from _members(view.header, f"{struct_prefix(view.name)}_{struct}")
 
 
-def _members(header: Source, struct: str) -> Iterator[Finding]:
+def _members(header: CFile, struct: str) -> Iterator[Finding]:
     members = header.structs.get(struct, ())
     for name, times in Counter(members).items():
         place = f"{header.path}: struct {struct}"

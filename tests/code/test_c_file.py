@@ -1,21 +1,19 @@
-"""The facts that ``validate`` takes from C text, and that no text, however hostile, stops it."""
+"""The facts of a C file, and that no text, however hostile, stops reading it."""
 
 from __future__ import annotations
 
-import random
 import time
-from datetime import datetime, timezone
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.archive.validate import validate
-from mlfbuild.archive.validate.source import Function, Registry, read_source
-from mlfbuild.errors import InputFileError
-from support.sound_archives import METADATA, NET_GRAPH, TINY_HEADER, TINY_SOURCE, Files, net, operator, tiny
+from mlfbuild.code.c_file import CFile, Function, Registry, read_c_file
+from mlfbuild.code.c_text import tokens
 
-NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+def read(text: str) -> CFile:
+    return read_c_file("a.c", tokens(text))
 
 
 @pytest.mark.parametrize(
@@ -35,24 +33,24 @@ NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
     ],
 )  # fmt: skip
 def test_functions(text: str, functions: list[Function]) -> None:
-    assert list(read_source("a.c", text).functions) == functions
+    assert list(read(text).functions) == functions
 
 
 def test_structs_with_names_that_c_does_not_have() -> None:
     text = "struct a { void* x; int8_t y[4] __attribute__((aligned(16))); void* 2z; void* int; };\nstruct b;\n"
-    assert read_source("a.h", text).structs == {"a": ("x", "y", "2z", "int")}
+    assert read(text).structs == {"a": ("x", "y", "2z", "int")}
 
 
 def test_a_struct_with_a_value() -> None:
     text = "static struct pool {\n  float w[2];\n} pool = {\n  .w = {1, 2},\n};\nint f(void);"
-    source = read_source("a.c", text)
+    source = read(text)
     assert source.structs == {"pool": ("w",)} and [item.name for item in source.functions] == ["f"]
 
 
 def test_directives() -> None:
     text = '#include <a.h>\n# include "b/c.h" // d.h\n'
     text += "#define A 1 // one\n#define A /* two */ 2\n#define F(x) 3\n#define B\n"
-    source = read_source("a.h", text)
+    source = read(text)
     assert source.includes == ("a.h", "b/c.h")
     assert source.macros == (("A", "1"), ("A", "2"), ("B", ""))
 
@@ -70,11 +68,11 @@ def test_registries(text: str, count: int, names: tuple[str, ...]) -> None:
     functions = "".join(f"    (TVMBackendPackedCFunc){name},\n" for name in "fg")
     source = f"static TVMBackendPackedCFunc _tvm_func_array[] = {{\n{functions}}};\n"
     source += f"static const TVMFuncRegistry _tvm_func_registry = {{\n    {text},    _tvm_func_array,\n}};\n"
-    assert read_source("a.c", source).registry == Registry(count, names, ("f", "g"))
+    assert read(source).registry == Registry(count, names, ("f", "g"))
 
 
 def test_a_file_without_a_registry() -> None:
-    assert read_source("a.c", "const TVMModule* TVMSystemLibEntryPoint(void) { return 0; }").registry is None
+    assert read("const TVMModule* TVMSystemLibEntryPoint(void) { return 0; }").registry is None
 
 
 PIECES = [
@@ -94,7 +92,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=60).map("".join))
 @settings(max_examples=300, deadline=None)
 def test_any_text_is_taken(text: str) -> None:
-    read_source("a.c", text)
+    read(text)
 
 
 @pytest.mark.parametrize(
@@ -103,61 +101,5 @@ def test_any_text_is_taken(text: str) -> None:
 )
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     start = time.process_time()
-    read_source("a.c", piece * 40_000)
+    read(piece * 40_000)
     assert time.process_time() - start < 5
-
-
-# Whole archives
-
-
-def spoiled(content: bytes, choose: random.Random) -> bytes:
-    """``content`` with a few bytes changed, a part of it removed or written twice."""
-    data = bytearray(content)
-    for _ in range(choose.randrange(1, 3)):
-        at, length = choose.randrange(len(data) + 1), choose.randrange(1, 12)
-        match choose.randrange(4):
-            case 0:
-                data[at : at + 1] = bytes([choose.randrange(256)])
-            case 1:
-                del data[at : at + length]
-            case 2:
-                data[at:at] = data[at : at + length]
-            case _:
-                data[at : at + length] = choose.choice(
-                    [b"0", b"-1", b'"', b"null", b"{}", b"[]", b"99999999999999999999"]
-                )
-    return bytes(data)
-
-
-@pytest.mark.parametrize(
-    ("files", "path"),
-    [
-        (tiny(), METADATA),
-        (net(), METADATA),
-        (operator(), METADATA),
-        (net(), NET_GRAPH),
-        (tiny(), TINY_SOURCE),
-        (tiny(), TINY_HEADER),
-    ],
-    ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header"],
-)
-def test_no_spoiled_file_stops_it(files: Files, path: str) -> None:
-    judged = 0
-    for seed in range(300):
-        try:
-            report = validate({**files, path: spoiled(files[path], random.Random(seed))}, "a.tar", NOW)
-        except InputFileError:
-            continue
-        judged += 1
-        assert all(f"{finding.place}{finding.message}".isprintable() for finding in report.findings)
-    assert judged
-
-
-def test_a_thousand_modules_take_little_time() -> None:
-    header = b"static inline int twice(int x) { return 2 * x; }\n" * 100
-    names = [f"m{number}" for number in range(1000)]
-    files = {**tiny(*names), **{f"codegen/host/include/mlfbuild-1/{n}.h": header for n in range(20)}}
-    start = time.process_time()
-    report = validate(files, "a.tar", NOW)
-    assert report.findings == ()
-    assert time.process_time() - start < 20

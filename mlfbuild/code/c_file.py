@@ -1,4 +1,8 @@
-"""What a generated C file says, as far as its tokens tell: no include or macro is expanded."""
+"""What a generated C file says, as far as its tokens tell: no include or macro is expanded.
+
+Unlike ``c_symbols``, which follows the language to know what a linker sees, this keeps what is written, sound or not:
+the types of parameters, members of structs that C would refuse, a registry that counts wrong.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.code.c_text import Token, string_value, tokens
+from mlfbuild.code.c_text import Token, string_value
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
@@ -46,7 +50,7 @@ class Registry:
 
 
 @dataclass(frozen=True)
-class Source:
+class CFile:
     """The facts of one C file."""
 
     path: str
@@ -61,14 +65,14 @@ class Source:
     registry: Registry | None
 
 
-def read_source(path: str, text: str) -> Source:
-    """Return the facts of the C file ``text``, which may be unsound; takes time linear in its length."""
+def read_c_file(path: str, source: Iterable[Token]) -> CFile:
+    """Return the facts of the C file whose tokens are ``source``, which may be unsound; takes time linear in them."""
     directives: list[str] = []
     functions: list[Function] = []
     structs: dict[str, tuple[str, ...]] = {}
     names: list[str] = []
     array: list[str] = []
-    for statement in _statements(_without_directives(tokens(text), directives)):
+    for statement in _statements(_without_directives(source, directives)):
         words = [token.text for token in statement]
         if "TVMFuncRegistry" in words:
             names += ["".join(string_value(token.text) for token in statement if token.kind == "string")]
@@ -78,7 +82,7 @@ def read_source(path: str, text: str) -> Source:
             structs[struct[0]] = struct[1]
         elif function := _function(words):
             functions.append(function)
-    return Source(
+    return CFile(
         path=path,
         includes=tuple(found[1] for line in directives if (found := _INCLUDE.match(line))),
         macros=tuple((found[1], _value(found[2])) for line in directives if (found := _DEFINE.match(line))),

@@ -1,0 +1,68 @@
+"""No archive whose files are damaged, and none of many modules, stops ``validate``."""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import datetime, timezone
+
+import pytest
+
+from mlfbuild.archive.validate import validate
+from mlfbuild.errors import InputFileError
+from support.sound_archives import METADATA, NET_GRAPH, TINY_HEADER, TINY_SOURCE, Files, net, operator, tiny
+
+NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
+
+
+def spoiled(content: bytes, choose: random.Random) -> bytes:
+    """``content`` with a few bytes changed, a part of it removed or written twice."""
+    data = bytearray(content)
+    for _ in range(choose.randrange(1, 3)):
+        at, length = choose.randrange(len(data) + 1), choose.randrange(1, 12)
+        match choose.randrange(4):
+            case 0:
+                data[at : at + 1] = bytes([choose.randrange(256)])
+            case 1:
+                del data[at : at + length]
+            case 2:
+                data[at:at] = data[at : at + length]
+            case _:
+                data[at : at + length] = choose.choice(
+                    [b"0", b"-1", b'"', b"null", b"{}", b"[]", b"99999999999999999999"]
+                )
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("files", "path"),
+    [
+        (tiny(), METADATA),
+        (net(), METADATA),
+        (operator(), METADATA),
+        (net(), NET_GRAPH),
+        (tiny(), TINY_SOURCE),
+        (tiny(), TINY_HEADER),
+    ],
+    ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header"],
+)
+def test_no_spoiled_file_stops_it(files: Files, path: str) -> None:
+    judged = 0
+    for seed in range(300):
+        try:
+            report = validate({**files, path: spoiled(files[path], random.Random(seed))}, "a.tar", NOW)
+        except InputFileError:
+            continue
+        judged += 1
+        assert all(f"{finding.place}{finding.message}".isprintable() for finding in report.findings)
+    assert judged
+
+
+def test_a_thousand_modules_take_little_time() -> None:
+    header = b"static inline int twice(int x) { return 2 * x; }\n" * 100
+    names = [f"m{number}" for number in range(1000)]
+    files = {**tiny(*names), **{f"codegen/host/include/mlfbuild-1/{n}.h": header for n in range(20)}}
+    start = time.process_time()
+    report = validate(files, "a.tar", NOW)
+    assert report.findings == ()
+    assert time.process_time() - start < 20
