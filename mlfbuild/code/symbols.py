@@ -60,7 +60,7 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
     """Yield (name, binding, section index) of each named symbol of the object's symbol tables."""
     # pyelftools reads what it is told to read and raises whatever then happens: KeyError, AttributeError, its own.
     try:
-        elf = _opened(data, where)
+        elf = opened_object(data, where)
         tables = [_table(elf, section, data, where) for section in elf.iter_sections() if _is_symbol_table(section)]
     except InputFileError:
         raise
@@ -75,7 +75,12 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
                 yield name, info >> 4, section
 
 
-def _opened(data: bytes, where: str) -> ELFFile:
+def opened_object(data: bytes, where: str) -> ELFFile:
+    """Return the ELF relocatable object ``data`` with its header checked.
+
+    Raises ``InputFileError`` where it is none, or where its section table is larger than it is. pyelftools raises
+    whatever happens (``KeyError``, ``AttributeError``, its own) for damage that is not in the header.
+    """
     from elftools.elf.elffile import ELFFile
 
     if not data.startswith(b"\x7fELF"):

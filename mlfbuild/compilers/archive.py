@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.convert import convert
+from mlfbuild.compilers.fit import check_fit
 from mlfbuild.compilers.types import CompileRequest, OptionValue
 from mlfbuild.errors import UsageError
 from mlfbuild.library import Library
@@ -25,7 +26,7 @@ class ArchiveCompiler:
         """Return the library in ``request.source``, in the current version; module names stay the archive's own.
 
         Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
-        option, an executor or a placement that the archive does not have.
+        option, an executor or a placement that the archive does not have, or a CPU that its code is not for.
         """
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
@@ -38,12 +39,13 @@ class ArchiveCompiler:
                 f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
                 f"not for {request.executor}; choose executor {executors[0]}"
             )
-        if request.placement.workspace is not None:
+        if request.placement.workspace is not None or request.placement.shares_workspace:
             raise UsageError(f"{request.name}: placement of the workspace: {request.source} decides it; remove it")
         if request.placement.params is not None and "graph" not in executors:
             raise UsageError(
                 f"{request.name}: placement of the parameters: the C code of {request.source} decides it; remove it"
             )
+        check_fit(library, request.cpu, f"{request.name}: {request.source}")
         return convert(library, CURRENT)
 
     def outline(self, request: CompileRequest) -> Library:

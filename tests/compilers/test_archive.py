@@ -12,10 +12,10 @@ from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library import Library
-from mlfbuild.targets.types import Cpu
+from mlfbuild.targets import cpu_called
 from support.libraries import graph_library, native_library
 
-HOST = Cpu("host", "host", frozenset(), (), None)
+HOST = cpu_called("host")
 
 
 def request(tmp_path: Path, library: Library) -> CompileRequest:

@@ -1,0 +1,116 @@
+"""Whether an archive that somebody else exported fits the CPU that firmware is built for.
+
+A linker takes some wrong mixes silently, and says of others what a firmware engineer has to translate first. Code that
+the native compiler made is portable and always fits.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+
+from mlfbuild.code.attributes import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
+from mlfbuild.errors import UsageError
+from mlfbuild.library import Library, Module
+from mlfbuild.targets import CPUS, Cpu
+
+_ARCHITECTURES = {
+    10: "Armv7", 11: "Armv6-M", 12: "Armv6S-M", 13: "Armv7E-M", 14: "Armv8-A", 16: "Armv8-M Baseline",
+    17: "Armv8-M Mainline", 21: "Armv8.1-M Mainline",
+}  # fmt: skip
+"""Values of Tag_CPU_arch that firmware meets."""
+_BASELINE = frozenset({11, 12})
+_RUNS = {
+    "armv6s-m": _BASELINE,
+    "armv7-m": _BASELINE | {10},
+    "armv7e-m": _BASELINE | {10, 13},
+    "armv8-m.base": _BASELINE | {16},
+    "armv8-m.main": _BASELINE | {10, 13, 16, 17},
+    "armv8.1-m.main": _BASELINE | {10, 13, 16, 17, 21},
+    "armv7-a": frozenset(range(11)),
+}
+"""Values of Tag_CPU_arch whose code an architecture runs (Armv8-M Mainline's cores here have the DSP extension)."""
+_HOST_MACHINES = {
+    "x86_64": "EM_X86_64", "amd64": "EM_X86_64", "aarch64": "EM_AARCH64", "arm64": "EM_AARCH64", "armv7l": "EM_ARM",
+}  # fmt: skip
+_INSTRUCTIONS = {"dsp": "DSP", "mve": "MVE (Helium)"}
+"""Features that generated C asks for by name, through intrinsics."""
+
+
+def check_fit(library: Library, cpu: Cpu, where: str) -> None:
+    """Raise ``UsageError`` where code of ``library`` is for another CPU than ``cpu``; ``where`` names the archive.
+
+    Raises ``InputFileError`` for a compiled object that is damaged.
+    """
+    for module in library.modules:
+        problem = next(_problems(module, cpu, where), None)
+        if problem:
+            raise UsageError(f"{problem}; export it for {cpu.name}, or build for another cpu")
+
+
+def _problems(module: Module, cpu: Cpu, where: str) -> Iterator[str]:
+    for file in module.codegen:
+        if file.path.suffix == ".o":
+            place = f"{where}: codegen/{file.path}"
+            reason = _why_object_does_not_fit(object_facts(file.data, place), cpu)
+            if reason:
+                yield f"{place}: {reason}"
+    for target in module.targets if not module.model_id and cpu.name != "host" else ():
+        reason = _why_target_does_not_fit(target.text, cpu)
+        if reason:
+            yield f"{where}: module {module.name} {reason}"
+
+
+def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
+    """Judge TVM's target string, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m7``; ``None`` where it fits or says nothing."""
+    match = re.search(r"-mcpu=([a-z0-9-]+)", target)
+    other = CPUS.get(match[1]) if match else None
+    if other is None:
+        return None
+    for feature, words in _INSTRUCTIONS.items():
+        if feature in other.features - cpu.features and f"+no{feature}" not in target:
+            return f"was exported for {other.name}, with {words} instructions, which {cpu.name} does not have"
+    return None
+
+
+def _why_object_does_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
+    machine = _machine(cpu)
+    if machine is None:
+        return None
+    if facts.machine != machine or (cpu.name != "host" and facts.bits != 32):
+        return f"is an object for {facts.machine.removeprefix('EM_')} ({facts.bits} bits), not for {cpu.name}"
+    if cpu.name == "host":
+        return None
+    return _why_attributes_do_not_fit(facts, cpu) if facts.attributes else _why_floats_do_not_fit(facts, cpu)
+
+
+def _machine(cpu: Cpu) -> str | None:
+    if cpu.name == "host":
+        return _HOST_MACHINES.get(platform.machine().lower())
+    return "EM_ARM" if cpu.is_arm else "EM_RISCV"
+
+
+def _why_attributes_do_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
+    architecture = facts.attributes.get(CPU_ARCH, 0)
+    profile = chr(facts.attributes.get(CPU_ARCH_PROFILE, 0))
+    wrong_profile = profile in "AM" and profile != ("A" if cpu.architecture.endswith("-a") else "M")
+    if architecture not in _RUNS[cpu.architecture] or wrong_profile:
+        name = _ARCHITECTURES.get(architecture, f"architecture {architecture}")
+        name += f"-{profile}" if name == "Armv7" and profile in "AMR" else ""
+        return f"holds code for {name}, which {cpu.name} does not run"
+    if facts.attributes.get(MVE_ARCH) and "mve" not in cpu.features:
+        return f"uses MVE (Helium) instructions, which {cpu.name} does not have"
+    return _why_floats_do_not_fit(facts, cpu) or (
+        f"uses an FPU, which {cpu.name} does not have"
+        if facts.attributes.get(FP_ARCH) and "fpu" not in cpu.features
+        else None
+    )
+
+
+def _why_floats_do_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
+    """Judge what the linker refuses too, in words about VFP register arguments."""
+    if facts.hard_float is None or facts.hard_float == (cpu.float_abi == "hard"):
+        return None
+    theirs, ours = ("hard-float", "soft-float") if facts.hard_float else ("soft-float", "hard-float")
+    return f"is {theirs}, and code for {cpu.name} is {ours}: their functions pass floats in different registers"
