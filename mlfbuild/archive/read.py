@@ -104,7 +104,8 @@ class _Archive:
         """Return the module of ``record`` with its files, its inputs and outputs in call order."""
         module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
-        module = with_interface(module, self._where)
+        graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
+        module = with_interface(module, f"{self._where}: {graph}")
         said = record.extension
         return replace(
             module,

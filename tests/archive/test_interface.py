@@ -393,8 +393,8 @@ def test_an_unsound_graph_is_refused_whatever_the_metadata_knows() -> None:
         broken, inputs=(TensorInfo("x", "float32", 8, (1, 2)),), outputs=(TensorInfo("y", "int8", 1, (1,)),)
     )
     for each in (broken, known):
-        with pytest.raises(InputFileError, match=r"^a\.tar: graph net: heads\[1\]: node 9 does not exist"):
-            with_interface(each, "a.tar")
+        with pytest.raises(InputFileError, match=r"^net\.graph: heads\[1\]: node 9 does not exist"):
+            with_interface(each, "net.graph")
 
 
 # The Relay text ------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def with_interface(module: Module, where: str) -> Module:
     """Return ``module`` with what its files tell of how it is called: inputs, outputs, interface, pools and devices.
 
     ``module.inputs`` and ``outputs`` are what the metadata says. What no place tells stays empty, and where places
-    disagree the most trusted one counts. ``where`` names the archive in messages. Raises ``InputFileError`` where the
+    disagree the most trusted one counts. ``where`` names the graph in messages. Raises ``InputFileError`` where the
     module's graph is unsound.
     """
     if module.style == OPERATOR:

@@ -84,7 +84,7 @@ class Places:
         content = self._module.graph_json
         if content is None or len(content) > MAX_TEXT:
             return None
-        graph = parse_graph(bytes(content), f"{self._where}: graph {self._module.name}")
+        graph = parse_graph(bytes(content), self._where)
         return Signature(_arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
 
     def _params(self, graph: ExecutorGraph) -> set[str]:
