@@ -102,6 +102,7 @@ def test_compression_is_told_by_content(compress) -> None:
 
 
 UNSAFE = {
+    "drive": (archive(("./C:/x.c", b"")), "member './C:/x.c': is an absolute path, refused"),
     "absolute": (archive(("/etc/passwd", b"")), "member '/etc/passwd': is an absolute path, refused"),
     "traversal": (archive(("./codegen/../../x.c", b"")), "member './codegen/../../x.c': leads out of the archive"),
     "backslashes": (archive(("..\\x.c", b"")), "control characters, backslashes or bad UTF-8"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
 _MAX_PART = 255  # bytes between slashes, what file systems take
 _MAX_DEPTH = 32
+_DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)  # of Windows, where such a path is absolute
 
 
 def plain_path(name: str) -> str:
@@ -17,7 +19,7 @@ def plain_path(name: str) -> str:
 def name_fault(name: str, *, folder: bool = False) -> str | None:
     """Return what is wrong with the name of a member, ready to follow it in a message, or ``None``."""
     parts = plain_path(name).split("/")
-    if name.startswith("/"):
+    if name.startswith("/") or _DRIVE.match(plain_path(name)):
         return "is an absolute path"
     if ".." in parts:
         return "leads out of the archive"
