@@ -4,7 +4,7 @@ The way in: ``load`` opens the file, ``tar`` takes it apart without trusting it,
 members (``codegen`` says whose each generated file is, ``interface`` how a module is called). The way out: ``layout``
 says which member holds what, in the version that ``convert`` brings the library to, and ``tar`` packs the members.
 
-What is done with libraries and archives, each knowing nothing of the others: ``describe`` tells what one holds,
+What is done with libraries and archives, each in a room of its own: ``describe`` tells what one holds,
 ``validate`` what is wrong with one, ``compare`` in what two differ, ``merge`` makes one of many.
 """
 

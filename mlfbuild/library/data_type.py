@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+CODE_NAMES: Mapping[int, str] = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat", 5: "complex"}
+"""DLPack's DLDataTypeCode, as TVM spells it in names of types."""
+C_TYPES: Mapping[str, str] = {
+    "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
+    "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+    "float32": "float", "float64": "double", "bool": "uint8_t",
+}  # fmt: skip
+"""The C type of an element, of the types that C has one for."""
 _NAME = re.compile(
     r"(int|uint|float|bfloat|handle|e4m3_float|e5m2_float|float8_\w+|custom\[[^\[\]]*\])(\d{1,4})?(?:x(\d{1,6}))?",
     re.ASCII,

@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.library.data_type import CODE_NAMES
+
 DType: TypeAlias = "np.dtype[np.generic]"
 
 _NUMPY = {
@@ -29,7 +31,6 @@ _ML_DTYPES = {
 }  # fmt: skip
 """6 and 7 are TVM's own codes of 0.13 to 0.18 (``kE4M3Float``, ``kE5M2Float``), those from 8 on DLPack's (1.1)."""
 _CODES = {name: code for table in (_ML_DTYPES, _NUMPY) for code, name in reversed(table.items())}
-_CODE_NAMES = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat", 5: "complex"}
 
 SUPPORTED = ", ".join(sorted(_CODES))
 """The names of all types, for messages."""
@@ -61,7 +62,7 @@ def dtype_called(name: str) -> DType:
 
 def type_text(code: int, bits: int, lanes: int) -> str:
     """Return a type that may be none of ours as people write it: ``float32x4``."""
-    known = f"{_CODE_NAMES[code]}{bits}" if code in _CODE_NAMES else f"{code} of {bits} bits"
+    known = f"{CODE_NAMES[code]}{bits}" if code in CODE_NAMES else f"{code} of {bits} bits"
     return f"{known}x{lanes}" if lanes != 1 else known
 
 

@@ -5,10 +5,9 @@ Nodes are paired by name, so that one more node is one difference, though every 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.archive.compare.types import Difference, distinct, told
 from mlfbuild.library import Module
 from mlfbuild.library.graph_json import ExecutorGraph, NodeEntry, parse_graph
 
@@ -80,13 +79,7 @@ def _nodes(graph: ExecutorGraph) -> dict[str, dict[str, object]]:
 
 
 def _names(graph: ExecutorGraph) -> list[str]:
-    """Return a name for each node that no other has: a second ``add`` is ``add#2``."""
-    seen: Counter[str] = Counter()
-    names = []
-    for node in graph.nodes:
-        seen[node.name] += 1
-        names.append(node.name if seen[node.name] == 1 else f"{node.name}#{seen[node.name]}")
-    return names
+    return list(distinct(node.name for node in graph.nodes))
 
 
 def _listed(entries: Sequence[NodeEntry], names: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ from mlfbuild.archive.compare.arrays import parameter_differences
 from mlfbuild.archive.compare.files import code_differences, other_differences
 from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
-from mlfbuild.archive.compare.types import Comparison, Difference, told
+from mlfbuild.archive.compare.types import Comparison, Difference, distinct, told
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.library import Library, MainMemory, Module
 from mlfbuild.library.devices import device_name
@@ -128,12 +128,8 @@ def _entries(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[tupl
 
 def _numbered(values: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
     """Return a mapping that also has the second value of one name, as ``<name>#2``, and so on."""
-    seen: Counter[str] = Counter()
-    numbered = {}
-    for name, value in values:
-        seen[name] += 1
-        numbered[name if seen[name] == 1 else f"{name}#{seen[name]}"] = value
-    return numbered
+    pairs = list(values)
+    return dict(zip(distinct(name for name, _ in pairs), (value for _, value in pairs), strict=True))
 
 
 def _only(first: object) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -40,6 +42,14 @@ class Comparison:
         """Return the comparison as JSON-ready data."""
         differences = [asdict(difference) for difference in self.differences]
         return {"equal": self.equal, "differences": differences, "notes": list(self.notes)}
+
+
+def distinct(names: Iterable[str]) -> Iterator[str]:
+    """Yield ``names`` so that each is another one: a second ``add`` is ``add#2``."""
+    seen: Counter[str] = Counter()
+    for name in names:
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}#{seen[name]}"
 
 
 def told(left: object, right: object) -> str:

@@ -8,15 +8,9 @@ from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.archive.interface.header import header_file
 from mlfbuild.archive.interface.signature import small_text
 from mlfbuild.library import OPERATOR, Module, Pool, TensorInfo
+from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
 from mlfbuild.messages import printable
-
-_C_TYPES = {
-    "int8": ("int8_t", 1), "int16": ("int16_t", 2), "int32": ("int32_t", 4), "int64": ("int64_t", 8),
-    "uint8": ("uint8_t", 1), "uint16": ("uint16_t", 2), "uint32": ("uint32_t", 4), "uint64": ("uint64_t", 8),
-    "float32": ("float", 4), "float64": ("double", 8), "bool": ("uint8_t", 1),
-}  # fmt: skip
-"""dtype -> (C type, bytes); a buffer of any other is bytes."""
 
 
 def call_text(module: Module) -> Iterator[str]:
@@ -98,5 +92,7 @@ def _names(tensors: Sequence[TensorInfo]) -> list[str]:
 
 
 def _buffer(tensor: TensorInfo) -> str:
-    c_type, size = _C_TYPES.get(tensor.dtype, ("uint8_t", 1))
+    c_type, size = C_TYPES.get(tensor.dtype), element_size(tensor.dtype)
+    if c_type is None or not size:
+        c_type, size = "uint8_t", 1
     return f"static {c_type} {sanitize_name(tensor.name)}[{tensor.size // size}];"

@@ -12,12 +12,11 @@ from itertools import islice
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
 from mlfbuild.code.c_text import Token, tokens
 from mlfbuild.library import Module, Pool
+from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import symbol_prefix
 
-_C_TYPES = {
-    "int8_t": 1, "uint8_t": 1, "bool": 1, "int16_t": 2, "uint16_t": 2, "half": 2, "int32_t": 4, "uint32_t": 4,
-    "float": 4, "int64_t": 8, "uint64_t": 8, "double": 8,
-}  # fmt: skip
+_SIZES = {"bool": 1, "half": 2, **{c_type: element_size(dtype) or 0 for dtype, c_type in C_TYPES.items()}}
+"""Bytes of C's types."""
 _POOL = re.compile(r'section\s*\(\s*"\.(bss\.noinit|rodata)\.tvm"')
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OUTPUT = re.compile(r"output[0-9]*")
@@ -83,12 +82,12 @@ def _struct_size(source: Iterator[Token]) -> int | None:
 
 def _behind_member(start: int, words: Sequence[str]) -> int | None:
     """Return where ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` ends, behind a member up to ``start``."""
-    if len(words) < 4 or words[0] not in _C_TYPES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
+    if len(words) < 4 or words[0] not in _SIZES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
         return None
     alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
     if not _NUMBER.fullmatch(alignment) or int(alignment) == 0:
         return None
-    return -(-start // int(alignment)) * int(alignment) + int(words[3]) * _C_TYPES[words[0]]
+    return -(-start // int(alignment)) * int(alignment) + int(words[3]) * _SIZES[words[0]]
 
 
 # The function --------------------------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ from itertools import islice
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
 from mlfbuild.code.c_text import Token, string_value, tokens
 from mlfbuild.library import Module
+from mlfbuild.library.data_type import CODE_NAMES
 
 _MARK = "kTvmgenMetadata"
 _ARRAY = re.compile(r"\bkTvmgenMetadata_((?:inputs|outputs)(?:_[0-9]+_shape)?)\s*\[[^\]\n]{0,20}\]\s*=\s*\{")
 _INTEGER = re.compile(r"([0-9]{1,18})[uUlL]*")
-_CODES = {"0": "int", "1": "uint", "2": "float", "3": "handle", "4": "bfloat"}
+_CODES = {str(code): name for code, name in CODE_NAMES.items()}
 _MAX_ARRAYS = 2_000
 _MAX_LENGTH = {True: 4 * 1024, False: 256 * 1024}  # characters of a shape, and of a list of tensors
 

@@ -10,10 +10,8 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import TensorInfo
 from mlfbuild.library.data_type import parse_dtype
+from mlfbuild.library.graph_json.c_runtime import MAX_NDIM, MAX_PARAM_NAME
 from mlfbuild.library.params import ParamInfo, param_infos
-
-_MAX_NAME = 80  # TVM_CRT_MAX_STRLEN_PARAM_NAME of crt_config.h
-_MAX_NDIM = 6  # TVM_CRT_MAX_NDIM
 
 
 def parameters(context: Context) -> Iterator[Finding]:
@@ -24,10 +22,10 @@ def parameters(context: Context) -> Iterator[Finding]:
         arguments = {tensor.name: tensor for tensor in view.graph.arguments}
         for name, info in param_infos(view.module.params).items():
             place = f"{params_path(view.name)}: {name}"
-            if len(name.encode()) >= _MAX_NAME:
-                yield finding("MLF603", place, f"its name has {len(name.encode())} bytes, of at most {_MAX_NAME - 1}")
-            if len(info.shape) > _MAX_NDIM:
-                yield finding("MLF603", place, f"it has {len(info.shape)} dimensions, of at most {_MAX_NDIM}")
+            if len(name.encode()) > MAX_PARAM_NAME:
+                yield finding("MLF603", place, f"its name has {len(name.encode())} bytes, of at most {MAX_PARAM_NAME}")
+            if len(info.shape) > MAX_NDIM:
+                yield finding("MLF603", place, f"it has {len(info.shape)} dimensions, of at most {MAX_NDIM}")
             yield from _in_graph(view, place, info, arguments.get(name))
 
 

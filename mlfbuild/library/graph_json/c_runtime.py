@@ -17,8 +17,9 @@ _MAX_KEY = 20 - 2
 _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags
 _MAX_NAME = 120 - 2  # TVM_CRT_MAX_STRLEN_FUNCTION_NAME
 _MAX_DTYPE = 10 - 2  # TVM_CRT_MAX_STRLEN_DLTYPE
+MAX_PARAM_NAME = 80 - 1  # TVM_CRT_MAX_STRLEN_PARAM_NAME
 _MAX_ARGS = 10  # TVM_CRT_MAX_ARGS, itself too many
-_MAX_NDIM = 6  # TVM_CRT_MAX_NDIM
+MAX_NDIM = 6  # TVM_CRTMAX_NDIM
 _MAX_UINT32 = 2**32 - 1
 _ESCAPED = frozenset('\r\n\\\t"')
 _CODES = {"int", "uint", "float", "bfloat", "handle"}
@@ -81,8 +82,8 @@ def _entries(graph: ExecutorGraph) -> Iterator[str]:
         at = f"attrs.shape[{entry}]"
         if not shape:
             yield f"{at}: is a scalar, which the C runtime reads as a dimension of unknown size"
-        if len(shape) > _MAX_NDIM:
-            yield f"{at}: has {len(shape)} dimensions, the C runtime takes {_MAX_NDIM}"
+        if len(shape) > MAX_NDIM:
+            yield f"{at}: has {len(shape)} dimensions, the C runtime takes {MAX_NDIM}"
         if 0 in shape:
             yield f"{at}: has an extent of 0, at which the C runtime stops to multiply"
         elif graph.tensor(entry, "").size > _MAX_UINT32:
