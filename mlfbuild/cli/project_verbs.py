@@ -74,15 +74,25 @@ def plan(settings: Settings) -> None:
 
 
 @verb("file", "target", "model", "jobs", "format")
-def build(settings: Settings) -> None:
+@click.option(
+    "--tree",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write one target's trees to DIR, to be committed, and build no firmware.",
+)
+def build(settings: Settings, tree: Path | None) -> None:
     """Compile and unpack every model, then build every firmware."""
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.committed import committed
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
+    firmware = firmware_jobs(project, targets) if tree is None else []
+    if tree is not None:
+        targets = [committed(project, targets, tree)]
     with watching(settings) as watch:
-        report = build_all(targets, firmware_jobs(project, targets), jobs=settings.jobs, progress=watch)
+        report = build_all(targets, firmware, jobs=settings.jobs, progress=watch)
     if settings.json:
         show_json(
             {

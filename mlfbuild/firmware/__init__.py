@@ -4,20 +4,23 @@ An unpacked tree keeps the archive's own paths and adds what a build needs::
 
     codegen/ parameters/ executor-config/ src/ metadata.json     as in the archive
     mlf.cmake        fragment: a static library target mlf::<module> for each module
+    mlf.mk           the same for GNU Make
+    SConscript       the same for SCons, and for RT-Thread
     blobs/           graph executor only: graph and parameters as bytes of the firmware image
     RECORD.json      every file written, by hash
 
-Trees of all models of a target lie side by side below one ``mlf.cmake`` that includes them (``write_target_tree``).
+Trees of all models of a target lie side by side below fragments that include them (``write_target_tree``).
 """
 
 from mlfbuild.firmware.record import Record, read_record, recorded_files, tree_damage
-from mlfbuild.firmware.target_tree import target_files, write_target_tree
+from mlfbuild.firmware.target_tree import check_target_tree, target_files, write_target_tree
 from mlfbuild.firmware.tree import UnpackResult, remove_tree
 from mlfbuild.firmware.unpack import tree_files, unpack
 
 __all__ = [
     "Record",
     "UnpackResult",
+    "check_target_tree",
     "read_record",
     "recorded_files",
     "remove_tree",

@@ -39,6 +39,23 @@ class _Blob:
         return f"{self.symbol.upper()}_SIZE"
 
 
+@dataclass(frozen=True)
+class BlobSources:
+    """What of ``blob_files`` a build compiles; paths are relative to the tree."""
+
+    assembler: str
+    """Includes ``reads`` from the tree, which must be an include folder when it is compiled."""
+    array: str
+    """The same in C."""
+    include_dir: str
+    reads: tuple[str, ...]
+
+
+def blob_sources(name: str) -> BlobSources:
+    """Return the sources of the module ``name`` that ``blob_files`` makes."""
+    return BlobSources(_assembler_path(name), _c_path(name), "blobs", (graph_path(name), params_path(name)))
+
+
 def blob_files(module: Module, section: str | None = None) -> dict[str, Content]:
     """Return header, assembler and C source that put the graph and the parameters of ``module`` into an image.
 
@@ -191,19 +208,19 @@ def blobs_choice() -> str:
 
 def blobs_target(name: str) -> str:
     """Return the part of a fragment that defines ``mlf::<name>_blobs`` and links it to ``mlf::<name>``."""
-    target = f"mlf_{name}_blobs"
-    assembler = here(_assembler_path(name))
+    target, blobs = f"mlf_{name}_blobs", blob_sources(name)
+    assembler = here(blobs.assembler)
     return (
         f"\nadd_library({target} STATIC EXCLUDE_FROM_ALL)\n"
         f"add_library(mlf::{name}_blobs ALIAS {target})\n"
-        f"target_include_directories({target} PUBLIC {here('blobs')})\n"
+        f"target_include_directories({target} PUBLIC {here(blobs.include_dir)})\n"
         "if(_mlf_blobs STREQUAL incbin)\n"
         f"  target_sources({target} PRIVATE {assembler})\n"
         f'  target_include_directories({target} PRIVATE "${{CMAKE_CURRENT_LIST_DIR}}")\n'
         f"  set_property(\n    SOURCE {assembler}\n"
-        f"    PROPERTY OBJECT_DEPENDS {here(graph_path(name), params_path(name))})\n"
+        f"    PROPERTY OBJECT_DEPENDS {here(*blobs.reads)})\n"
         "else()\n"
-        f"  target_sources({target} PRIVATE {here(_c_path(name))})\n"
+        f"  target_sources({target} PRIVATE {here(blobs.array)})\n"
         "endif()\n"
         f"target_link_libraries(mlf_{name} INTERFACE {target})\n"
     )

@@ -35,14 +35,19 @@ def here(*paths: PurePosixPath | str) -> str:
     Raises ``InputFileError`` for a name that CMake, Ninja or Make would read as something else.
     """
     for path in paths:
-        if not _PATH.fullmatch(str(path)):
-            raise InputFileError(f"{str(path)!a}: the archive's file has a name that build files cannot hold")
+        check_path(str(path))
     return f'"{";".join(f"${{CMAKE_CURRENT_LIST_DIR}}/{path}" for path in paths)}"'
 
 
 def lines(arguments: Iterable[str]) -> str:
     """Return ``arguments`` one to a line, indented."""
     return "".join(f"  {argument}\n" for argument in arguments)
+
+
+def check_path(path: str) -> None:
+    """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would read as something else."""
+    if not _PATH.fullmatch(path):
+        raise InputFileError(f"{path!a}: the archive's file has a name that build files cannot hold")
 
 
 def check_target_name(name: str) -> None:

@@ -3,9 +3,11 @@
 ::
 
     mlf.cmake        includes every model's fragment; mlf::models is all of them, mlf::board the board
+    mlf.mk           the same for GNU Make
+    SConscript       the same for SCons, and for RT-Thread
     board/           startup code and linker script, where the target has a board
     <model>/         the model's unpacked tree
-    RECORD.json      of mlf.cmake and board/; each model's tree has its own
+    RECORD.json      of these but for the models' trees; each model's tree has its own
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from pathlib import Path
 from mlfbuild.errors import UsageError
 from mlfbuild.files import read_bytes
 from mlfbuild.firmware.cmake import FRAGMENT, head, here
+from mlfbuild.firmware.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.firmware.record import Record, is_folder, read_record
-from mlfbuild.firmware.tree import UnpackResult, remove_tree, write_tree
+from mlfbuild.firmware.sconscript import SCONS_FRAGMENT, scons_aggregate
+from mlfbuild.firmware.tree import UnpackResult, check_tree, remove_tree, write_tree
 from mlfbuild.targets import RUNTIME, Board, Cpu
 
 _BOARD_FILES = RUNTIME / "board"
@@ -54,7 +58,17 @@ def write_target_tree(directory: Path, models: Sequence[str], board: Board | Non
 
 def target_files(models: Sequence[str], board: Board | None, cpu: Cpu) -> dict[str, bytes]:
     """Return the files of a target's folder, but for the models' trees and the record: relative path -> content."""
-    return {FRAGMENT: _fragment(models, board, cpu).encode(), **(_board_files(board) if board else {})}
+    return {
+        FRAGMENT: _fragment(models, board, cpu).encode(),
+        MAKE_FRAGMENT: make_aggregate(models, board.name if board else None).encode(),
+        SCONS_FRAGMENT: scons_aggregate(models).encode(),
+        **(_board_files(board) if board else {}),
+    }
+
+
+def check_target_tree(directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu) -> None:
+    """Raise what ``write_target_tree`` would raise of files that mlfbuild did not write, before models are unpacked."""
+    check_tree(directory, target_files(models, board, cpu))
 
 
 def _remove_model(tree: Path) -> tuple[str, ...]:

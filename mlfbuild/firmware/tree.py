@@ -55,6 +55,15 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
     return UnpackResult(tuple(changed), tuple(path for path in files if path in unchanged), tuple(stale))
 
 
+def check_tree(directory: Path, files: Iterable[str]) -> None:
+    """Raise ``ConflictError`` where writing new ``files`` would overwrite what mlfbuild did not write.
+
+    For what must be known before anything else is written; ``write_tree`` checks again, with the files' content.
+    """
+    old = read_record(directory)
+    _refuse_conflicts(directory, dict.fromkeys(files, b""), frozenset(old.files if old else ()))
+
+
 def remove_tree(directory: Path) -> tuple[str, ...]:
     """Remove the files in ``directory`` that mlfbuild wrote, and the folders this empties; returns their paths.
 

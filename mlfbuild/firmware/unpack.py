@@ -10,7 +10,10 @@ from mlfbuild.errors import InputFileError
 from mlfbuild.firmware.blobs import blob_files
 from mlfbuild.firmware.cmake import FRAGMENT
 from mlfbuild.firmware.fragment import library_fragment
+from mlfbuild.firmware.make import MAKE_FRAGMENT, make_fragment
+from mlfbuild.firmware.parts import parts_of
 from mlfbuild.firmware.record import RECORD, Record
+from mlfbuild.firmware.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.firmware.tree import UnpackResult, write_tree
 from mlfbuild.library import Content, Library
 from mlfbuild.library.metadata import CURRENT
@@ -42,7 +45,12 @@ def tree_files(library: Library, *, model: str | None = None, params_section: st
     """
     library = convert(library, CURRENT)
     files = archive_files(library)
-    added: dict[str, Content] = {FRAGMENT: library_fragment(library, model).encode()}
+    parts = parts_of(library, model)
+    added: dict[str, Content] = {
+        FRAGMENT: library_fragment(parts).encode(),
+        MAKE_FRAGMENT: make_fragment(parts).encode(),
+        SCONS_FRAGMENT: scons_fragment(parts).encode(),
+    }
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, params_section)

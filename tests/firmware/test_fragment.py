@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -12,6 +14,9 @@ import pytest
 
 from mlfbuild.firmware import unpack
 from mlfbuild.firmware.fragment import library_fragment
+from mlfbuild.firmware.make import make_fragment
+from mlfbuild.firmware.parts import Parts, parts_of
+from mlfbuild.firmware.sconscript import scons_fragment
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
 from support.libraries import graph_library, native_library, native_module
 
@@ -87,23 +92,33 @@ def included(*trees: str) -> str:
 
 
 def test_the_fragment_of_a_native_library(golden: Callable[[str, str], None]) -> None:
-    golden(library_fragment(native_library()), "mlf.cmake")
+    golden(library_fragment(parts_of(native_library())), "mlf.cmake")
 
 
 def test_the_fragment_of_a_graph_library_by_another_name(golden: Callable[[str, str], None]) -> None:
-    golden(library_fragment(graph_library(), "wake_word"), "mlf.cmake")
+    golden(library_fragment(parts_of(graph_library(), "wake_word")), "mlf.cmake")
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"),
+    [(parts_of(native_library()), "native"), (parts_of(graph_library(), "wake_word"), "graph")],
+    ids=["native", "graph"],
+)
+def test_the_fragments_for_make_and_scons(golden: Callable[[str, str], None], parts: Parts, name: str) -> None:
+    golden(make_fragment(parts), f"{name}.mk")
+    golden(scons_fragment(parts), f"{name}.SConscript")
 
 
 def test_the_text_names_no_place(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
-    assert str(tmp_path) not in (tmp_path / "mlf.cmake").read_text()
+    assert not any(str(tmp_path) in (tmp_path / name).read_text() for name in ("mlf.cmake", "mlf.mk", "SConscript"))
 
 
 def test_files_outside_the_usual_folders_are_no_include_folders() -> None:
     files = tuple(
         CodegenFile(PurePosixPath(path), b"") for path in ("x.h", "host/include", "host/include/x.h", "a/b/c.h")
     )
-    text = library_fragment(Library((replace(native_module(), codegen=files),)))
+    text = library_fragment(parts_of(Library((replace(native_module(), codegen=files),))))
     assert "add_library(mlf_tiny INTERFACE)" in text
     assert text.count("target_include_directories") == 1 and "codegen/host/include" in text
 
@@ -248,3 +263,57 @@ def test_a_misspelt_target_fails_at_configure_time(project: Project) -> None:
     project.write("tiny", link="mlf::tinny", include=included("tiny"))
     with pytest.raises(RuntimeError, match="mlf::tinny"):
         project.configure()
+
+
+# Make and SCons
+
+
+@pytest.mark.parametrize("blobs", ["incbin", "array"])
+def test_make_puts_graph_and_parameters_into_the_library(
+    project: Project, tool: Callable[[str], str], blobs: str
+) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a", model="wake_word")
+    makefile = "include tree/mlf.mk\nall: $(MLF_LIBRARIES_wake_word)\n"
+    (project.folder / "Makefile").write_text(makefile)
+    options = [f"MLF_BLOBS={blobs}", "MLF_BUILD=out"]
+    run(tool("make"), "-C", project.folder, *options, "all")
+    (library,) = (project.folder / "out").glob("*.a")
+    name = library.stem.removeprefix("libmlf_")
+    symbols = run("nm", library)
+    assert f" R mlf_{name}_graph_json\n" in symbols and f" R mlf_{name}_params\n" in symbols
+    before = library.stat().st_mtime_ns
+    run(tool("make"), "-C", project.folder, *options, "all")
+    assert library.stat().st_mtime_ns == before
+    (graph,) = (project.folder / "tree/executor-config/graph").iterdir()
+    os.utime(graph)
+    run(tool("make"), "-C", project.folder, *options, "all")
+    assert (library.stat().st_mtime_ns != before) == (blobs == "incbin")
+
+
+def test_make_refuses_two_modules_of_one_name(project: Project, tool: Callable[[str], str]) -> None:
+    for tree in ("a", "b"):
+        unpack(native_library(), project.folder / tree, archive_id=tree)
+    (project.folder / "Makefile").write_text("include a/mlf.mk a/mlf.mk\nall: ;\n")
+    run(tool("make"), "-C", project.folder)
+    (project.folder / "Makefile").write_text("include a/mlf.mk b/mlf.mk\nall: ;\n")
+    with pytest.raises(RuntimeError, match="b: there is a module tiny already: a; two archives with a module of this"):
+        run(tool("make"), "-C", project.folder)
+
+
+def test_make_says_which_file_it_cannot_hold(project: Project, tool: Callable[[str], str]) -> None:
+    unpack(with_sources(native_library(), "with space.c"), project.folder / "tree", archive_id="a")
+    (project.folder / "Makefile").write_text("include tree/mlf.mk\nall: ;\n")
+    with pytest.raises(RuntimeError, match=r"tree: codegen/host/src/with space\.c has a space in its name, which"):
+        run(tool("make"), "-C", project.folder)
+
+
+def test_scons_puts_graph_and_parameters_into_the_library(project: Project) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a")
+    (project.folder / "SConstruct").write_text(
+        "env = Environment(CPPPATH='elsewhere', LIBS='m')\n"  # strings: SCons takes them as well as lists
+        "env.Append(**SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
+    )
+    run(sys.executable, "-m", "SCons", "-Q", "-C", project.folder)
+    (library,) = (project.folder / "out").glob("*.a")
+    name = library.stem.removeprefix("libmlf_")
+    assert f" R mlf_{name}_params\n" in run("nm", library)

@@ -61,9 +61,10 @@ def age(folder: Path) -> None:
 def test_a_new_tree_holds_archive_fragment_and_record(tmp_path: Path) -> None:
     result = unpack(native_library(), tmp_path, archive_id="0" * 64)
     assert sorted(contents(tmp_path)) == [
-        "README.md", "RECORD.json",
+        "README.md", "RECORD.json", "SConscript",
         "codegen/host/include/mlfbuild-0123456789ab/offset.h", "codegen/host/include/tvmgen_tiny.h",
-        "codegen/host/src/tiny_lib0.c", "metadata.json", "mlf.cmake", "parameters/tiny.params", "src/tiny.relay",
+        "codegen/host/src/tiny_lib0.c",
+        "metadata.json", "mlf.cmake", "mlf.mk", "parameters/tiny.params", "src/tiny.relay",
     ]  # fmt: skip
     assert {*result.written, "RECORD.json"} == contents(tmp_path).keys()
     assert result.unchanged == result.removed == ()
@@ -303,14 +304,14 @@ def test_recorded_files_end_with_the_record(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / SOURCE).unlink()
     names = [str(path.relative_to(tmp_path)) for path in recorded_files(tmp_path)]
-    assert names[-1] == "RECORD.json" and SOURCE not in names and len(names) == 8
+    assert names[-1] == "RECORD.json" and SOURCE not in names and len(names) == 10
     assert recorded_files(tmp_path / "nowhere") == []
 
 
 def test_removing_a_tree_leaves_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "tree"
     unpack(graph_library(), folder, archive_id="a")
-    assert len(remove_tree(folder)) == 11
+    assert len(remove_tree(folder)) == 13
     assert not folder.exists() and remove_tree(folder) == ()
 
 
@@ -381,8 +382,8 @@ def leave_temporary_file(path: Path) -> None:
 
 OLD = library_with(EXTRA, "codegen/host/x", "codegen/host/gone/old.c")
 NEW = library_with("codegen/host/src/tiny_lib2.c", "codegen/host/x/y", offset=9)
-STEPS = 1 + 3 + 5 + 1
-"""Record, three files to remove, five to write (sources, graph text, fragment), record."""
+STEPS = 1 + 3 + 7 + 1
+"""Record, three files to remove, seven to write (sources, graph text, three fragments), record."""
 
 
 @pytest.mark.parametrize("count", range(STEPS + 1))

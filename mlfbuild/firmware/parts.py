@@ -1,0 +1,98 @@
+"""What a build must know of a module: the one description that the fragments for CMake, Make and SCons are made from.
+
+Paths are relative to the unpacked tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from mlfbuild.firmware.blobs import BlobSources, blob_sources
+from mlfbuild.firmware.cmake import check_path, check_target_name
+from mlfbuild.library import Library, Module
+
+_CXX_SUFFIXES = {".cc", ".cpp"}
+_OBJECT_SUFFIXES = {".o"}
+_COMPILED_SUFFIXES = {".c"} | _CXX_SUFFIXES
+_RUNTIME_HEADERS = "runtime/include"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One module as a static library."""
+
+    name: str
+    files: tuple[str, ...]
+    """C and C++ sources and compiled objects, in the archive's order."""
+    include_dirs: tuple[str, ...]
+    """Of the headers that firmware includes."""
+    private_include_dirs: tuple[str, ...] = ()
+    """Further ones that the module's own sources need."""
+    blobs: BlobSources | None = None
+    """Graph and parameters as bytes of the image: of graph-executor modules."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that are compiled."""
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in _COMPILED_SUFFIXES)
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The files that were compiled when the archive was exported."""
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in _OBJECT_SUFFIXES)
+
+    @property
+    def cxx(self) -> bool:
+        """Whether it needs a C++ compiler."""
+        return any(PurePosixPath(path).suffix in _CXX_SUFFIXES for path in self.files)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The modules of one tree."""
+
+    modules: tuple[Part, ...]
+    alias: str | None = None
+    """The project's name for all of them, where none of them is called so."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modules' names."""
+        return tuple(part.name for part in self.modules)
+
+    @property
+    def example(self) -> tuple[str, ...]:
+        """The names for an example: the project's own where there is one."""
+        return (self.alias,) if self.alias else self.names
+
+
+def parts_of(library: Library, model: str | None = None) -> Parts:
+    """Return the description of ``library``, which the project calls ``model``.
+
+    Raises ``InputFileError`` for a module or file name that targets or build files cannot hold.
+    """
+    runtime = any(file.path.is_relative_to(_RUNTIME_HEADERS) for file in library.other_files)
+    modules = tuple(_part(module, runtime) for module in library.modules)
+    names = {part.name for part in modules}
+    alias = model if model is not None and model not in names else None
+    for name in (*names, *([alias] if alias else [])):
+        check_target_name(name)
+    return Parts(modules, alias)
+
+
+def _part(module: Module, runtime: bool) -> Part:
+    paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
+    files = tuple(str(path) for path in paths if path.suffix in _COMPILED_SUFFIXES | _OBJECT_SUFFIXES)
+    include_dirs = sorted(
+        {"/".join(path.parts[:3]) for path in paths if len(path.parts) > 3 and path.parts[2] == "include"}
+    )
+    for path in (*files, *include_dirs):
+        check_path(path)
+    return Part(
+        name=module.name,
+        files=files,
+        include_dirs=tuple(include_dirs),
+        private_include_dirs=(_RUNTIME_HEADERS,) if runtime and files else (),
+        blobs=None if module.graph_json is None else blob_sources(module.name),
+    )

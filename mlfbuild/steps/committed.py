@@ -1,0 +1,60 @@
+"""A target's trees in a folder that the user commits: for builds that have no mlfbuild, and no Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.errors import UsageError
+from mlfbuild.firmware import check_target_tree, read_record
+from mlfbuild.manifest import Project
+from mlfbuild.steps.jobs import CompileJob, TargetJob
+
+
+def committed(project: Project, targets: Sequence[TargetJob], folder: Path) -> TargetJob:
+    """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
+
+    Raises ``UsageError`` where there are more targets, or where ``folder`` is no place for trees: inside a tree or a
+    model file, or where a model's source would lie among the files of a tree; ``ConflictError`` where it holds files
+    of others that would be overwritten.
+    """
+    if len(targets) != 1:
+        names = ", ".join(target.name for target in targets)
+        raise UsageError(f"--tree {folder}: holds the models of one target; choose it with --target (of {names})")
+    (target,) = targets
+    job = replace(
+        target,
+        tree=folder,
+        models=tuple(_moved(model, folder) for model in target.models),
+        others=tuple(_moved(model, folder) for model in target.others),
+    )
+    for reason in _objections(project, job):
+        raise UsageError(f"--tree {folder}: {reason}; choose another folder")
+    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu)
+    return job
+
+
+def _moved(job: CompileJob, folder: Path) -> CompileJob:
+    return replace(job, tree=folder / job.model)
+
+
+def _objections(project: Project, job: TargetJob) -> Iterator[str]:
+    folder = _place(job.tree)
+    for above in folder.parents:
+        if read_record(above) is not None:
+            yield f"lies inside {above}, which is an unpacked tree itself"
+    trees = {_place(model.tree): model.model for model in (*job.models, *job.others)}
+    for name, model in project.models.items():
+        source = _place(model.source)
+        if folder == source or source in folder.parents:
+            yield f"lies inside {model.source}, the source of model {name!r}"
+        for tree, other in trees.items():
+            if tree in source.parents:
+                yield f"{model.source}, the source of model {name!r}, lies where the tree of model {other!r} goes"
+
+
+def _place(path: Path) -> Path:
+    """Return where ``path`` really is; no symbolic link hides what it lies in."""
+    return Path(os.path.realpath(path))
