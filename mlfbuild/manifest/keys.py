@@ -46,6 +46,9 @@ class TargetKeys(Keys):
     board: Annotated[str, rules.BOARD] | None = Field(
         None, description="Board that QEMU emulates; brings start-up code and memory map."
     )
+    c_compiler: Annotated[str, rules.C_COMPILER] | None = Field(
+        None, description="C compiler whose toolchain file for the CPU is used. Default: gcc."
+    )
     toolchain: FilePath | None = Field(None, description="CMake toolchain file to use instead of the CPU's own.")
 
 

@@ -48,7 +48,7 @@ def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
 
 
 def _target(name: str, keys: TargetKeys, root: Path) -> Target:
-    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain))
+    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain), keys.c_compiler)
 
 
 def _model(name: str, keys: ModelKeys, root: Path, all_targets: tuple[str, ...]) -> ModelSpec:

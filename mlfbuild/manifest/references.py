@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 _BLOBS = "_blobs"
 
@@ -23,6 +23,7 @@ def check_references(document: Document) -> None:
     for name, target in _entries(document.data, "targets"):
         _check_board(document, ("targets", name), target)
     for name, model in _entries(document.data, "models"):
+        _check_c_compiler(document, ("targets", name), target)
         _check_model(document, ("models", name), model)
     for name, firmware in _entries(document.data, "firmware"):
         _check_firmware(document, ("firmware", name), firmware)
@@ -67,6 +68,17 @@ def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]
 
 def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
     name = str(path[-1])
+def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
+    cpu, compiler = target.get("cpu"), target.get("c-compiler")
+    if compiler is not None and "toolchain" in target:
+        reason = "not together with toolchain, which names its own compiler; leave one of them out"
+        document.add((*path, "c-compiler"), reason, at_key=True)
+    elif isinstance(cpu, str) and cpu in CPUS and compiler in {GCC, CLANG} and compiler not in CPUS[cpu].compilers:
+        known = CPUS[cpu].compilers
+        advice = f"use {' or '.join(known)}" if known else "CMake takes what the environment variable CC says"
+        document.add((*path, "c-compiler"), f"there is no toolchain file for {cpu} with {compiler}; {advice}")
+
+
     if name.endswith(_BLOBS) and name.removesuffix(_BLOBS) in _mapping(document.data, "models"):
         reason = f"the build of {quoted(name.removesuffix(_BLOBS))} makes a target of this name; choose another"
         document.add(path, reason, at_key=True)

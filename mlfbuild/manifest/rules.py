@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -17,7 +17,7 @@ from pydantic_core import CoreSchema, core_schema
 from mlfbuild.manifest.problems import quoted, unknown
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.manifest.types import SECTION_NAME
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 COMPILERS = ("native", "archive")
 """Compilers of this version; a test holds them against the compilers' own table."""
@@ -87,6 +87,8 @@ def _any_case(suffix: str) -> str:
 
 
 CPU = _known("cpu", CPUS)
+CPU = replace(CPU, schema={**CPU.schema, "enumDescriptions": [cpu.title for cpu in CPUS.values()]})
+C_COMPILER = _known("C compiler", (GCC, CLANG))
 BOARD = _known("board", BOARDS)
 COMPILER = _known("compiler", COMPILERS, _COMPILERS_NOT_YET)
 EXECUTOR = _known("executor", EXECUTORS)

@@ -26,6 +26,8 @@ class Target:
     """Name in the table of boards; its CPU is ``cpu``."""
     toolchain: Path | None = None
     """CMake toolchain file to use instead of the CPU's own."""
+    c_compiler: str | None = None
+    """``gcc`` or ``clang``, whose toolchain file for the CPU is used; ``None`` is the CPU's default."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
+from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
 
 BUILD_FOLDER = "build"
 
@@ -20,7 +20,7 @@ BUILD_FOLDER = "build"
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     project = load_project(path)
-    problems = project.problems([*_missing_files(project), *_option_problems(project)])
+    problems = project.problems([*_missing_files(project), *_toolchain_problems(project), *_option_problems(project)])
     if problems:
         raise ProjectFileError(problems)
     return project
@@ -43,6 +43,14 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
                 yield ("firmware", firmware.name, "include-dirs", index), f"{path}: no such folder"
         if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
             yield ("firmware", firmware.name, "cmake"), f"{firmware.cmake}: has no CMakeLists.txt"
+
+
+def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    for target in project.targets.values():
+        row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
+        if row is not None and row[0].name != target.cpu:
+            reason = f"{target.toolchain}: is for {row[0].name}, the target's cpu is {target.cpu}; leave toolchain out"
+            yield ("targets", target.name, "toolchain"), reason
 
 
 def _why_no_file(path: Path) -> str:
@@ -91,7 +99,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
         name=target.name,
         cpu=CPUS[target.cpu],
         board=BOARDS[target.board] if target.board else None,
-        toolchain=target.toolchain or toolchain_file(CPUS[target.cpu]),
+        toolchain=target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler),
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
