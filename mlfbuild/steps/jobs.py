@@ -13,8 +13,6 @@ from mlfbuild.compilers import CompileRequest
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
-_FOR_ANY_CPU = frozenset({"archive"})
-"""Compilers whose archives are the same for every CPU."""
 
 COMPILE_ROOMS = (
     "errors.py",
@@ -73,7 +71,7 @@ class CompileJob:
                 "model": request.name,
                 "source": request.source.name,
                 "compiler": self.compiler,
-                "cpu": None if self.compiler in _FOR_ANY_CPU else request.cpu.name,
+                "cpu": request.cpu.name,
                 "executor": request.executor,
                 "options": dict(request.options),
                 "placement": [request.placement.params, request.placement.workspace],

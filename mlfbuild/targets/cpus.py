@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from mlfbuild.targets.types import CLANG, GCC, Cpu
 
-_SUPPORTED = MappingProxyType({GCC: 10, CLANG: 14})
+_SUPPORTED = {GCC: 10, CLANG: 14}  # no proxies here: jobs for worker processes hold a Cpu, and those cannot be pickled
 """GCC that knows the newest core without versions of its own, and the oldest clang that is tested."""
 
 
@@ -28,7 +28,7 @@ _CORTEX_M85 = Cpu(
     frozenset({"dsp", "fpu", "mve"}),
     "hard",
     ("-mcpu=cortex-m85", "-mthumb", "-mfloat-abi=hard"),
-    MappingProxyType({GCC: 13, CLANG: 15}),
+    {GCC: 13, CLANG: 15},
     link_flags=("-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"),  # the same libraries
 )
 _RV32IMC = Cpu(
@@ -38,7 +38,7 @@ _RV32IMC = Cpu(
     frozenset(),
     "soft",
     ("-march=rv32imc", "-mabi=ilp32"),
-    MappingProxyType({GCC: 10}),
+    {GCC: 10},
 )
 
 CPUS: Mapping[str, Cpu] = MappingProxyType(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -161,3 +162,8 @@ def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyP
         require_compiler(None)
     monkeypatch.setenv("CC", "/opt/clang")
     require_compiler(None)
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+def test_a_cpu_goes_to_worker_processes(cpu: Cpu) -> None:
+    assert pickle.loads(pickle.dumps(cpu)) == cpu
