@@ -13,7 +13,13 @@ from mlfbuild.archive.convert import convert
 from mlfbuild.archive.merge.clashes import clashes, resolved
 from mlfbuild.archive.merge.context import with_one_context
 from mlfbuild.archive.merge.files import check_case, with_unique_paths
-from mlfbuild.archive.merge.names import check_archives, check_dependencies, check_module_names, merged_other_files
+from mlfbuild.archive.merge.names import (
+    check_archives,
+    check_dependencies,
+    check_module_names,
+    merged_other_files,
+    with_each_dependency_once,
+)
 from mlfbuild.archive.merge.parts import Part, SymbolTable
 from mlfbuild.archive.merge.system_lib import (
     SystemLibrary,
@@ -41,7 +47,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     libraries = sorted(libraries, key=lambda pair: pair[0])
     check_archives(libraries)
     libraries = [(name, convert(library, _VERSION)) for name, library in libraries]
-    parts = [Part(name, module) for name, library in libraries for module in library.modules]
+    parts = [Part(name, with_each_dependency_once(module)) for name, library in libraries for module in library.modules]
     parts.sort(key=lambda part: (part.module.name, part.archive))
     check_module_names(parts)
     check_dependencies(parts)

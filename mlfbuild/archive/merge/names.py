@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
 from mlfbuild.errors import CheckFailedError, UsageError
-from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library
+from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
 
 STANDALONE_CRT = "tvm_standalone_crt"
 """The ``short_name`` of the C runtime that TVM puts into ``runtime/``."""
@@ -76,6 +77,11 @@ def check_dependencies(parts: Iterable[Part]) -> None:
                     )
 
 
+def with_each_dependency_once(module: Module) -> Module:
+    """Return ``module`` without external dependencies that say the same again."""
+    return replace(module, external_dependencies=tuple(dict.fromkeys(module.external_dependencies)))
+
+
 def merged_other_files(libraries: Sequence[tuple[str, Library]]) -> tuple[ArchiveFile, ...]:
     """Return what stands beside the modules; equal files collapse.
 
@@ -105,8 +111,12 @@ def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None
         if different is not None:
             raise CheckFailedError(
                 f"{first} and {name}: their {folder}/ folders differ ({different}), so they come from different "
-                f"releases of TVM, {_crt_version(known)} and {_crt_version(library)}; export both with one release"
+                f"{_releases(_crt_version(known), _crt_version(library))}; export both with one"
             )
+
+
+def _releases(first: str, second: str) -> str:
+    return f"builds of TVM {first}" if first == second else f"releases of TVM, {first} and {second}"
 
 
 def _files_in(folder: str, library: Library) -> dict[str, ArchiveFile]:
