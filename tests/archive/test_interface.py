@@ -529,18 +529,18 @@ def test_no_text_breaks_it(text: str) -> None:
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 def test_hostile_text_takes_little_time(fragment: str) -> None:
     text = fragment * (200_000 // len(fragment))
-    start = time.monotonic()
+    start = time.process_time()
     with_interface(module(header=text, lib0=text, relay=text), "a.tar")
     with_interface(module(lib0=text, lib1="kTvmgenMetadata" + text, relay="def @main(" + text), "a.tar")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_many_tensors_take_little_time() -> None:
     relay = "def @main(" + ", ".join(f"%x{index}: int8" for index in range(40_000)) + ") -> int8 {\n"
     known = tuple(TensorInfo(f"x{index}", "int8", 1) for index in reversed(range(40_000)))
-    start = time.monotonic()
+    start = time.process_time()
     found = with_interface(replace(module(relay=relay), inputs=known), "a.tar")
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
     assert found.inputs == tuple(replace(tensor, shape=()) for tensor in reversed(known))
 
 

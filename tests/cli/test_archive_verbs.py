@@ -281,8 +281,9 @@ def quoted(text: str) -> list[tuple[str, str]]:
 def test_the_manual_quotes_what_is_printed(folder: Folder, shared: Path) -> None:
     for path in (shared / "archives").glob("*.tar"):
         (folder.root / path.name).symlink_to(path)
-    commands = quoted((Path(__file__).parents[2] / "docs/archive.md").read_text())
-    assert [command.split()[0] for command, _ in commands] == ["inspect", "compare", "convert", "merge"]
+    documents = [Path(__file__).parents[2] / f"docs/{name}.md" for name in ("archive", "validate")]
+    commands = [command for document in documents for command in quoted(document.read_text())]
+    assert [command.split()[0] for command, _ in commands] == ["inspect", "compare", "convert", "merge", "validate"]
     for command, output in commands:
         rest = folder.run(*command.split()).out
         for part in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE):

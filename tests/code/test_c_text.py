@@ -119,9 +119,9 @@ def test_tokens_lie_in_the_text_in_order(source: str) -> None:
 )
 def test_hostile_text_takes_linear_time(unit: str) -> None:
     source = unit * (400_000 // len(unit))
-    start = time.monotonic()
+    start = time.process_time()
     assert sum(len(token.text) for token in tokens(source)) <= len(source)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_the_code_of_every_archive(shared: Path) -> None:
