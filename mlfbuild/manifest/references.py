@@ -22,8 +22,8 @@ def check_references(document: Document) -> None:
         _check_folder_names(document, section)
     for name, target in _entries(document.data, "targets"):
         _check_board(document, ("targets", name), target)
-    for name, model in _entries(document.data, "models"):
         _check_c_compiler(document, ("targets", name), target)
+    for name, model in _entries(document.data, "models"):
         _check_model(document, ("models", name), model)
     for name, firmware in _entries(document.data, "firmware"):
         _check_firmware(document, ("firmware", name), firmware)
@@ -66,8 +66,6 @@ def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]
         document.add((*path, "board"), f"{board} has a {BOARDS[board].cpu}, the target's cpu is {cpu} ({advice})")
 
 
-def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
-    name = str(path[-1])
 def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, object]) -> None:
     cpu, compiler = target.get("cpu"), target.get("c-compiler")
     if compiler is not None and "toolchain" in target:
@@ -79,6 +77,8 @@ def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, ob
         document.add((*path, "c-compiler"), f"there is no toolchain file for {cpu} with {compiler}; {advice}")
 
 
+def _check_model(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
+    name = str(path[-1])
     if name.endswith(_BLOBS) and name.removesuffix(_BLOBS) in _mapping(document.data, "models"):
         reason = f"the build of {quoted(name.removesuffix(_BLOBS))} makes a target of this name; choose another"
         document.add(path, reason, at_key=True)
