@@ -102,6 +102,11 @@ class ProjectKeys(Keys):
     firmware: dict[Annotated[str, rules.FIRMWARE_NAME], FirmwareKeys] = Field(
         default_factory=dict, description="Firmware images, by name."
     )
+    share_workspace: list[str] = Field(
+        default_factory=list,
+        description="Models that never run at the same time: an image has one workspace for them.",
+        json_schema_extra={"minItems": 2},
+    )
 
 
 class _SchemaGenerator(GenerateJsonSchema):

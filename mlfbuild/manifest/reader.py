@@ -36,12 +36,11 @@ def _failure(path: Path, problems: list[Problem]) -> ProjectFileError:
 
 def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
     root = path.parent
-    all_targets = tuple(keys.targets)
     return Project(
         path=path,
         root=root,
         targets={name: _target(name, entry, root) for name, entry in keys.targets.items()},
-        models={name: _model(name, entry, root, all_targets) for name, entry in keys.models.items()},
+        models={name: _model(name, entry, root, keys) for name, entry in keys.models.items()},
         firmware={name: _firmware(name, entry, root, keys) for name, entry in keys.firmware.items()},
         positions=document.values,
     )
@@ -51,16 +50,16 @@ def _target(name: str, keys: TargetKeys, root: Path) -> Target:
     return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain), keys.c_compiler)
 
 
-def _model(name: str, keys: ModelKeys, root: Path, all_targets: tuple[str, ...]) -> ModelSpec:
+def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> ModelSpec:
     return ModelSpec(
         name=name,
         source=root / keys.source,
         compiler=keys.compiler or SOURCES[source_suffix(keys.source)],
         executor=keys.executor,
-        targets=tuple(keys.targets or all_targets),
+        targets=tuple(keys.targets or project.targets),
         options=dict(keys.options),
         vectors=_joined(root, keys.vectors),
-        placement=_placement(keys.placement),
+        placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
     )
 
 
@@ -75,8 +74,9 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
     )
 
 
-def _placement(keys: PlacementKeys | None) -> Placement:
-    return Placement() if keys is None else Placement(keys.params, keys.workspace)
+def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placement:
+    params, workspace = (None, None) if keys is None else (keys.params, keys.workspace)
+    return Placement(params, workspace, shares_workspace)
 
 
 def _joined(root: Path, path: str | None) -> Path | None:

@@ -14,6 +14,7 @@ from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 _BLOBS = "_blobs"
+_SHARE = "share-workspace"
 
 
 def check_references(document: Document) -> None:
@@ -27,6 +28,7 @@ def check_references(document: Document) -> None:
         _check_model(document, ("models", name), model)
     for name, firmware in _entries(document.data, "firmware"):
         _check_firmware(document, ("firmware", name), firmware)
+    _check_shared_workspace(document)
 
 
 def _entries(data: object, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -107,6 +109,34 @@ def _check_names(document: Document, path: KeyPath, entry: Mapping[str, object],
         elif name in seen:
             document.add(place, f"{quoted(name)} is in the list twice")
         seen.add(name)
+
+
+def _check_shared_workspace(document: Document) -> None:
+    """Check that ``share-workspace`` names two models or more, once each, whose workspaces we decide about."""
+    models = _mapping(document.data, "models")
+    names = _texts(document.data if isinstance(document.data, dict) else {}, _SHARE)
+    if names is not None and len(names) < 2:
+        document.add((_SHARE,), "needs two models or more that share")
+    seen: set[str] = set()
+    for index, name in names or ():
+        if name not in models:
+            document.add((_SHARE, index), unknown("model", name, models))
+        elif name in seen:
+            document.add((_SHARE, index), f"{quoted(name)} is in the list twice")
+        else:
+            _check_sharing(document, (_SHARE, index), name, _mapping(models, name))
+        seen.add(name)
+
+
+def _check_sharing(document: Document, path: KeyPath, name: str, model: Mapping[str, object]) -> None:
+    source = model.get("source")
+    fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
+    compiler = model.get("compiler") or fitting
+    if isinstance(compiler, str) and compiler != "native":
+        document.add(path, f"the code of {quoted(name)} is compiled already and has its own workspace; leave it out")
+    if "workspace" in _mapping(model, "placement"):
+        reason = f"not for {quoted(name)}, which shares its workspace: the linker places that as a common symbol"
+        document.add(("models", name, "placement", "workspace"), reason)
 
 
 def _check_firmware(document: Document, path: KeyPath, firmware: Mapping[str, object]) -> None:

@@ -36,6 +36,8 @@ class Placement:
 
     params: str | None = None
     workspace: str | None = None
+    shares_workspace: bool = False
+    """Whether its static workspace is that of all models of an image that share one; then ``workspace`` is ``None``."""
 
 
 @dataclass(frozen=True)

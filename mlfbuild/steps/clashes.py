@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.code.symbols import Symbols, object_symbols
+from mlfbuild.compilers.native.workspace import SHARED as SHARED_WORKSPACE
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import holds, read_bytes, write_atomic
 from mlfbuild.library.fields import Fields, parse_json
@@ -27,7 +28,10 @@ from mlfbuild.steps.jobs import CompileJob, FirmwareJob
 from mlfbuild.steps.static_library import members
 
 _ELF = b"\x7fELF"
-_LTO_MARK = "__gnu_lto_slim"  # a common symbol in every object that GCC leaves to link-time optimisation
+_MEANT_TO_BE_SHARED = {
+    SHARED_WORKSPACE,  # of models that the project file says never run at the same time
+    "__gnu_lto_slim",  # a mark in every object that GCC leaves to link-time optimisation
+}
 _SHOWN = 4
 
 
@@ -177,7 +181,7 @@ def _common(content: bytes, symbols: Symbols) -> frozenset[str]:
     return frozenset(
         entry.name
         for entry in entries
-        if entry["st_shndx"] == "SHN_COMMON" and entry.name in symbols.weak and entry.name != _LTO_MARK
+        if entry["st_shndx"] == "SHN_COMMON" and entry.name in symbols.weak and entry.name not in _MEANT_TO_BE_SHARED
     )
 
 

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest
@@ -74,7 +74,7 @@ class CompileJob:
                 "cpu": request.cpu.name,
                 "executor": request.executor,
                 "options": dict(request.options),
-                "placement": [request.placement.params, request.placement.workspace],
+                "placement": asdict(request.placement),
             },
             sort_keys=True,
         )

@@ -56,6 +56,14 @@ def test_every_key_arrives() -> None:
     assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
 
 
+
+def test_models_know_whether_they_share_a_workspace() -> None:
+    models = load_project(VALID / "share_workspace.yml").models
+    assert models["kws"].placement == Placement(".rodata.mlf", None, shares_workspace=True)
+    assert models["vww"].placement == Placement(shares_workspace=True)
+    assert models["own"].placement == Placement()
+
+
 def test_kinds_of_options_are_kept() -> None:
     options = load_project(VALID / "complete.yml").models["kws"].options
     assert [type(value) for value in options.values()] == [str, int, float, bool, str]

@@ -10,8 +10,9 @@ from mlfbuild.compilers.native.outline import header_path, kernel_files, source_
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
 from mlfbuild.compilers.native.program import Program, lower_graph
-from mlfbuild.compilers.native.source import PARAMS_SECTION, WORKSPACE_SECTION, print_source
+from mlfbuild.compilers.native.source import PARAMS_SECTION, print_source
 from mlfbuild.compilers.native.text import graph_text
+from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import read_bytes, sha256
@@ -71,6 +72,8 @@ def _check_placement(request: CompileRequest) -> None:
                 f"{request.name}: placement.{key}: {section!r} is not a section name; use letters, digits, dots and "
                 f"underscores, as in {PARAMS_SECTION}"
             )
+    if request.placement.shares_workspace and request.placement.workspace is not None:
+        raise UsageError(f"{request.name}: placement.workspace: the linker places a workspace that models share")
     if params == workspace:
         raise UsageError(f"{request.name}: placement: {params} cannot hold both the constants and the workspace")
 
@@ -97,6 +100,6 @@ def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[
     )
     files = {
         source_path(program.name): print_source(program, front_matter, model_id, request.placement).encode(),
-        header_path(program.name): print_header(program, front_matter).encode(),
+        header_path(program.name): print_header(program, front_matter, request.placement).encode(),
     }
     return (*(CodegenFile(path, data) for path, data in files.items()), *kernel_files())

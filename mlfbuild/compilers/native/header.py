@@ -8,26 +8,35 @@ from mlfbuild.compilers.native.interface import Interface, Port
 from mlfbuild.compilers.native.literals import braces, floating
 from mlfbuild.compilers.native.plan import ALIGNMENT
 from mlfbuild.compilers.native.program import Program
+from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
+from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
 
+_STATIC = ("The intermediate tensors lie in a static workspace: one call at a time.",)
+_SHARED = (
+    "The intermediate tensors lie in a static workspace, mlf_shared_workspace, which other",
+    "modules of the firmware use, too: one call of any of them at a time.",
+)
 
-def print_header(program: Program, front_matter: str) -> str:
+
+def print_header(program: Program, front_matter: str, placement: Placement) -> str:
     """Return the text of ``tvmgen_<model>.h``."""
     guard = f"{program.prefix.upper()}_H_"
+    shares = shares_workspace(program, placement)
     parts = [
         front_matter,
         f"#ifndef {guard}\n#define {guard}",
         "#include <stdint.h>",
         '#ifdef __cplusplus\nextern "C" {\n#endif',
-        *_tvm_part(program),
-        *_own_part(program),
+        *_tvm_part(program, shares=shares),
+        *_own_part(program, shares=shares),
         "#ifdef __cplusplus\n}\n#endif",
         f"#endif /* {guard} */",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _tvm_part(program: Program) -> Iterator[str]:
+def _tvm_part(program: Program, *, shares: bool) -> Iterator[str]:
     prefix, upper = program.prefix, program.prefix.upper()
     interface, module = program.interface, f'for TVM module "{program.name}"'
     for port in _distinct(interface):
@@ -40,18 +49,27 @@ def _tvm_part(program: Program) -> Iterator[str]:
     yield (
         _brief(
             f"entrypoint function {module}",
-            "The intermediate tensors lie in a static workspace: one call at a time.",
+            *(_SHARED if shares else _STATIC),
             r"\param inputs Input tensors for the module; they are only read",
             r"\param outputs Output tensors for the module; they must not overlap with anything else",
             r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
+            *([f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []),
         )
         + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
     )
     yield _brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {program.plan.arena_size}"
 
 
-def _own_part(program: Program) -> Iterator[str]:
+def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
+    if shares:
+        yield (
+            _brief(
+                f"result of tvmgen_{name}_run where another call runs in the shared workspace",
+                "Only code that is compiled without NDEBUG looks; with NDEBUG the results of both are wrong.",
+            )
+            + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
+        )
     yield (_brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     yield (
         _brief(

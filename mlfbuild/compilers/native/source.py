@@ -10,13 +10,13 @@ from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.compilers.native.plan import ALIGNMENT
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
+from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 
 _LINE_LENGTH = 116
 
 PARAMS_SECTION = ".rodata.tvm"
-WORKSPACE_SECTION = ".bss.noinit.tvm"
-"""TVM's names, which linker scripts know."""
+"""TVM's name, which linker scripts know."""
 
 
 def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> str:
@@ -26,10 +26,10 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
         _includes(program),
         _sections(program, placement),
         *_constants(program, model_id),
-        _workspace(program),
+        print_workspace(program, placement),
         *(_function(program, function) for function in program.functions),
         _reentrant_entry(program),
-        _static_entry(program),
+        _static_entry(program, placement),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -52,17 +52,16 @@ def _includes(program: Program) -> str:
 def _sections(program: Program, placement: Placement) -> str:
     upper = program.prefix.upper()
     params = placement.params or PARAMS_SECTION
-    workspace = placement.workspace or WORKSPACE_SECTION
     return "\n".join(
         [
             "#if defined(__GNUC__) && defined(__ELF__)",
             f'#define {upper}_PARAMS __attribute__((section("{params}"))) MLF_ALIGNED({ALIGNMENT})',
-            f'#define {upper}_WORKSPACE __attribute__((section("{workspace}"))) MLF_ALIGNED({ALIGNMENT})',
+            *print_attributes(program, placement, elf=True),
             "/* Of its own, so that linkers drop the static workspace where nobody runs in it. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             f"#define {upper}_PARAMS MLF_ALIGNED({ALIGNMENT})",
-            f"#define {upper}_WORKSPACE MLF_ALIGNED({ALIGNMENT})",
+            *print_attributes(program, placement, elf=False),
             f"#define {upper}_ENTRY",
             "#endif",
         ]
@@ -79,11 +78,6 @@ def _constants(program: Program, model_id: str) -> Iterator[str]:
 def _declarator(constant: Constant) -> str:
     length = "" if constant.length is None else f"[{constant.length}]"
     return f"{constant.c_type} {constant.name}{length}"
-
-
-def _workspace(program: Program) -> str:
-    size = program.plan.arena_size
-    return f"{program.prefix.upper()}_WORKSPACE static uint8_t {program.prefix}_workspace[{size}];" if size else ""
 
 
 def _function(program: Program, function: Function) -> str:
@@ -164,15 +158,14 @@ def _step(step: Step, program: Program) -> Iterator[str]:
         yield "    /* nothing to do: its input and its output are the same bytes */"
 
 
-def _static_entry(program: Program) -> str:
+def _static_entry(program: Program, placement: Placement) -> str:
     name = program.name
-    workspace = f"{program.prefix}_workspace" if program.plan.arena_size else "NULL"
     return "\n".join(
         [
             f"{program.prefix.upper()}_ENTRY",
             f"int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{name}_outputs *outputs)",
             "{",
-            f"    return mlf_{name}_run(inputs, outputs, {workspace});",
+            *print_static_call(program, placement),
             "}",
         ]
     )
