@@ -74,8 +74,9 @@ def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str]
     [
         ("main.c", "worker->workspace);", "workers[0].workspace);"),
         ("tasks.c", "#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)", "#if 0"),
+        ("tasks.c", "s16-s31", "s0-s15"),
     ],
-    ids=["one workspace for both", "no floating-point register is saved"],
+    ids=["one workspace for both", "no floating-point register is saved", "half of them are not saved"],
 )
 def test_two_tasks_that_do_disturb_each_other_are_caught(
     repo: Callable[[str], Path], tmp_path: Path, file: str, right: str, wrong: str
