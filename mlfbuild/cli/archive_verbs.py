@@ -8,7 +8,6 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.outputs import check_output
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.messages import counted, listed
 
@@ -66,6 +65,7 @@ def convert(settings: Settings, archive: Path, version: int, output: Path) -> No
     What the version cannot hold, as several modules before 7, is refused with exit status 2.
     """
     from mlfbuild.steps.archives import convert_archive
+    from mlfbuild.steps.outputs import check_output
 
     check_output(output, archive)
     size = convert_archive(archive, version, output)
@@ -84,6 +84,7 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
     Modules, symbols and dependencies that cannot stand side by side are refused with exit status 1.
     """
     from mlfbuild.steps.archives import merge_archives
+    from mlfbuild.steps.outputs import check_output
 
     check_output(output, *archives)
     modules = merge_archives(archives, output)

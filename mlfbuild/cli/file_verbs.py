@@ -9,7 +9,6 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.outputs import check_output
 from mlfbuild.errors import UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -35,6 +34,7 @@ def compile_model(
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
     from mlfbuild.steps.models import compile_model as compile_archive
+    from mlfbuild.steps.outputs import check_output
     from mlfbuild.steps.project import compile_job, default_compiler, default_name
 
     check_output(output, model)

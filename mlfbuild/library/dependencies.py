@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from mlfbuild.library.types import ExternalDependency
 
-URL_TYPES = ("path", "url", "git", "mlf_path")
+ARCHIVE_FOLDER = "mlf_path"
+URL_TYPES = ("path", "url", "git", ARCHIVE_FOLDER)
 """A folder of the build machine, a file to download, a repository, and TVM's own: a folder of the archive."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+|[\w.-]+@[\w.-]+:.+", re.ASCII)
+
+
+def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
+    """Return the folder of the archive that ``dependency`` lies in, ``None`` for one that lies elsewhere."""
+    return PurePosixPath(dependency.url) if dependency.url_type == ARCHIVE_FOLDER else None
 
 
 def problems(dependency: ExternalDependency) -> Sequence[str]:
@@ -32,6 +39,6 @@ def _url_problems(dependency: ExternalDependency) -> Sequence[str]:
     parts = url.replace("\\", "/").split("/")
     if kind == "url" and not _SCHEME.fullmatch(url):
         return [f"url {url!a} has no scheme, as https://"]
-    if kind == "mlf_path" and (url.startswith("/") or ".." in parts or _SCHEME.fullmatch(url)):
+    if kind == ARCHIVE_FOLDER and (url.startswith("/") or ".." in parts or _SCHEME.fullmatch(url)):
         return [f"url {url!a} is no folder of the archive, as ./runtime"]
     return []

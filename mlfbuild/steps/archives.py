@@ -11,6 +11,7 @@ from mlfbuild.archive import tar
 from mlfbuild.archive.compare import Comparison, compare, comparison_text
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.load import open_archive, write_archive
+from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import Report, validate
 from mlfbuild.errors import UsageError
 from mlfbuild.files import open_binary
@@ -78,8 +79,6 @@ def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:
     The output appears whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` where they do not fit
     together, and ``StorageError``.
     """
-    from mlfbuild.archive.merge import merge
-
     merged = merge([(str(path), open_archive(path)) for path in paths])
     write_archive(merged, output)
     return [module.name for module in merged.modules]

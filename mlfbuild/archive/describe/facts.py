@@ -10,12 +10,10 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, OperatorFunction, TensorInfo
+from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.devices import device_name
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 from mlfbuild.library.params import param_infos
-
-ARCHIVE_FOLDER = "mlf_path"
-"""``url_type`` of a dependency that lies in the archive itself."""
 
 
 def describe(library: Library) -> dict[str, Any]:
@@ -106,7 +104,6 @@ def _parameters(module: Module) -> list[dict[str, Any]]:
 
 def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, Any]:
     """Return the four fields and, for a folder of the archive, whether the archive has it."""
-    folder = dependency.url.removeprefix("./").rstrip("/")
-    inside = dependency.url_type == ARCHIVE_FOLDER
-    present = any(file.path.is_relative_to(folder) for file in library.other_files) if inside else None
+    folder = archive_folder(dependency)
+    present = None if folder is None else any(file.path.is_relative_to(folder) for file in library.other_files)
     return {**asdict(dependency), "in_archive": present}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.archive.describe.calling import call_text
-from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.library import (
     OPERATOR,
@@ -22,6 +21,7 @@ from mlfbuild.library import (
     OperatorBuffer,
     TensorInfo,
 )
+from mlfbuild.library.dependencies import ARCHIVE_FOLDER
 from mlfbuild.messages import counted, printable
 
 README = "README.md"

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from mlfbuild.archive.describe.facts import ARCHIVE_FOLDER, describe
+from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.library import FULL_MODEL, OPERATOR, Library
+from mlfbuild.library.dependencies import ARCHIVE_FOLDER
 from mlfbuild.library.devices import device_name
 from mlfbuild.messages import counted, printable
 

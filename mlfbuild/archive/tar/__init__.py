@@ -4,7 +4,7 @@
 """
 
 from mlfbuild.archive.tar.read import members
-from mlfbuild.archive.tar.sniff import looks_like_archive
+from mlfbuild.archive.tar.sniff import is_plain_tar, looks_like_archive
 from mlfbuild.archive.tar.write import pack
 
-__all__ = ["looks_like_archive", "members", "pack"]
+__all__ = ["is_plain_tar", "looks_like_archive", "members", "pack"]

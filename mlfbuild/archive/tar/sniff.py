@@ -1,19 +1,28 @@
-"""Whether a file is an archive, told by its first bytes: names like ``kws.model-lib`` say little."""
+"""Whether a file is a tar, told by its first bytes: names like ``kws.model-lib`` say little."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_TAR_MAGIC = (257, b"ustar")
+_MAGIC, _MAGIC_AT = b"ustar", 257
 _COMPRESSED = (b"\x1f\x8b", b"BZh")
 
 
 def looks_like_archive(path: Path) -> bool:
     """Whether the file ``path`` starts as a tar does, plain or in gzip or bzip2; False where it cannot be read."""
-    offset, magic = _TAR_MAGIC
+    start = _start(path)
+    return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
+
+
+def is_plain_tar(path: Path) -> bool:
+    """Whether the file ``path`` starts as a tar does that is not compressed; False where it cannot be read."""
+    return _start(path)[_MAGIC_AT:] == _MAGIC
+
+
+def _start(path: Path) -> bytes:
+    """Return the first bytes of the file, up to the end of the magic number; none where it cannot be read."""
     try:
         with path.open("rb") as file:
-            start = file.read(offset + len(magic))
+            return file.read(_MAGIC_AT + len(_MAGIC))
     except OSError:
-        return False
-    return start.startswith(_COMPRESSED) or start[offset:] == magic
+        return b""

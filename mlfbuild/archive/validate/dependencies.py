@@ -9,7 +9,7 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.library import ExternalDependency
-from mlfbuild.library.dependencies import problems
+from mlfbuild.library.dependencies import archive_folder, problems
 
 _RUNTIME = "runtime"
 
@@ -21,14 +21,11 @@ def sound_dependencies(context: Context) -> Iterator[Finding]:
             place = view.place(f"external_dependencies[{index}]")
             wrong = problems(dependency)
             yield from (finding("MLF801", place, reason) for reason in wrong)
-            if not wrong and dependency.url_type == "mlf_path" and not _folder_exists(context, dependency):
+            folder = archive_folder(dependency)
+            if not wrong and folder is not None and str(folder) not in context.folders:
                 yield finding(
                     "MLF802", place, f"{dependency.short_name} is to lie in {dependency.url}, which is not there"
                 )
-
-
-def _folder_exists(context: Context, dependency: ExternalDependency) -> bool:
-    return str(PurePosixPath(dependency.url)) in context.folders
 
 
 def agreeing_dependencies(context: Context) -> Iterator[Finding]:
