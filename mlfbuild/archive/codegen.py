@@ -14,7 +14,7 @@ from mlfbuild.messages import listed
 
 CODEGEN = "codegen/"
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)
-_SHARED_LIBRARIES = {".so", ".dylib", ".dll"}
+_SHARED_LIBRARY = re.compile(r".+\.(?:so(?:\.\d+)*|dylib|dll)", re.ASCII)
 _MAX_SHARES = 1_000_000
 """Pairs of a file and a module that owns it; a thousand modules share a few dozen headers."""
 
@@ -30,20 +30,24 @@ def _borne_name(path: PurePosixPath) -> str:
     return found[1] if found else path.name
 
 
+def check_no_shared_library(paths: Iterable[str], where: str) -> None:
+    """Refuse generated code for the C++ runtime; raises ``InputFileError``."""
+    for path in paths:
+        if path.startswith(CODEGEN) and _SHARED_LIBRARY.fullmatch(path):
+            raise InputFileError(
+                f"{where}: member {path!a}: is a shared library for TVM's C++ runtime, which firmware cannot "
+                "link; export the model with the c or llvm target for the C runtime (crt)"
+            )
+
+
 def owners(paths: Iterable[str], records: Sequence[ModuleRecord], where: str) -> Mapping[str, Sequence[str]]:
     """Return the names of the modules that each generated file of an archive belongs to, by path.
 
     One module owns all; of several, a file belongs to the one whose name it bears, to those that record it, and a
     header of neither to all. Files that are no code and nobody's are left out. Raises ``InputFileError`` for code of
-    no module, and for a shared library of the C++ runtime.
+    no module.
     """
     generated = [PurePosixPath(path) for path in paths if path.startswith(CODEGEN)]
-    for path in generated:
-        if path.suffix in _SHARED_LIBRARIES:
-            raise InputFileError(
-                f"{where}: member {str(path)!a}: is a shared library for TVM's C++ runtime, which firmware cannot "
-                "link; export the model with the c or llvm target for the C runtime (crt)"
-            )
     names = [record.module.name for record in records]
     if len(names) == 1:
         return {str(path): names for path in generated}

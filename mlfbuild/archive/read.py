@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.codegen import CODEGEN, owners
+from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_derived
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.layout import METADATA, params_path
@@ -42,6 +42,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
         raise InputFileError(f"{where}: {name}: is larger than {_MAX_METADATA >> 20} MiB, refused")
     document = read_document(bytes(files[name]), f"{where}: {name}")
     form = read_format(document, named_version)
+    check_no_shared_library(files, where)
     records = read_modules(document, form)
     _check_names(records, document.where)
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)

@@ -362,6 +362,18 @@ REFUSED: dict[str, tuple[Files, str]] = {
         {**model_archive(5), "codegen/add.so": b"\x7fELF"},
         "member 'codegen/add.so': is a shared library for TVM's C++ runtime, which firmware cannot link; export the",
     ),
+    "shared library with a version": (
+        {**model_archive(5), "codegen/host/lib/add.so.1.2": b"\x7fELF"},
+        "member 'codegen/host/lib/add.so.1.2': is a shared library for TVM's C++ runtime",
+    ),
+    "shared library without memory": (
+        with_metadata({**model_archive(5), "codegen/add.so": b"\x7fELF"}, lambda d: d.pop("memory")),
+        "member 'codegen/add.so': is a shared library",
+    ),
+    "VM without memory": (
+        with_metadata(model_archive(5), lambda d: d.update(executors=["vm"], memory={})),
+        "metadata.json: executors: the VM executor is not supported",
+    ),
     "executors that differ": (
         with_metadata(model_archive(5), lambda d: d.update(runtimes=["aot"])),
         "metadata.json: runtimes: contradicts executors; remove one of the two keys",

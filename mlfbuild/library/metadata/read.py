@@ -82,6 +82,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
     style = fields.text("style", default=FULL_MODEL)
     if style not in {FULL_MODEL, OPERATOR}:
         raise fields.error("style", f"must be {FULL_MODEL} or {OPERATOR}")
+    executor = _executor(fields, style, form)  # first, as the memory of one that is not supported has any form
     memory = read_memory(fields, style, form)
     extension = read_extension(fields)
     if memory.inputs is not None:
@@ -91,7 +92,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
     date = "export_datetime" if "export_datetime" in fields else "export_datetime_utc"
     module = Module(
         name=name,
-        executor=_executor(fields, style, form),
+        executor=executor,
         targets=_known_devices(_targets(fields), extension, fields),
         main=memory.main,
         operator_functions=memory.functions,
