@@ -39,7 +39,7 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
-from mlfbuild.scons.archives import archive_builder, merge_builder, unpack_builder
+from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
 from mlfbuild.scons.firmware import mlf_firmware, mlf_run
 from mlfbuild.scons.models import mlf_models
 from mlfbuild.scons.verify import mlf_verify
@@ -52,8 +52,10 @@ _DEFAULTS = {
     "MLFCOMPILER": "",
     "MLFEXECUTOR": "",
     "MLFOPTIONS": {},
+    "MLFBLOBS": "array",
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",
     "MLFMERGECOMSTR": "Merging $SOURCES -> $TARGET",
+    "MLFCOPYCOMSTR": "Copying $SOURCE -> $TARGET",
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",
     "MLFTREECOMSTR": "Writing $TARGET",
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
@@ -65,7 +67,14 @@ _DEFAULTS = {
 def generate(env: Any, **_: Any) -> None:
     """Add the builders, methods and default variables to ``env``; what the user has set already stays."""
     env.SetDefault(**_DEFAULTS)
-    env.Append(BUILDERS={"MlfArchive": archive_builder(), "MlfMerge": merge_builder(), "MlfUnpack": unpack_builder()})
+    env.Append(
+        BUILDERS={
+            "MlfArchive": archive_builder(),
+            "MlfCopy": copy_builder(),
+            "MlfMerge": merge_builder(),
+            "MlfUnpack": unpack_builder(),
+        }
+    )
     env.AddMethod(mlf_models, "MlfModels")
     env.AddMethod(mlf_firmware, "MlfFirmware")
     env.AddMethod(mlf_run, "MlfRun")

@@ -15,12 +15,14 @@ from mlfbuild.steps.archives import merge_archives
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
     compile_model,
+    copy_archive,
     generated_files,
     prune_folders,
     tree_is_whole,
     unpack_archive,
     unpack_job,
 )
+from mlfbuild.steps.outline import FRAGMENT, RECORD, Outline
 from mlfbuild.steps.project import compile_job, default_compiler
 from mlfbuild.steps.workers import in_worker
 
@@ -36,6 +38,15 @@ def archive_builder() -> Any:
         single_source=True,
         emitter=_archive_emitter,
     )
+
+
+def copy_builder() -> Any:
+    """Return ``MlfCopy``: an archive that is equal to another one."""
+    return Builder(action=action(_copy, "$MLFCOPYCOMSTR"), single_source=True)
+
+
+def _copy(target: list[Any], source: list[Any], _env: Any) -> None:
+    copy_archive(Path(source[0].get_abspath()), Path(target[0].get_abspath()))
 
 
 def merge_builder() -> Any:
@@ -110,13 +121,30 @@ def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
 
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     folder = env.Dir(str(target[0]))
-    nodes = [folder.File("RECORD.json"), folder.File("mlf.cmake")]
+    outline = env.get("MLFOUTLINE")
+    nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
     env.Depends(nodes, [env.Value(fingerprint(UNPACK_ROOMS)), env.Value(_job_settings(env))])
     env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
-    if not tree_is_whole(Path(folder.get_abspath())):
+    env.NoCache(nodes)  # a tree is put right as a whole, from the archive, which a cache may have
+    whole = tree_is_whole(Path(folder.get_abspath()))
+    if not whole:
         env.AlwaysBuild(nodes)
+    if outline and not (whole and folder.srcnode() is folder):
+        _announce(env, folder, outline, nodes)
     clean_generated(env, nodes, Path(folder.get_abspath()))
     return nodes, source
+
+
+def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None:
+    """Tell SCons of the files that are written beside ``nodes``; where it finds them by itself this saves their nodes.
+
+    It looks into a folder once and believes what it saw: headers that are still to be written would be unknown to what
+    includes them until the next build. And of a variant folder it removes what neither is written nor has a source.
+    """
+    for name in sorted({*outline.files} - {*outline.compiled}):
+        file = env.SideEffect(folder.File(name), nodes[0])
+        env.Precious(file)
+        env.NoCache(file)
 
 
 def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
@@ -138,3 +166,5 @@ def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     else:
         folder = Path(target[0].get_abspath()).parent
         unpack_archive(Path(source[0].get_abspath()), folder, model=env.subst("$MLFNAME") or None)
+    for file in target[0].side_effects:
+        file.clear_memoized_values()  # SCons saw that they were not there, and scanners would believe it

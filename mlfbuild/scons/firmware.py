@@ -26,6 +26,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     image = env.Command(str(job.elf), models, action(_build, "$MLFFIRMWARECOMSTR"), MLFFIRMWAREJOB=job)
     env.AlwaysBuild(image)
     env.Precious(image)
+    env.NoCache(image)  # SCons does not know all that it is made of
     env.Clean(image, [env.Dir(str(job.build))])
     return image
 
@@ -47,6 +48,7 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
         raise UsageError(f"target {models.target.name!r}: has no board, so nothing can run {image}")
     log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=models.target)
     env.Depends(log, env.Value(models.target.settings()))
+    env.NoCache(log)  # it tells what happened here
     return log
 
 

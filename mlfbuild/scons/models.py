@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,29 @@ from SCons.Node import NodeList
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.archives import clean_generated
+from mlfbuild.scons.link import apply, chosen
+from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
-from mlfbuild.steps.models import finish_target, key_file, tree_is_whole
+from mlfbuild.steps.models import finish_target, tree_is_whole
 from mlfbuild.steps.project import load, target_jobs
 
 
 class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotations
     """The nodes of a target's models (a node list to depend on) and the project they come from."""
 
-    def __init__(self, nodes: list[Any], project: Any, target: TargetJob) -> None:
+    def __init__(self, nodes: list[Any], project: Any, target: TargetJob, trees: list[Tree]) -> None:
         super().__init__(nodes)
         self.project = project
         self.target = target
+        self.trees = trees
+
+    @as_user_error
+    def apply(self, env: Any, *models: str) -> NodeList:
+        """Add the models' include folders to ``CPPPATH`` of ``env`` and a static library of each to ``LIBS``.
+
+        ``models`` chooses some of them. The libraries are compiled by ``env`` with its own flags; they are returned.
+        """
+        return apply(env, chosen(self.trees, models))
 
 
 @as_user_error
@@ -33,22 +45,34 @@ def mlf_models(
     ``models`` chooses some of them. Mistakes in the project file stop SCons with every one of them listed.
     """
     file = env.File(project).srcnode()
-    loaded = load(Path(file.get_abspath()))
+    loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
-    trees = [_model_nodes(env, model) for model in job.models]
-    fragment = env.Command(
-        str(job.tree / "mlf.cmake"),
-        [node for tree in trees for node in tree],
-        action(_finish, "$MLFTREECOMSTR"),
-        MLFTARGETJOB=job,
-    )
-    env.Depends(fragment, [env.Value(job.settings()), env.Value(fingerprint(UNPACK_ROOMS))])
+    settings = job.settings()
+    fragment = known_fragment(job, settings)
+    trees = [model_tree(env, model) for model in job.models]
+    if fragment is None:
+        fragment = _fragment(env, job, settings, trees)
+        remember_fragment(job, settings, fragment)
+    return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees)
+
+
+@functools.cache
+def _loaded(path: Path) -> Any:
+    """Return the project file, read once in a build, however many targets it is asked for."""
+    return load(path)
+
+
+def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree]) -> Any:
+    fragment = env.Command(str(job.tree / "mlf.cmake"), [], action(_finish, "$MLFTREECOMSTR"), MLFTARGETJOB=job)
+    env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # names the trees, whatever they hold
+    env.Depends(fragment, [env.Value(settings), env.Value(fingerprint(UNPACK_ROOMS))])
     env.Precious(fragment)
+    env.NoCache(fragment)
     if not tree_is_whole(job.tree):
         env.AlwaysBuild(fragment)
     clean_generated(env, fragment, job.tree)
-    return ModelNodes([*fragment, *(node for tree in trees for node in tree)], loaded, job)
+    return fragment
 
 
 def _finish(_target: list[Any], _source: list[Any], env: Any) -> None:
@@ -60,9 +84,3 @@ def only_target(project: Any, name: str) -> str:
     if name or len(project.targets) == 1:
         return name or next(iter(project.targets))
     raise UsageError(f"{project.path}: has the targets {', '.join(project.targets)}: MlfModels needs target=")
-
-
-def _model_nodes(env: Any, job: Any) -> Any:
-    archive = env.MlfArchive(str(job.archive), str(job.request.source), MLFJOB=job)
-    env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
-    return env.MlfUnpack(str(job.tree), archive, MLFJOB=job)

@@ -1,0 +1,120 @@
+"""``models.apply(env)``: models for firmware that is linked with SCons' own ``Program``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from SCons.Node import NodeList
+from SCons.Node.FS import Dir
+
+from mlfbuild.errors import UsageError
+from mlfbuild.scons.trees import Tree
+from mlfbuild.scons.variables import extend, listed
+from mlfbuild.steps.outline import Part
+
+_LIBRARIES_FOLDER = "mlf.lib"
+"""Inside ``$MLFBUILDDIR``; the dot keeps it apart from every target's name."""
+
+_users: dict[str, list[Any]] = {}
+"""The environments that compile into a folder: each gets one of its own."""
+_made: dict[tuple[str, str], Any] = {}
+"""The library's node by its folder and its module's place."""
+_models: dict[Any, str] = {}
+"""The module's place of each library's node."""
+_include_dirs: set[Any] = set()
+"""Every folder that went into somebody's ``CPPPATH``."""
+
+
+def apply(env: Any, trees: Sequence[Tree]) -> NodeList:
+    """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; returns the libraries.
+
+    The libraries are compiled with the flags that ``env`` has when the build runs. Doing it again changes nothing; a
+    clone of an environment that has them already gets libraries of its own, compiled with its own flags.
+    """
+    theirs = [item for item in listed(env, "CPPPATH") if not (isinstance(item, Dir) and item in _include_dirs)]
+    libraries = NodeList()
+    places = set()
+    dirs: list[Any] = []
+    for tree in trees:
+        for module in tree.outline.modules:
+            libraries += _library(env, tree, module, theirs)
+            places.add(_place(tree, module))
+            dirs += [tree.folder.Dir(path) for path in _public_dirs(module)]
+    _include_dirs.update(dirs)
+    extend(env, "CPPPATH", dirs)
+    others = [node for node, place in _models.items() if place in places and node not in libraries]
+    extend(env, "LIBS", libraries, dropped=others, front=True)  # they may need libm, which LIBS may name
+    return libraries
+
+
+def chosen(trees: Sequence[Tree], names: Sequence[str]) -> list[Tree]:
+    """Return the trees of the models ``names``, all where there is none; raises ``UsageError`` for an unknown name."""
+    known = [tree.job.model for tree in trees]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"model {name!r}: is not among these models ({', '.join(known) or 'none'})")
+    return [tree for tree in trees if not names or tree.job.model in names]
+
+
+def _place(tree: Tree, module: Part) -> str:
+    return f"{tree.folder.get_abspath()}:{module.name}"
+
+
+def _public_dirs(module: Part) -> list[str]:
+    return [*module.include_dirs, *([module.blobs.include_dir] if module.blobs else [])]
+
+
+def _library(env: Any, tree: Tree, module: Part, theirs: list[Any]) -> Any:
+    folder = _folder(env, tree.job.target)
+    key = (folder.get_abspath(), _place(tree, module))
+    if key not in _made:
+        objects = list(_objects(env, folder, tree, module, theirs))
+        target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
+        _made[key] = env.StaticLibrary(target, objects) if objects else []
+        _models.update(dict.fromkeys(_made[key], key[1]))
+    return _made[key]
+
+
+def _folder(env: Any, target: str) -> Any:
+    folder = env.Dir(env.subst("$MLFBUILDDIR")).Dir(_LIBRARIES_FOLDER).Dir(target)
+    users = _users.setdefault(folder.get_abspath(), [])
+    number = next((index for index, user in enumerate(users) if user is env), None)
+    if number is None:
+        number = len(users)
+        users.append(env)
+    return folder.Dir(str(number)) if number else folder
+
+
+def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any]) -> Iterator[Any]:
+    # Its own folders come first, so that no header of the same name is taken from elsewhere.
+    paths = [*_public_dirs(module), *module.private_include_dirs]
+    cpp_path = [*(tree.folder.Dir(path) for path in paths), *theirs]
+    for path in module.objects:
+        yield tree.folder.File(path)
+    for path in module.sources:
+        yield from env.StaticObject(_object(env, folder, module, path), tree.folder.File(path), CPPPATH=cpp_path)
+    if module.blobs is not None:
+        yield from _blobs(env, folder, tree, module, cpp_path)
+
+
+def _blobs(env: Any, folder: Any, tree: Tree, module: Part, cpp_path: list[Any]) -> Any:
+    blobs = module.blobs
+    assert blobs is not None
+    form = env.subst("$MLFBLOBS")
+    if form not in {"array", "incbin"}:
+        raise UsageError(f"MLFBLOBS is {form!r}; it must be array or incbin")
+    if form == "array":
+        target = _object(env, folder, module, blobs.array)
+        return env.StaticObject(target, tree.folder.File(blobs.array), CPPPATH=cpp_path)
+    target = _object(env, folder, module, blobs.assembler)
+    made = env.StaticObject(target, tree.folder.File(blobs.assembler), CPPPATH=[tree.folder, *cpp_path])
+    env.Depends(made, [tree.folder.File(path) for path in blobs.reads])
+    return made
+
+
+def _object(env: Any, folder: Any, module: Part, path: str) -> Any:
+    """Return the node for the object of ``path``: no two sources of a module have the same name in the library."""
+    stem = re.sub(r"\.[^./]*$", "", path.removeprefix("codegen/host/src/").removeprefix("codegen/"))
+    return folder.Dir(module.name).File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))

@@ -1,0 +1,46 @@
+"""Construction variables of other people: however a list is written there, nothing of it is lost."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections import UserList, deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
+"""What SCons splits a string at: ``None`` is white space."""
+
+
+def listed(env: Any, key: str) -> list[Any]:
+    """Return the elements of the construction variable ``key``, as SCons understands what its owner wrote."""
+    value = env.get(key)
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [word for word in value.split(_SEPARATORS[key]) if word]
+    return list(value) if isinstance(value, (list, tuple, UserList, deque)) else [value]
+
+
+def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = (), *, front: bool = False) -> None:
+    """Put ``added`` behind (or, with ``front``, before) the elements of ``key`` and remove ``dropped``.
+
+    What is there already stays where it is. A list, tuple, ``CLVar`` or ``deque`` stays one; the object itself is not
+    changed, as other environments may hold it.
+    """
+    gone = list(dropped)
+    kept = [item for item in listed(env, key) if not _is_among(item, gone)]
+    new = [item for item in added if not _is_among(item, kept)]
+    wanted = [*new, *kept] if front else [*kept, *new]
+    value = env.get(key)
+    if isinstance(value, (UserList, deque)):
+        changed = copy.copy(value)
+        changed.clear()
+        changed.extend(wanted)
+        env.Replace(**{key: changed})
+    else:
+        env.Replace(**{key: tuple(wanted) if isinstance(value, tuple) else wanted})
+
+
+def _is_among(item: Any, items: Iterable[Any]) -> bool:
+    return any(item is other for other in items)  # nodes are unique; strings that are equal may be meant to be
