@@ -73,6 +73,16 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
         yield Token(kind, text, begin)
 
 
+def in_braces(source: Iterator[Token]) -> Iterator[Token]:
+    """Yield the tokens up to the ``}`` that closes a brace which stands before them."""
+    depth = 1
+    for token in source:
+        depth += (token.text == "{") - (token.text == "}")
+        if depth == 0:
+            return
+        yield token
+
+
 _ESCAPE = re.compile(r"\\(?:(\r?\n)|([0-7]{1,3})|x([0-9A-Fa-f]+)|([\s\S]))")
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 

@@ -17,13 +17,7 @@ from mlfbuild.archive import archive_files, open_archive, pack_archive, read_arc
 from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library
 from support.libraries import KERNEL_PATH, graph_library, native_library
-
-TVM_ARCHIVES = [
-    "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
-    "conv-llvm_graph_m4", "conv-usmp_external", "kws_int8-aotc", "kws_int8-cmsisnn_m4", "kws_int8-graph", "many-aotc",
-    "many-graph", "multi-aotc", "multi-mixed", "operator-add", "v5-add-aotc", "v5-add-graph", "v5-kws_int8-graph",
-    "v5-many-graphlink",
-]  # fmt: skip
+from support.tvm_archives import TVM_ARCHIVES
 
 
 def packed(files: dict[str, bytes]) -> bytes:

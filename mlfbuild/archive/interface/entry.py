@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
-from mlfbuild.code.c_text import Token, tokens
+from mlfbuild.code.c_text import Token, in_braces, tokens
 from mlfbuild.library import Module, Pool
 from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import symbol_prefix
@@ -118,7 +118,7 @@ def entry_signature(module: Module, text: str) -> Signature | None:
 def _body(text: str, function: str) -> Sequence[Token] | None:
     for source in _uses(text, function):
         if _closed(source) is not None and (token := next(source, None)) is not None and token.text == "{":
-            return list(_to_brace(source))
+            return list(in_braces(source))
     return None
 
 
@@ -139,15 +139,6 @@ def _closed(source: Iterator[Token]) -> Sequence[Token] | None:
             return found
         found.append(token)
     return None
-
-
-def _to_brace(source: Iterator[Token]) -> Iterator[Token]:
-    depth = 1
-    for token in source:
-        depth += (token.text == "{") - (token.text == "}")
-        if depth == 0:
-            return
-        yield token
 
 
 def _handed_on(body: Sequence[Token], struct: str) -> list[str]:

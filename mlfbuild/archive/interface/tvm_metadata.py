@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
-from mlfbuild.code.c_text import Token, string_value, tokens
+from mlfbuild.code.c_text import Token, in_braces, string_value, tokens
 from mlfbuild.library import Module
 from mlfbuild.library.data_type import CODE_NAMES
 
@@ -33,22 +32,12 @@ def _signature(text: str) -> Signature | None:
     for found in islice(_ARRAY.finditer(text), _MAX_ARRAYS):
         room = _MAX_LENGTH[found[1].endswith("_shape")]
         if found[1] not in arrays:
-            arrays[found[1]] = list(_values(tokens(text[found.end() : found.end() + room])))
+            arrays[found[1]] = list(in_braces(tokens(text[found.end() : found.end() + room])))
     if "inputs" not in arrays or "outputs" not in arrays:
         return None
     shapes = {name: _shape(values) for name, values in arrays.items() if name.endswith("_shape")}
     inputs, outputs = _tensors(arrays["inputs"], shapes), _tensors(arrays["outputs"], shapes)
     return Signature(inputs, outputs)
-
-
-def _values(source: Iterator[Token]) -> Iterator[Token]:
-    """Yield the tokens up to the ``}`` that closes."""
-    depth = 1
-    for token in source:
-        depth += (token.text == "{") - (token.text == "}")
-        if depth == 0:
-            return
-        yield token
 
 
 def _shape(values: list[Token]) -> tuple[int, ...] | None:
