@@ -42,7 +42,13 @@ class _Compiled:
     model: str
     place: str
     symbols: Symbols
-    common: frozenset[str]
+    content: bytes
+    """Of an object with weak symbols: only its symbol table tells which of them are common."""
+
+    @property
+    def weak(self) -> frozenset[str]:
+        """The weak symbols that may be a clash."""
+        return self.symbols.weak - _MEANT_TO_BE_SHARED
 
 
 @dataclass(frozen=True)
@@ -166,43 +172,38 @@ def _objects(model: str, path: Path) -> Iterator[_Compiled]:
         if content.startswith(_ELF):
             symbols = object_symbols(content, f"{path}({name})" if name else str(path))
             place = f"{path.name}({name})" if name else path.name
-            yield _Compiled(model, place, symbols, _common(content, symbols))
+            yield _Compiled(model, place, symbols, content if symbols.weak else b"")
 
 
-def _common(content: bytes, symbols: Symbols) -> frozenset[str]:
+def _common(found: _Compiled) -> frozenset[str]:
     """Return those of the weak symbols that are common ones: data that every object that has it shares."""
-    if not symbols.weak:
-        return frozenset()
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
-    table = ELFFile(io.BytesIO(content)).get_section_by_name(".symtab")
+    table = ELFFile(io.BytesIO(found.content)).get_section_by_name(".symtab")
     entries = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-    return frozenset(
-        entry.name
-        for entry in entries
-        if entry["st_shndx"] == "SHN_COMMON" and entry.name in symbols.weak and entry.name not in _MEANT_TO_BE_SHARED
-    )
+    common = {entry.name for entry in entries if entry["st_shndx"] == "SHN_COMMON"}
+    return found.weak & common
 
 
 def _clashes(objects: Sequence[_Compiled]) -> Iterator[_Clash]:
     """Yield a clash for each symbol, in the order of objects and names."""
     told: set[str] = set()
+    commons = _commons(objects)
     strong = _first_of((found, found.symbols.defined) for found in objects)
-    shared = _first_of((found, found.common) for found in objects)
-    own = {(found.model, name) for found in objects for name in found.symbols.defined | found.symbols.weak}
-    for found in objects:
+    shared = _first_of(zip(objects, commons, strict=True))
+    for found, common in zip(objects, commons, strict=True):
         for name in sorted(found.symbols.defined | found.symbols.weak):
-            first = strong.get(name) or (shared.get(name) if name in found.common else None)
+            first = strong.get(name) or (shared[name] if name in common else None)
             if first is not None and first.model != found.model and name not in told:
                 told.add(name)
                 yield _Clash(name, first, found, borrowed=False)
+    own = {(found.model, name) for found in objects for name in found.symbols.defined | found.symbols.weak}
     for found in objects:
         for name in sorted(found.symbols.declared):
-            first = strong.get(name)
-            if first is not None and (found.model, name) not in own and name not in told:
+            if name in strong and (found.model, name) not in own and name not in told:
                 told.add(name)
-                yield _Clash(name, first, found, borrowed=True)
+                yield _Clash(name, strong[name], found, borrowed=True)
 
 
 def _first_of(names: Iterable[tuple[_Compiled, Iterable[str]]]) -> dict[str, _Compiled]:
@@ -211,3 +212,12 @@ def _first_of(names: Iterable[tuple[_Compiled, Iterable[str]]]) -> dict[str, _Co
         for name in defined:
             first.setdefault(name, found)
     return first
+
+
+def _commons(objects: Sequence[_Compiled]) -> list[frozenset[str]]:
+    """Return the common symbols of each object; none where no other model has one of its weak symbols, too."""
+    models: dict[str, set[str]] = {}
+    for found in objects:
+        for name in found.weak:
+            models.setdefault(name, set()).add(found.model)
+    return [_common(found) if any(len(models[name]) > 1 for name in found.weak) else frozenset() for found in objects]
