@@ -495,6 +495,22 @@ def test_named_outputs_of_a_packed_module_stand_in_the_relay_texts_order() -> No
     assert shown(found.outputs) == [("z", "int8", 1, ()), ("a", "int8", 2, (2,))]
 
 
+@pytest.mark.parametrize(
+    ("results", "expected"),
+    [
+        ("(int8, Tensor[(2), int8])", ["z", "a"]),
+        ("(Tensor[(2), int8], int8)", ["a", "z"]),
+        ("(int8, int8)", ["a", "z"]),  # of other types: the metadata's order
+    ],
+)
+def test_named_outputs_stand_in_the_order_of_their_types_where_no_place_has_the_names(
+    results: str, expected: list[str]
+) -> None:
+    known = (TensorInfo("a", "int8", 2), TensorInfo("z", "int8", 1))
+    found = with_interface(replace(module(relay=f"def @main(%x: int8) -> {results} {{\n"), outputs=known), "a.tar")
+    assert [tensor.name for tensor in found.outputs] == expected
+
+
 def test_many_outputs_are_sorted_as_numbers() -> None:
     known = tuple(TensorInfo(f"output{index}", "int8", 1) for index in (0, 1, 10, 2))
     found = with_interface(replace(module(), outputs=known), "a.tar")

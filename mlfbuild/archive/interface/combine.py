@@ -51,6 +51,14 @@ class _Place:
             return self.arguments[position]
         return found
 
+    def in_order_of_types(self, known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+        """Return ``known`` in the order of the place, where types and sizes tell them apart, or nothing."""
+        by_type: dict[tuple[str, int | None], TensorInfo] = {(tensor.dtype, tensor.size): tensor for tensor in known}
+        types = [(argument.dtype, argument.size) for argument in self.arguments]
+        if not self._by_position or len(by_type) != len(known) or sorted(by_type, key=str) != sorted(types, key=str):
+            return ()
+        return tuple(by_type[each] for each in types)
+
 
 class _Asked:
     """Places that can be walked again without asking anything twice."""
@@ -83,7 +91,7 @@ def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, 
         found = _named(by_name, place.arguments)
         if len(found) == len(known):
             return found
-    return _by_number(known)
+    return next((found for place in places if (found := place.in_order_of_types(known))), None) or _by_number(known)
 
 
 def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tuple[TensorInfo, ...]:
