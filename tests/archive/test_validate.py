@@ -231,6 +231,15 @@ def test_old_operators_have_no_errors(version: int) -> None:
     assert {finding.code for finding in report.findings} <= {"MLF206", "MLF209", "MLF710"}
 
 
+def test_storage_ids_of_the_sketch_have_their_place() -> None:
+    files = sketch_archive()
+    name = next(path for path in files if path.startswith("metadata-"))
+    document = json.loads(files[name])
+    document["memory"]["3"]["size_bytes"] += 1000
+    report = judged({**files, name: json.dumps(document).encode()})
+    assert [finding.place for finding in report.findings if finding.code == "MLF402"] == [f"{name}: memory.3"]
+
+
 def test_the_sketch_of_the_first_rfc_has_no_errors() -> None:
     assert not judged(sketch_archive()).failed
 

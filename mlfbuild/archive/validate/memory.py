@@ -34,13 +34,22 @@ def storage_entries(context: Context) -> Iterator[Finding]:
         names = _bindings(view.graph)
         for index, entry in enumerate(view.module.storage):
             if entry.storage_id in sizes:
-                place = f"{_storage_place(view)}[{index}]"
+                place = _entry_place(view, index, entry)
                 yield from _size(view.graph, entry, sizes[entry.storage_id], place)
                 yield from _binding(entry, names.get(entry.storage_id), place)
 
 
 def _storage_place(view: ModuleView) -> str:
-    return view.place("memory.sids" if isinstance(view.fields.get("memory"), dict) else "memory")
+    """Return the place of the storage ids: ``memory`` itself in version 1 and in the first RFC's sketch."""
+    memory = view.fields.get("memory")
+    return view.place("memory.sids" if isinstance(memory, dict) and "sids" in memory else "memory")
+
+
+def _entry_place(view: ModuleView, index: int, entry: StorageEntry) -> str:
+    memory = view.fields.get("memory")
+    if isinstance(memory, dict) and "sids" not in memory:
+        return view.place(f"memory.{entry.storage_id}")
+    return f"{_storage_place(view)}[{index}]"
 
 
 def _joined(numbers: list[int]) -> str:
