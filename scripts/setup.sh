@@ -9,6 +9,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
+picolibc=picolibc-riscv64-unknown-elf
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 say() { echo "setup: $*"; }
@@ -30,6 +31,20 @@ has_c_library() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
 # GCC prints the path of a library that it finds, and the bare name of one that it does not.
 has_newlib() { [ -f "$(arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -print-file-name=libc.a 2>/dev/null)" ]; }
 
+# Debian 12 has several versions of clang, and the one that is simply called clang does not know the Cortex-M85.
+has_clang() {
+    for clang in clang clang-22 clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15; do
+        if "$clang" --target=arm-none-eabi -mcpu=cortex-m85 -fsyntax-only cmake/toolchains/empty.c 2>/dev/null; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+clang_package() { if grep -qs bookworm /etc/os-release; then echo clang-16; else echo clang; fi; }
+
+has_picolibc() { [ -f "$(riscv64-unknown-elf-gcc -print-file-name=picolibc.specs 2>/dev/null)" ]; }
+
 # The Debian packages whose content is not there, by whatever way it came.
 missing_packages() {
     has gcc || echo gcc
@@ -40,6 +55,14 @@ missing_packages() {
     has qemu-system-arm || echo qemu-system-arm
     has cmake || echo cmake
     has ninja || echo ninja-build
+    [ "$extra" != test ] || missing_test_packages
+}
+
+# The compilers that only tests use, of CPUs that `make demo` has no board for.
+missing_test_packages() {
+    has_clang || clang_package
+    has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
+    has_picolibc || echo $picolibc
 }
 
 # The word before a command that needs root: nothing, sudo, or "none" where there is no way.
@@ -69,6 +92,15 @@ install_packages() {
         give_up "needs root or sudo; ask for: apt-get install --no-install-recommends $missing"
     fi
     say "installing $missing (this can take some minutes)"
+    case " $missing " in
+        *" $picolibc "*)
+            # A gigabyte of libraries for every RISC-V there is; the tests need those of one.
+            say "of $picolibc only the libraries for rv32im"
+            folder="/usr/lib/picolibc/riscv64-unknown-elf/lib"
+            set -- -o "DPkg::Options::=--path-exclude=$folder/*" -o "DPkg::Options::=--path-include=$folder/rv32im/*" \
+                -o "DPkg::Options::=--path-include=$folder/picolibc.ld" "$@"
+            ;;
+    esac
     # An unreachable third-party repository is no reason to stop: the install tells whether anything is really missing.
     $root apt-get -qq update || say "apt-get update had problems, going on"
     $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||

@@ -1,6 +1,7 @@
 """scripts/setup.sh on machines that lack something; every program it calls is a stand-in."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,26 @@ PACKAGES = {
     "cmake": "cmake",
     "ninja": "ninja-build",
 }
-REAL_TOOLS = ("sh", "dirname", "cat", "echo", "true", "cksum", "xargs", "env", "mkdir", "chmod", "rm", "pwd", "id")
+TEST_PACKAGES = {
+    "clang": "clang",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+}
+REAL_TOOLS = (
+    "sh",
+    "grep",
+    "dirname",
+    "cat",
+    "echo",
+    "true",
+    "cksum",
+    "xargs",
+    "env",
+    "mkdir",
+    "chmod",
+    "rm",
+    "pwd",
+    "id",
+)
 
 
 @dataclass(frozen=True)
@@ -63,10 +83,11 @@ def machine(tmp_path: Path) -> Machine:
         real = shutil.which(tool)
         assert real is not None
         (machine.bin / tool).symlink_to(real)
-    for name in PACKAGES:
+    for name in (*PACKAGES, *TEST_PACKAGES):
         machine.program(name)
     (tmp_path / "scripts/libc.a").touch()
     machine.program("arm-none-eabi-gcc", f"echo {tmp_path}/scripts/libc.a")
+    machine.program("riscv64-unknown-elf-gcc", f"echo {tmp_path}/scripts/libc.a")
     machine.program("id", "echo 1000")
     machine.program("python3", f'exec {sys.executable} "$@"')
     machine.program("apt-get", f'echo "apt-get $*" >>{tmp_path}/calls')
@@ -106,13 +127,39 @@ def test_the_test_suite_needs_more_than_the_demo(machine: Machine) -> None:
 
 
 def test_without_root_it_says_what_to_install(machine: Machine) -> None:
-    for name in PACKAGES:
+    for name in (*PACKAGES, *TEST_PACKAGES):
         (machine.bin / name).unlink()
     done = machine.setup()
     packages = "gcc libc6-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm cmake ninja-build"
     assert done.returncode == 3
     assert f"apt-get install --no-install-recommends {packages}\n" in done.stdout
     assert machine.calls() == []
+
+
+def test_the_test_suite_needs_more_compilers_than_the_demo(machine: Machine) -> None:
+    for name in TEST_PACKAGES:
+        (machine.bin / name).unlink()
+    assert machine.setup().returncode == 0
+    done = machine.setup("test")
+    assert done.returncode == 3
+    assert re.search(r"missing: clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf\n", done.stdout)
+
+
+def test_a_clang_that_is_too_old_does_not_count(machine: Machine) -> None:
+    machine.program("clang", 'case "$*" in *cortex-m85*) exit 1;; esac')
+    assert re.search(r"missing: clang(-16)?\n", machine.setup("test").stdout)
+    machine.program("clang-17")
+    assert machine.setup("test").returncode == 0
+
+
+def test_of_picolibc_only_what_is_tested_is_unpacked(machine: Machine) -> None:
+    machine.program("id", "echo 0")
+    machine.program("riscv64-unknown-elf-gcc", "echo picolibc.specs")
+    machine.setup("test")
+    (install,) = (call for call in machine.calls() if " install " in call and call.startswith("apt-get"))
+    assert "--path-exclude=/usr/lib/picolibc/riscv64-unknown-elf/lib/* " in install
+    assert "--path-include=/usr/lib/picolibc/riscv64-unknown-elf/lib/rv32im/* " in install
+    assert install.endswith(" picolibc-riscv64-unknown-elf")
 
 
 def test_without_a_usable_python_it_asks_for_debians(machine: Machine) -> None:
