@@ -11,7 +11,7 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError
+from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.steps.build import ModelResult
@@ -80,17 +80,22 @@ def plan(settings: Settings) -> None:
     metavar="DIR",
     help="Write one target's trees to DIR, to be committed, and build no firmware.",
 )
-def build(settings: Settings, tree: Path | None) -> None:
+@click.option(
+    "--with-verify", is_flag=True, help="With --tree: test firmware of each model too, for `mlfbuild verify --elf`."
+)
+def build(settings: Settings, tree: Path | None, with_verify: bool) -> None:
     """Compile and unpack every model, then build every firmware."""
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.committed import committed
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 
+    if with_verify and tree is None:
+        raise UsageError("--with-verify means nothing without --tree: `mlfbuild verify` builds test firmware by itself")
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
-        targets = [committed(project, targets, tree)]
+        targets = [committed(project, targets, tree, with_verify=with_verify)]
     with watching(settings) as watch:
         report = build_all(targets, firmware, jobs=settings.jobs, progress=watch)
     if settings.json:
@@ -123,8 +128,42 @@ def _image(job: FirmwareJob) -> dict[str, Any]:
 
 
 @verb("file", "target", "model", "jobs", "format")
-def verify(settings: Settings) -> None:
-    """Run every model that has vectors on QEMU and compare all outputs."""
+@click.option(
+    "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Check this test firmware; no project file needed."
+)
+@click.option("--vectors", type=click.Path(path_type=Path), metavar="FILE", help="With --elf: what it is checked with.")
+@click.option("--board", metavar="NAME", help="With --elf: the board it must be for.")
+def verify(settings: Settings, elf: Path | None, vectors: Path | None, board: str | None) -> None:
+    """Run every model that has vectors on QEMU and compare all outputs.
+
+    With --elf run test firmware that somebody else built: a target mlf_<model>_verify of a tree from `mlfbuild build
+    --tree DIR --with-verify`.
+    """
+    if elf is not None:
+        _verify_elf(settings, elf, vectors, board)
+    elif vectors is not None or board is not None:
+        raise UsageError("--vectors and --board need --elf; the models of a project have theirs in the project file")
+    else:
+        _verify_project(settings)
+
+
+def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str | None) -> None:
+    from mlfbuild.steps.verify import verify_elf
+
+    for name in sorted(settings.given & {"file", "target", "model"}):
+        raise UsageError(f"--{name} means nothing with --elf: the image says itself what it is")
+    if vectors is None:
+        raise UsageError(f"--elf {elf}: needs --vectors <file>.npz with arrays in0.. and out0..")
+    report = verify_elf(elf, vectors, board)
+    if settings.json:
+        show_json({"elf": elf, "passed": report.passed, **vars(report)})
+    elif not (settings.quiet and report.passed):
+        show(report.text())
+    if not report.passed:
+        raise CheckFailedError(f"verify: {elf}: failed, see above")
+
+
+def _verify_project(settings: Settings) -> None:
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
     from mlfbuild.steps.verify import left_out, verify_job, verify_jobs

@@ -13,14 +13,14 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.errors import CheckFailedError, InputFileError
 from mlfbuild.files import read_bytes
-from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library import TensorInfo
 from mlfbuild.library.names import sanitize_name
 
 Array = npt.NDArray[Any]
@@ -44,7 +44,23 @@ class Vectors:
     outputs: tuple[Array, ...]
 
 
-def load_vectors(path: Path, module: Module) -> Vectors:
+class HasTensors(Protocol):
+    """What vectors are for: a module, or what an image says of its module."""
+
+    @property
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Its inputs, in call order."""
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Its outputs, in call order."""
+
+
+def load_vectors(path: Path, module: HasTensors) -> Vectors:
     """Read the vectors of ``module`` from ``path``.
 
     Raises ``InputFileError`` where the file is not what it should be or does not fit the module, and

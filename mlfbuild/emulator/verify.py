@@ -16,15 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.emulator.compare import first_difference
-from mlfbuild.emulator.harness import build_harness, run_harness, takes_workspace
+from mlfbuild.emulator.harness import build_harness, run_harness
+from mlfbuild.emulator.image import read_subject
 from mlfbuild.emulator.report import VerifyReport
 from mlfbuild.emulator.vectors import Vectors, load_vectors
 from mlfbuild.errors import ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.files import read_bytes, write_atomic
+from mlfbuild.firmware.verification import HOST, Subject, subject_of
 from mlfbuild.library import Module
-from mlfbuild.targets import Board
+from mlfbuild.targets import BOARDS, Board
 
-__all__ = ["VerifyReport", "verify_module"]
+__all__ = ["VerifyReport", "verify_image", "verify_module"]
 
 _SECONDS = 120
 _SECONDS_A_CASE = 30
@@ -53,22 +55,48 @@ def verify_module(
     if board is None and toolchain is not None:
         raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")
     loaded = load_vectors(vectors, module)
+    subject = subject_of(module, board.name if board else HOST)
     image = build_harness(tree, module, board, toolchain, workdir)
-    write_atomic(workdir / "inputs.bin", _interleaved(loaded))
+    return _check(image, subject, loaded, workdir, timeout)
+
+
+def verify_image(
+    image: Path, vectors: Path, workdir: Path, *, board: str | None = None, timeout: float | None = None
+) -> VerifyReport:
+    """Check the test firmware ``image``, which says itself what it is, against the file ``vectors``.
+
+    It runs in ``workdir``. Raises as ``verify_module``, ``InputFileError`` also where the image is no test firmware,
+    and ``UsageError`` where it is for another board than ``board``.
+    """
+    subject = read_subject(image)
+    if board is not None and board != subject.board:
+        raise UsageError(f"{image}: runs on {_place(subject)}, not on {board}; link it for the board you want")
+    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout)
+
+
+def _place(subject: Subject) -> str:
+    return "this machine" if subject.board == HOST else subject.board
+
+
+def _check(image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None) -> VerifyReport:
+    board = None if subject.board == HOST else BOARDS[subject.board]
+    write_atomic(workdir / "inputs.bin", _interleaved(vectors))
     (workdir / "outputs.bin").unlink(missing_ok=True)
-    stopped = _run(image, board, workdir, timeout or _SECONDS + _SECONDS_A_CASE * loaded.cases)
-    runs = _read_outputs(workdir / "outputs.bin", module)
-    problems = list(dict.fromkeys(_problems(module, loaded, runs)))
+    stopped = _run(image, board, workdir, timeout or _SECONDS + _SECONDS_A_CASE * vectors.cases)
+    runs = _read_outputs(workdir / "outputs.bin", subject)
+    problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
     if stopped is not None:
-        problems.append(f"{module.name}: case {len(runs) % loaded.cases}: {stopped}")
+        problems.append(f"{subject.name}: case {len(runs) % vectors.cases}: {stopped}")
+    elif len(runs) < vectors.cases:
+        raise ProcessFailedError(f"{image}: the test firmware wrote {len(runs)} of {vectors.cases} cases and stopped")
     return VerifyReport(
-        module=module.name,
-        board=board.name if board else "host",
-        cases=loaded.cases,
+        module=subject.name,
+        board=subject.board,
+        cases=vectors.cases,
         problems=tuple(problems),
-        wrong=tuple(_wrong(loaded, runs)),
-        workspace_size=module.main[0].workspace_size,
-        workspace_used=_largest(runs, "workspace") if takes_workspace(module) else None,
+        wrong=tuple(_wrong(vectors, runs)),
+        workspace_size=subject.workspace_size,
+        workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
         stack_used=_largest(runs, "stack") if board else None,
     )
 
@@ -94,7 +122,7 @@ def _run(image: Path, board: Board | None, workdir: Path, timeout: float) -> str
     raise ProcessFailedError(f"{image}: the test firmware failed with exit status {result.exit_status}", result.stdout)
 
 
-def _layout(module: Module) -> np.dtype[Any]:
+def _layout(module: Subject) -> np.dtype[Any]:
     """Return what verify.c writes for one case: two runs, each a record and the outputs."""
     outputs = []
     for index, tensor in enumerate(module.outputs):
@@ -104,7 +132,7 @@ def _layout(module: Module) -> np.dtype[Any]:
     return np.dtype([("first", one_run), ("second", one_run)])
 
 
-def _read_outputs(path: Path, module: Module) -> npt.NDArray[Any]:
+def _read_outputs(path: Path, module: Subject) -> npt.NDArray[Any]:
     """Return a record array of the cases that were finished."""
     layout = _layout(module)
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
@@ -117,7 +145,7 @@ def _largest(runs: npt.NDArray[Any], field: str) -> int | None:
     return int(max(runs["first"][field].max(), runs["second"][field].max()))
 
 
-def _problems(module: Module, vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[str]:
+def _problems(module: Subject, vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[str]:
     for number, run in enumerate(runs):
         case = number % vectors.cases
         where = f"{module.name}: case {case}"
@@ -133,7 +161,7 @@ def _wrong(vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]
                 yield case, index
 
 
-def _damage(module: Module, record: Any) -> Iterator[str]:
+def _damage(module: Subject, record: Any) -> Iterator[str]:
     if record["status"] != 0:
         yield f"the run function returned {record['status']}, not 0"
     index = int(record["index"])
@@ -142,14 +170,14 @@ def _damage(module: Module, record: Any) -> Iterator[str]:
         f"input {index} was changed",
         f"wrote beside input {index}",
         f"wrote beside output {index}",
-        f"wrote beside the workspace of {module.main[0].workspace_size} bytes",
+        f"wrote beside the workspace of {module.workspace_size} bytes",
     )
     text = texts[record["damage"]]
     if text is not None:
         yield text
 
 
-def _differences(module: Module, vectors: Vectors, case: int, run: Any) -> Iterator[str]:
+def _differences(module: Subject, vectors: Vectors, case: int, run: Any) -> Iterator[str]:
     for index, (tensor, expected) in enumerate(zip(module.outputs, vectors.outputs, strict=True)):
         first, second = run["first"][f"out{index}"], run["second"][f"out{index}"]
         where = f"output {index} ({tensor.name})"

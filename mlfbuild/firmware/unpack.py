@@ -15,6 +15,7 @@ from mlfbuild.firmware.parts import parts_of
 from mlfbuild.firmware.record import RECORD, Record
 from mlfbuild.firmware.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.firmware.tree import UnpackResult, write_tree
+from mlfbuild.firmware.verification import verification_files, verification_targets
 from mlfbuild.library import Content, Library
 from mlfbuild.library.metadata import CURRENT
 
@@ -26,19 +27,24 @@ def unpack(
     archive_id: str,
     model: str | None = None,
     params_section: str | None = None,
+    verified_on: str | None = None,
 ) -> UnpackResult:
     """Write ``library`` into the tree ``directory``, touching only what changed.
 
     ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
     fragment also defines ``mlf::<model>`` where no module is called so. ``params_section`` is the linker section of
-    graphs and parameters that become bytes of the image. Raises ``InputFileError`` for names that a build cannot hold,
-    ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
+    graphs and parameters that become bytes of the image. ``verified_on`` is the board for which the tree also holds the
+    sources of test firmware, which its ``mlf.cmake`` builds. Raises ``InputFileError`` for names that a build cannot
+    hold, ``UnsupportedModelError`` where a module cannot be verified, ``ConflictError`` (before anything is written)
+    and ``StorageError``; see ``write_tree``.
     """
-    files = tree_files(library, model=model, params_section=params_section)
+    files = tree_files(library, model=model, params_section=params_section, verified_on=verified_on)
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
 
-def tree_files(library: Library, *, model: str | None = None, params_section: str | None = None) -> dict[str, Content]:
+def tree_files(
+    library: Library, *, model: str | None = None, params_section: str | None = None, verified_on: str | None = None
+) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
 
     A library of another version is laid out as one of the current: a tree has one form.
@@ -54,6 +60,9 @@ def tree_files(library: Library, *, model: str | None = None, params_section: st
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, params_section)
+    if verified_on is not None:
+        added[FRAGMENT] = (library_fragment(parts) + verification_targets(parts.names, verified_on)).encode()
+        added |= verification_files(library.modules, verified_on)
     for path in (*added, RECORD):
         if path in files:
             raise InputFileError(f"the archive holds a file {path}, a name that unpacking needs itself")

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware import check_target_tree, read_record
+from mlfbuild.firmware.verification import HOST
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 
 
-def committed(project: Project, targets: Sequence[TargetJob], folder: Path) -> TargetJob:
+def committed(project: Project, targets: Sequence[TargetJob], folder: Path, *, with_verify: bool = False) -> TargetJob:
     """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
 
-    Raises ``UsageError`` where there are more targets, or where ``folder`` is no place for trees: inside a tree or a
+    ``with_verify``: the trees also hold the sources of test firmware. Raises ``UsageError`` where there are more
+    targets, where test firmware has nothing to run on, or where ``folder`` is no place for trees: inside a tree or a
     model file, or where a model's source would lie among the files of a tree; ``ConflictError`` where it holds files
     of others that would be overwritten.
     """
@@ -24,11 +26,12 @@ def committed(project: Project, targets: Sequence[TargetJob], folder: Path) -> T
         names = ", ".join(target.name for target in targets)
         raise UsageError(f"--tree {folder}: holds the models of one target; choose it with --target (of {names})")
     (target,) = targets
+    place = _where_it_runs(target) if with_verify else None
     job = replace(
         target,
         tree=folder,
-        models=tuple(_moved(model, folder) for model in target.models),
-        others=tuple(_moved(model, folder) for model in target.others),
+        models=tuple(_moved(model, folder, place) for model in target.models),
+        others=tuple(_moved(model, folder, place) for model in target.others),
     )
     for reason in _objections(project, job):
         raise UsageError(f"--tree {folder}: {reason}; choose another folder")
@@ -36,8 +39,16 @@ def committed(project: Project, targets: Sequence[TargetJob], folder: Path) -> T
     return job
 
 
-def _moved(job: CompileJob, folder: Path) -> CompileJob:
-    return replace(job, tree=folder / job.model)
+def _where_it_runs(target: TargetJob) -> str:
+    if target.board is None and target.toolchain is not None:
+        raise UsageError(
+            f"--with-verify: target {target.name!r} has no board that QEMU emulates; give it one in the project file"
+        )
+    return target.board.name if target.board else HOST
+
+
+def _moved(job: CompileJob, folder: Path, place: str | None) -> CompileJob:
+    return replace(job, tree=folder / job.model, verified_on=place)
 
 
 def _objections(project: Project, job: TargetJob) -> Iterator[str]:

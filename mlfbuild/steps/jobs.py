@@ -34,7 +34,7 @@ MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""
 UNPACK_ROOMS = (*_READ_ROOMS, "firmware", "runtime")
 """What decides the files of an unpacked tree."""
-VERIFY_ROOMS = (*_READ_ROOMS, "process.py", "targets", "emulator", "runtime")
+VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
 
 
@@ -49,6 +49,8 @@ class CompileJob:
     tree: Path
     ram_limit: int | None = None
     """Bytes of RAM on the target's board: an arena beyond it is refused."""
+    verified_on: str | None = None
+    """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
 
     @property
     def model(self) -> str:

@@ -136,8 +136,14 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     """
     library, archive_id = open_archive_with_id(job.archive)
     _check_ram(job, library)
-    section = job.request.placement.params
-    return unpack(library, job.tree, archive_id=archive_id, model=job.model, params_section=section)
+    return unpack(
+        library,
+        job.tree,
+        archive_id=archive_id,
+        model=job.model,
+        params_section=job.request.placement.params,
+        verified_on=job.verified_on,
+    )
 
 
 def finish_target(target: TargetJob) -> UnpackResult:

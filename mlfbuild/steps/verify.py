@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
-from mlfbuild.emulator.verify import VerifyReport, verify_module
+from mlfbuild.emulator.verify import VerifyReport, verify_image, verify_module
 from mlfbuild.errors import CheckFailedError, UnsupportedModelError
 from mlfbuild.files import write_atomic
+from mlfbuild.firmware.verification import HOST
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.locate import first_wrong_operator
 from mlfbuild.steps.project import vectors_of
+from mlfbuild.targets import board_called
 
-__all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_job", "verify_jobs"]
+__all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_elf", "verify_job", "verify_jobs"]
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,16 @@ def verify_job(job: VerifyJob) -> VerifyReport:
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report
+
+
+def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyReport:
+    """Run the test firmware ``image`` on the board it is for and compare all outputs with the file ``vectors``.
+
+    Nothing else is needed: no project, no archive, no tree. ``board`` is the board that is expected. Raises
+    ``InputFileError`` where the image is no test firmware, ``UsageError`` where it is for another board or
+    ``board`` is unknown, and as ``verify_job``.
+    """
+    if board is not None and board != HOST:
+        board_called(board)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
+        return verify_image(image, vectors, Path(folder), board=board)

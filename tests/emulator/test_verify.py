@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.emulator.harness import module_header
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.firmware.verification import module_header
 from mlfbuild.library import Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from support.hand_written_library import OUTPUTS, write_library
@@ -183,7 +183,7 @@ def test_a_module_whose_caller_brings_memory_or_devices_is_refused(workdir: Path
     with pytest.raises(UnsupportedModelError, match=reason):
         verify_module(workdir / "tree", npu, M4, vectors(workdir), workdir / "npu")
     own = replace(module, pools=(Pool("global_workspace", "workspace", 64, external=False),))
-    assert "MODULE_RUN(" in module_header(own), "memory of its own is no hindrance"
+    assert "MODULE_RUN(" in module_header(own, "host"), "memory of its own is no hindrance"
 
 
 def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wpedant
 @pytest.mark.parametrize("compiler", [["gcc"], ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-DMEASURE_STACK=1"]])
 def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: list[str], reentrant: bool) -> None:
     module = write_library(tmp_path, reentrant=reentrant)
-    (tmp_path / "verify_module.h").write_text(module_header(module))
+    (tmp_path / "verify_module.h").write_text(module_header(module, "mps2-an386"))
     source = RUNTIME / "verify" / "verify.c"
     command = [*compiler, *WARNINGS, "-I", str(tmp_path), "-c", str(source), "-o", str(tmp_path / "verify.o")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -230,4 +230,4 @@ def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: 
 
 
 def test_what_the_firmware_knows_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
-    golden(module_header(write_library(tmp_path)), "verify_module.h")
+    golden(module_header(write_library(tmp_path), "mps2-an386"), "verify_module.h")

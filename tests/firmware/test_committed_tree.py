@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -37,7 +38,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -
     for seed, name in enumerate(MODELS):
         (folder / f"networks/{name}.tflite").write_bytes(tiny_network(seed))
     np.savez(folder / "alpha.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
-    assert mlfbuild(["-C", str(folder), "-j1", "build", "--target", "m55", "--tree", "models"]) == 0
+    assert mlfbuild(["-C", str(folder), "-j1", "build", "--target", "m55", "--tree", "models", "--with-verify"]) == 0
     for path in (folder / "networks", folder / "build"):
         shutil.rmtree(path)
     (folder / "mlfbuild.yml").unlink()
@@ -102,6 +103,88 @@ def test_cmake(work: Path, tool: Callable[[str], str]) -> None:
     run(work, tool("cmake"), "-B", "build", "-G", "Ninja", toolchain)
     run(work, tool("cmake"), "--build", "build")
     assert_right(work / "build/app.elf")
+
+
+@pytest.fixture(scope="module")
+def elsewhere(repo: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A folder with nothing but the test firmware of ``alpha``, built where there is no Python, and its vectors."""
+    second = Path(shutil.copytree(repo, tmp_path_factory.mktemp("second") / "repo"))
+    run(second, tool("cmake"), "-B", "build", "-G", "Ninja", "-DCMAKE_TOOLCHAIN_FILE=arm-none-eabi.cmake")
+    run(second, tool("cmake"), "--build", "build", "--target", "mlf_alpha_verify", "--target", "app")
+    third = tmp_path_factory.mktemp("third")
+    shutil.copy(second / "build/alpha_verify.elf", third)
+    shutil.copy(second / "build/app.elf", third)
+    inputs = np.random.default_rng(3).integers(-128, 128, (4, 1, 8), np.int8)
+    outputs = np.stack([tflite_micro_run(tiny_network(0), [case])[0] for case in inputs])
+    np.savez(third / "alpha.npz", in0=inputs, out0=outputs)
+    outputs[2].flat[1] ^= 1
+    np.savez(third / "wrong.npz", in0=inputs, out0=outputs)
+    return third
+
+
+def test_the_image_alone_is_verified_on_a_third_machine(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = files(elsewhere)
+    command = ["-C", str(elsewhere), "verify", "--elf", "alpha_verify.elf"]
+    assert mlfbuild([*command, "--vectors", "alpha.npz", "--board", "mps3-an547"]) == 0
+    assert capfd.readouterr().out.startswith("alpha: 4 cases right on mps3-an547, ")
+    assert mlfbuild([*command, "--vectors", "alpha.npz", "--format", "json"]) == 0
+    report = json.loads(capfd.readouterr().out)
+    assert (report["passed"], report["module"], report["cases"]) == (True, "alpha", 4) and report["stack_used"] > 0
+    assert mlfbuild([*command, "--vectors", "wrong.npz"]) == 1
+    captured = capfd.readouterr()
+    assert captured.out.startswith("alpha: case 2, output 0 (t3), element 1: expected ")
+    assert captured.err == "mlfbuild: verify: alpha_verify.elf: failed, see above\n"
+    assert files(elsewhere) == before
+
+
+IS_NONE = (
+    "is no test firmware of mlfbuild (no symbol mlf_verify_subject, or stripped); build the target mlf_<model>_verify "
+    "of a tree that `mlfbuild build --tree <folder> --with-verify` wrote"
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--elf", "app.elf"], 2, "--elf app.elf: needs --vectors <file>.npz with arrays in0.. and out0.."),
+        (
+            ["--elf", "app.elf", "--vectors", "alpha.npz"],
+            5,
+            f"app.elf: {IS_NONE}",
+        ),
+        (["--elf", "alpha.npz", "--vectors", "alpha.npz"], 5, "alpha.npz: is no ELF image"),
+        (
+            ["--elf", "none.elf", "--vectors", "alpha.npz"],
+            5,
+            "none.elf: no such image; check the path",
+        ),
+        (
+            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps2-an386"],
+            2,
+            "alpha_verify.elf: runs on mps3-an547, not on mps2-an386; link it for the board you want",
+        ),
+        (
+            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps3-an574"],
+            2,
+            'mps3-an574: unknown board (did you mean "mps3-an547"?)',
+        ),
+        (
+            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--model", "alpha"],
+            2,
+            "--model means nothing with --elf: the image says itself what it is",
+        ),
+        (
+            ["--vectors", "alpha.npz"],
+            2,
+            "--vectors and --board need --elf; the models of a project have theirs in the project file",
+        ),
+    ],
+)
+def test_what_is_no_image_to_verify(
+    elsewhere: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
+) -> None:
+    assert mlfbuild(["-C", str(elsewhere), "verify", *arguments]) == status
+    assert capfd.readouterr() == ("", f"mlfbuild: {message}\n")
 
 
 def test_make(work: Path, tool: Callable[[str], str]) -> None:
