@@ -1,4 +1,9 @@
-"""Libraries: what compilers make and archives hold."""
+"""Libraries: what compilers make and archives hold.
+
+``types`` and ``memory`` are the value itself; its contents (``content``) may stay in a file until they are asked for.
+What the parts look like in an archive stands in ``metadata`` (``metadata.json``), ``graph_json`` and ``params``; names
+and types of TVM in ``names``, ``data_type`` and ``devices``.
+"""
 
 from mlfbuild.library.content import CHUNK, Content, LazyBytes, chunks, text_of
 from mlfbuild.library.memory import (

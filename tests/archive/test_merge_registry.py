@@ -17,7 +17,7 @@ from mlfbuild.library import Library
 from support.libraries import native_library
 
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,20}", fullmatch=True)
-TABLE = st.dictionaries(st.one_of(NAME, st.text("aZ0.-\"\\?%'/* é\n", min_size=1)), NAME, max_size=40)
+TABLE = st.dictionaries(st.one_of(NAME, st.text("aZ0.-\"\\?%'/* é\n", min_size=1)), NAME, max_size=20)
 
 
 @given(TABLE, st.sampled_from([1, 2]))

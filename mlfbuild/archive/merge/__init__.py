@@ -2,7 +2,9 @@
 
 What two archives may not both have is found by reading them: module names, files, external dependencies, the C
 runtime, and the global names that their code defines. It is rewritten where nobody outside of the archive can tell,
-and refused otherwise, with the names of both archives and what to do.
+and refused otherwise, with the names of both archives and what to do. ``merge`` goes from the outside in: ``names`` and
+``files`` compare what stands beside the code, ``parts`` has the symbols of the code, ``system_lib`` (with the tables
+that ``registry`` reads and writes), ``context`` and ``clashes`` make it one image's.
 """
 
 from __future__ import annotations
