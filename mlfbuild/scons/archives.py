@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import atexit
 import functools
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from SCons.Builder import Builder
 from SCons.Script import GetOption
@@ -25,6 +26,8 @@ from mlfbuild.steps.models import (
 from mlfbuild.steps.outline import FRAGMENT, RECORD, Outline
 from mlfbuild.steps.project import compile_job, default_compiler
 from mlfbuild.steps.workers import in_worker
+
+A = TypeVar("A")
 
 
 def archive_builder() -> Any:
@@ -96,12 +99,16 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
 
 
 def _compile(target: list[Any], source: list[Any], env: Any) -> None:
-    job = _job(target, source, env)
+    _call(compile_model, _job(target, source, env))
+
+
+def _call(function: Callable[[A], object], argument: A) -> None:
+    """Call ``function(argument)``, in a worker process where SCons does several things at a time."""
     workers = int(GetOption("num_jobs"))
     if workers > 1:
-        in_worker(compile_model, job, workers)
+        in_worker(function, argument, workers)
     else:
-        compile_model(job)
+        function(argument)
 
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -111,12 +118,7 @@ def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
     paths = [Path(node.rfile().get_abspath()) for node in source]
-    output = Path(target[0].get_abspath())
-    workers = int(GetOption("num_jobs"))
-    if workers > 1:
-        in_worker(functools.partial(merge_archives, paths), output, workers)
-    else:
-        merge_archives(paths, output)
+    _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
 
 
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -141,7 +143,7 @@ def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None
     It looks into a folder once and believes what it saw: headers that are still to be written would be unknown to what
     includes them until the next build. And of a variant folder it removes what neither is written nor has a source.
     """
-    for name in sorted({*outline.files} - {*outline.compiled}):
+    for name in outline.others:
         file = env.SideEffect(folder.File(name), nodes[0])
         env.Precious(file)
         env.NoCache(file)
@@ -162,7 +164,7 @@ def _job_settings(env: Any) -> str:
 
 def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     if "MLFJOB" in env:
-        unpack_job(env["MLFJOB"])
+        _call(unpack_job, env["MLFJOB"])
     else:
         folder = Path(target[0].get_abspath()).parent
         unpack_archive(Path(source[0].get_abspath()), folder, model=env.subst("$MLFNAME") or None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from mlfbuild.firmware import tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
 from mlfbuild.firmware.parts import Part, parts_of
 from mlfbuild.firmware.record import RECORD
+from mlfbuild.library import Library
 from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import outline_of
 
@@ -17,38 +19,40 @@ __all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
 
 @dataclass(frozen=True)
 class Outline:
-    """The files of an unpacked tree by their paths in it, and the modules that are made of them."""
+    """An unpacked tree by the names of its files; paths are relative to it."""
 
-    files: tuple[str, ...]
-    """``RECORD.json`` is the first."""
-    modules: tuple[Part, ...]
+    job: CompileJob
+    library: Library
+    """Modules and files of what is unpacked, by name."""
 
-    @property
+    @cached_property
+    def modules(self) -> tuple[Part, ...]:
+        """The modules that are made of its files."""
+        return parts_of(self.library, self.job.model).modules
+
+    @cached_property
     def compiled(self) -> tuple[str, ...]:
-        """``RECORD.json``, ``mlf.cmake`` and what compilers or firmware name: sources, objects, interface headers.
+        """``RECORD.json`` and what compilers or firmware name: sources, objects and headers of the interface.
 
         Other headers lie in folders below those of the interface: what includes them is compiled from this tree, too.
         """
-        named = {path for module in self.modules for path in _named(module)}
-        dirs = {path for module in self.modules for path in _include_dirs(module)}
-        return (
-            RECORD,
-            FRAGMENT,
-            *(path for path in self.files if path in named or str(PurePosixPath(path).parent) in dirs),
-        )
+        names = dict.fromkeys([RECORD])
+        for module, part in zip(self.library.modules, self.modules, strict=True):
+            paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
+            names |= dict.fromkeys(part.files)
+            names |= dict.fromkeys(str(path) for path in paths if str(path.parent) in part.include_dirs)
+            if part.blobs is not None:
+                header = f"{part.blobs.include_dir}/mlf_{part.name}_blobs.h"
+                names |= dict.fromkeys([part.blobs.assembler, part.blobs.array, header, *part.blobs.reads])
+        return tuple(names)
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """All further files of the tree, in alphabetical order."""
+        files = tree_files(self.library, model=self.job.model, params_section=self.job.request.placement.params)
+        return tuple(sorted(files.keys() - {*self.compiled}))
 
 
 def tree_outline(job: CompileJob) -> Outline:
     """Return the outline of the job's tree; compiles nothing, raises as ``Compiler.outline`` does."""
-    library = outline_of(job)
-    files = tree_files(library, model=job.model, params_section=job.request.placement.params)
-    return Outline((RECORD, *files), parts_of(library, job.model).modules)
-
-
-def _named(module: Part) -> tuple[str, ...]:
-    blobs = module.blobs
-    return module.files + ((blobs.assembler, blobs.array, *blobs.reads) if blobs else ())
-
-
-def _include_dirs(module: Part) -> tuple[str, ...]:
-    return module.include_dirs + ((module.blobs.include_dir,) if module.blobs else ())
+    return Outline(job, outline_of(job))

@@ -1,0 +1,114 @@
+"""``CacheDir``: what one checkout has made comes from the cache in another, and nothing is compiled there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.steps.models import tree_is_whole
+from support.firmware_repo import FirmwareRepo
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  alpha: {source: models/alpha.tflite}
+"""
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"])
+env.CacheDir("../cache")
+models = env.MlfModels("mlfbuild.yml")
+models.apply(env)
+env.Program("build/app", env.Object("build/main.o", "src/main.c"))
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+
+int main(void) { return tvmgen_alpha_run(0, 0) == 99; }
+"""
+TREE = "build/mlf/pc/alpha"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str], FirmwareRepo]:
+    """A function that returns a new checkout of one firmware repo; all of them use one cache."""
+    tool("gcc")
+
+    def make(name: str) -> FirmwareRepo:
+        repo = FirmwareRepo(tmp_path / name)
+        repo.write("mlfbuild.yml", PROJECT)
+        repo.write("SConstruct", SCONSTRUCT)
+        repo.write("src/main.c", MAIN)
+        return repo
+
+    return make
+
+
+def retrieved(output: str) -> set[str]:
+    return set(re.findall(r"Retrieved `([^']*)' from cache", output))
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j4"])
+def test_another_checkout_compiles_nothing(checkout: Callable[[str], FirmwareRepo], jobs: str) -> None:
+    first = checkout("first")
+    first.build(jobs)
+    second = checkout("a longer name")
+    ran = second.build(jobs)
+    assert retrieved(ran.output) == {
+        "build/mlf/pc/alpha.tar",
+        "build/mlf.lib/pc/alpha/alpha_lib0.o",
+        "build/mlf.lib/pc/libmlf_alpha.a",
+        "build/main.o",
+        "build/app",
+    }
+    assert "Compiling model" not in ran.output
+    assert "gcc" not in ran.output
+    assert "Unpacking build/mlf/pc/alpha.tar" in ran.output, "the tree is made from the archive, which is quick"
+    assert tree_is_whole(second.root / TREE)
+    assert second.read(f"{TREE}/RECORD.json") == first.read(f"{TREE}/RECORD.json")
+    again = second.build("--debug=explain", "-Q").output
+    assert again == "scons: `.' is up to date.\n"
+
+
+def test_what_the_cache_does_not_have_is_made(checkout: Callable[[str], FirmwareRepo]) -> None:
+    checkout("first").build()
+    second = checkout("second")
+    second.write_model("alpha", seed=9)
+    ran = second.build()
+    assert "Compiling model models/alpha.tflite -> build/mlf/pc/alpha.tar" in ran.output
+    assert not retrieved(ran.output)
+    second.write_model("alpha", seed=1)
+    ran = second.build()
+    assert "build/mlf/pc/alpha.tar" in retrieved(ran.output)
+    assert "Compiling model" not in ran.output
+    assert tree_is_whole(second.root / TREE), "files of the other archive are gone, too"
+
+
+def test_a_tree_that_was_edited_is_healed_from_the_archive(checkout: Callable[[str], FirmwareRepo]) -> None:
+    repo = checkout("first")
+    repo.build()
+    source = repo.root / TREE / "codegen/host/src/alpha_lib0.c"
+    good = source.read_bytes()
+    source.write_bytes(b"")
+    ran = repo.build()
+    assert source.read_bytes() == good
+    assert not retrieved(ran.output)
+
+
+def test_an_image_whose_sources_scons_does_not_know_is_not_cached(
+    checkout: Callable[[str], FirmwareRepo], tool: Callable[[str], str]
+) -> None:
+    tool("cmake"), tool("ninja")
+    project = PROJECT + "firmware: {app: {sources: [src/main.c], models: [alpha]}}\n"
+    sconstruct = SCONSTRUCT[: SCONSTRUCT.index("models.apply")] + 'env.MlfFirmware("app", models=models)\n'
+    repos = [checkout("first"), checkout("second")]
+    for status, repo in enumerate(repos):
+        repo.write("mlfbuild.yml", project)
+        repo.write("SConstruct", sconstruct)
+        repo.write("src/main.c", f"int main(void) {{ return {status}; }}\n")
+        assert not retrieved(repo.build().output) - {"build/mlf/pc/alpha.tar"}
+    assert repos[0].read("build/pc/app/app") != repos[1].read("build/pc/app/app")

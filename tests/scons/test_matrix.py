@@ -1,0 +1,100 @@
+"""Many models by many targets in one SConstruct: each compiled once, and the same bytes however many jobs there are."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.firmware_repo import FirmwareRepo, Ran
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  kit: {cpu: cortex-m4, board: mps2-an386}
+  product: {cpu: cortex-m4}
+  small: {cpu: cortex-m0plus}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite, targets: [kit, product]}
+"""
+SCONSTRUCT = """\
+env = Environment(tools=["mlf"])
+for target in ("kit", "product", "small"):
+    env.Alias(target, env.MlfModels("mlfbuild.yml", target=target))
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> FirmwareRepo:
+    """A repo that has not been built yet."""
+    repo = FirmwareRepo(tmp_path)
+    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("SConstruct", SCONSTRUCT)
+    return repo
+
+
+def made(ran: Ran, what: str) -> list[str]:
+    return sorted(re.findall(rf"^{what} \S+ -> (\S+)$", ran.output, re.MULTILINE))
+
+
+def contents(repo: FirmwareRepo) -> dict[str, str]:
+    """The hash of every file below the build folder."""
+    files = [path for path in (repo.root / "build").rglob("*") if path.is_file()]
+    return {path.relative_to(repo.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_each_model_is_compiled_once_for_a_cpu(repo: FirmwareRepo) -> None:
+    ran = repo.build("-j4")
+    mlf = "build/mlf"
+    assert made(ran, "Compiling model") == [f"{mlf}/kit/alpha.tar", f"{mlf}/kit/beta.tar", f"{mlf}/small/alpha.tar"]
+    assert made(ran, "Copying") == [f"{mlf}/product/alpha.tar", f"{mlf}/product/beta.tar"]
+    assert len(made(ran, "Unpacking")) == 5
+    for name in ("alpha", "beta"):
+        assert repo.read(f"{mlf}/kit/{name}.tar") == repo.read(f"{mlf}/product/{name}.tar")
+    assert "building" not in repo.build("--debug=explain", "-Q").output
+
+
+def test_one_model_changes_for_every_target_and_no_other(repo: FirmwareRepo) -> None:
+    repo.build()
+    repo.write_model("alpha", seed=7)
+    ran = repo.build("--debug=explain")
+    assert made(ran, "Compiling model") == ["build/mlf/kit/alpha.tar", "build/mlf/small/alpha.tar"]
+    assert made(ran, "Copying") == ["build/mlf/product/alpha.tar"]
+    reasons = re.findall(r"rebuilding `([^']*)' because (.*)", ran.output)
+    assert sorted(reasons) == [
+        ("build/mlf/kit/alpha.tar", "`models/alpha.tflite' changed"),
+        ("build/mlf/kit/alpha/RECORD.json", "`build/mlf/kit/alpha.tar' changed"),
+        ("build/mlf/product/alpha.tar", "`build/mlf/kit/alpha.tar' changed"),
+        ("build/mlf/product/alpha/RECORD.json", "`build/mlf/product/alpha.tar' changed"),
+        ("build/mlf/small/alpha.tar", "`models/alpha.tflite' changed"),
+        ("build/mlf/small/alpha/RECORD.json", "`build/mlf/small/alpha.tar' changed"),
+    ]
+
+
+def test_one_target_alone_needs_only_what_it_shares(repo: FirmwareRepo) -> None:
+    ran = repo.build("product")
+    assert made(ran, "Compiling model") == ["build/mlf/kit/alpha.tar", "build/mlf/kit/beta.tar"]
+    assert {Path(tree).parts[2] for tree in made(ran, "Unpacking")} == {"product"}
+
+
+def build_again(repo: FirmwareRepo, times: int) -> None:
+    repo.build("-j8")
+    first = contents(repo)
+    assert len(first) > 50
+    for _ in range(times):
+        shutil.rmtree(repo.root / "build")
+        repo.build("-j8")
+        assert contents(repo) == first
+
+
+def test_eight_jobs_give_the_same_bytes(repo: FirmwareRepo) -> None:
+    build_again(repo, 2)
+
+
+@pytest.mark.sweep
+def test_eight_jobs_give_the_same_bytes_fifty_times(repo: FirmwareRepo) -> None:
+    build_again(repo, 49)
