@@ -3,7 +3,7 @@
 # clang compiles. Headers and libraries are GCC's (newlib, libgcc, libstdc++), and GCC's driver links, because it knows
 # which of its libraries fit the CPU, and --specs=... of newlib.
 #
-# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_KNOWN_BY (the compilers that know it),
+# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for who has another compiler),
 # and where GCC need not know the CPU, MLFBUILD_LINK_FLAGS; then it includes this one.
 #
 #   MLFBUILD_CLANG              the compiler's name or path, as an environment or a cache variable

@@ -44,8 +44,7 @@ function(mlfbuild_check_compiler VARIABLE)
     RESULT_VARIABLE failed
     OUTPUT_QUIET ERROR_QUIET)
   if(failed)
-    message(FATAL_ERROR "${CMAKE_SYSTEM_PROCESSOR}: ${${VARIABLE}} cannot compile for it; it needs "
-                        "${MLFBUILD_KNOWN_BY}; set ${VARIABLE} to the path of one")
+    message(FATAL_ERROR "${CMAKE_SYSTEM_PROCESSOR}: ${${VARIABLE}} cannot compile for it; ${MLFBUILD_ADVICE}")
   endif()
 endfunction()
 

@@ -1,6 +1,6 @@
 # Shared by the toolchain files beside it: bare-metal RISC-V with GCC, which compiles for 32 bits as well as for 64.
 #
-# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_KNOWN_BY (the compilers that know it)
+# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for who has another compiler)
 # and includes this one. The C library is the compiler's own (newlib), or picolibc where the compiler comes without one
 # and finds picolibc's specs file, as Debian's does.
 #

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.errors import ToolNotFoundError
-from mlfbuild.targets.cpus import known_by
+from mlfbuild.targets.cpus import advice, compiler_program
 from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
-from mlfbuild.targets.types import CLANG, Cpu
+from mlfbuild.targets.types import CLANG, GCC
 
 _HOST_COMPILERS = ("cc", "gcc", "clang")
 """Where CMake, too, looks where CC is not set."""
@@ -33,12 +32,11 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
         return
     cpu, compiler = row
     entries = _cache_entries(definitions)
-    gcc = "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
-    path = _found(gcc, entries)  # clang links with it
-    if compiler == CLANG:
-        _require_cpu(cpu, _found("clang", entries), "clang", ("--target=arm-none-eabi",))
-    else:
-        _require_cpu(cpu, path, gcc)
+    _found(compiler_program(cpu, GCC), entries)  # clang links with it
+    path = _found(compiler_program(cpu, compiler), entries)
+    words = ("--target=arm-none-eabi",) if compiler == CLANG else ()
+    if not _compiles(path, (*words, *cpu.flags)):
+        raise ToolNotFoundError(f"{cpu.name}: {path} cannot compile for it; {advice(cpu, compiler)}")
 
 
 def _require_host_compiler() -> None:
@@ -63,19 +61,11 @@ def _found(tool: str, entries: Mapping[str, str]) -> Path:
     return find_tool(tool, entries.get(tool_variable(tool)))
 
 
-def _require_cpu(cpu: Cpu, path: Path, tool: str, words: tuple[str, ...] = ()) -> None:
-    from mlfbuild.process import tool_variable
-
-    if not _compiles(path, (*words, *cpu.flags)):
-        raise ToolNotFoundError(
-            f"{cpu.name}: {path} cannot compile for it; it needs {known_by(cpu)}; set {tool_variable(tool)} to the "
-            "path of one"
-        )
-
-
 @functools.cache
 def _compiles(path: Path, flags: tuple[str, ...]) -> bool:
     """Return whether the compiler takes ``flags``. One that does not start says so itself, to CMake."""
+    import subprocess
+
     command = [str(path), *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c")]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)

@@ -74,18 +74,31 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
 
 def toolchain_text(cpu: Cpu, compiler: str) -> str:
     """Return the CMake toolchain file for ``cpu`` with ``compiler``, a key of ``cpu.compilers``."""
-    shared = f"{'arm-none-eabi' if cpu.is_arm else 'riscv64-unknown-elf'}-{compiler}.cmake"
+    shared = f"{compiler_program(cpu, GCC).removesuffix(GCC)}{compiler}.cmake"
     settings = {
         "CMAKE_SYSTEM_PROCESSOR": cpu.name,
         "MLFBUILD_CPU_FLAGS": " ".join(cpu.flags),
         "MLFBUILD_LINK_FLAGS": " ".join(cpu.link_flags) if compiler == CLANG else "",
-        "MLFBUILD_KNOWN_BY": f'"{known_by(cpu)}"',
+        "MLFBUILD_ADVICE": f'"{advice(cpu, compiler)}"',
     }
     lines = [f"set({name} {value})" for name, value in settings.items() if value]
     return "\n".join([f"# {cpu.title}", *lines, f'include("${{CMAKE_CURRENT_LIST_DIR}}/{shared}")\n'])
 
 
-def known_by(cpu: Cpu) -> str:
-    """Return which compilers know ``cpu``: ``GCC 13 or clang 15, or later``."""
+def compiler_program(cpu: Cpu, compiler: str) -> str:
+    """Return the usual name of the program that is ``compiler`` for ``cpu``."""
+    if compiler == CLANG:
+        return CLANG
+    return "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
+
+
+def advice(cpu: Cpu, compiler: str) -> str:
+    """Return what to do where a program that is ``compiler`` does not know ``cpu``."""
+    from mlfbuild.process import tool_variable
+
+    variable = tool_variable(compiler_program(cpu, compiler))
     names = {GCC: "GCC", CLANG: "clang"}
-    return " or ".join(f"{names[family]} {version}" for family, version in cpu.compilers.items()) + ", or later"
+    versions = {family: f"{names[family]} {version} or later" for family, version in cpu.compilers.items()}
+    wanted = versions.pop(compiler)
+    others = "".join(f", or use {text}" for text in versions.values())
+    return f"it needs {wanted}: set {variable} to the path of one{others}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import CPUS, RUNTIME, Cpu, cmake_folder
-from mlfbuild.targets.cpus import known_by
+from mlfbuild.targets.cpus import advice
 
 TOOLCHAINS = cmake_folder() / "toolchains"
 ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
@@ -109,10 +109,7 @@ def test_code_is_made_for_the_cpu(
     toolchain = TOOLCHAINS / cpu.toolchain_with(compiler)
     done = configure(source, tmp_path / "build", toolchain, env=newest_clang)
     if not knows(program, cpu):
-        variable = "MLFBUILD_CLANG" if compiler == "clang" else "MLFBUILD_ARM_NONE_EABI_GCC"
-        reason = (
-            f"{cpu.name}: {program} cannot compile for it; it needs {known_by(cpu)}; set {variable} to the path of one"
-        )
+        reason = f"{cpu.name}: {program} cannot compile for it; {advice(cpu, compiler)}"
         assert done.returncode != 0
         assert reason in " ".join(done.stdout.split())
         assert cpu.name == "cortex-m85", done.stdout

@@ -180,9 +180,10 @@ def test_a_compiler_that_does_not_know_the_cpu_is_named(
     require_compiler(toolchain_of("cortex-m55", compiler))
     with pytest.raises(ToolNotFoundError) as caught:
         require_compiler(toolchain_of("cortex-m85", compiler))
+    wanted, other = ("clang 15", "GCC 13") if compiler == "clang" else ("GCC 13", "clang 15")
     assert str(caught.value) == (
-        f"cortex-m85: {old} cannot compile for it; it needs GCC 13 or clang 15, or later; set {variable} to the path "
-        "of one"
+        f"cortex-m85: {old} cannot compile for it; it needs {wanted} or later: set {variable} to the path of one, "
+        f"or use {other} or later"
     )
 
 
