@@ -1,17 +1,30 @@
 #[[
-mlfbuild's CMake package. `mlfbuild cmake-dir` prints this folder:
+mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild cmake-dir` prints this folder:
 
-    cmake -B build -Dmlfbuild_DIR=$(mlfbuild cmake-dir) ...
+    cmake -B build -Dmlfbuild_DIR="$(mlfbuild cmake-dir)" ...
 
     find_package(mlfbuild CONFIG REQUIRED)
-    mlfbuild_tree(build/mlf/m55)                     # a tree that scons or `mlfbuild build` unpacked
+    mlfbuild_models(mlfbuild.yml TARGET m55)         # models become C when they are needed, and only then
     target_link_libraries(app PRIVATE mlf::kws)
+
+    mlfbuild_tree(firmware/models)                   # or a tree that scons or `mlfbuild build` unpacked
 
 It sets MLFBUILD_TOOLCHAIN_DIR, the folder of the toolchain files. A tree needs nothing of this package: a build that
 only includes the tree's mlf.cmake works where mlfbuild is not installed.
 ]]
 
+if(CMAKE_VERSION VERSION_LESS 3.22)
+  set(mlfbuild_NOT_FOUND_MESSAGE "mlfbuild: needs CMake 3.22 or later, this is ${CMAKE_VERSION}; pip install cmake")
+  if(mlfbuild_FIND_REQUIRED)
+    message(FATAL_ERROR "  ${mlfbuild_NOT_FOUND_MESSAGE}")
+  endif()
+  set(mlfbuild_FOUND FALSE)
+  return()
+endif()
+cmake_minimum_required(VERSION 3.22...3.31) # the policies of what follows
+
 get_filename_component(MLFBUILD_TOOLCHAIN_DIR "${CMAKE_CURRENT_LIST_DIR}/toolchains" ABSOLUTE)
+include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-models.cmake")
 
 # Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt.
 function(mlfbuild_tree DIRECTORY)

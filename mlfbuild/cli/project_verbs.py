@@ -59,14 +59,21 @@ def check(settings: Settings) -> None:
         show(f"{settings.file}: no mistakes ({', '.join(counts)})")
 
 
+_BUILD_DIR = click.option(
+    "--build-dir", "build_dir", type=click.Path(path_type=Path), metavar="DIR",
+    help="Where everything goes, default build beside the project file.",
+)  # fmt: skip
+
+
 @verb("file", "target", "model", "format")
-def plan(settings: Settings) -> None:
+@_BUILD_DIR
+def plan(settings: Settings, build_dir: Path | None) -> None:
     """List every file that a build reads and writes."""
     from mlfbuild.steps.plan import plan as plan_of
     from mlfbuild.steps.plan import plan_text
     from mlfbuild.steps.project import load
 
-    planned = plan_of(load(settings.file), settings.target, settings.model)
+    planned = plan_of(load(settings.file), settings.target, settings.model, build_dir)
     if settings.json:
         show_json(planned)
     else:
@@ -121,6 +128,35 @@ def _model(result: ModelResult) -> dict[str, Any]:
         "compiled": result.compiled,
         "written": result.written,
     }
+
+
+@verb("file", "target", "model", "format")
+@_BUILD_DIR
+@click.option("--stamp", type=click.Path(path_type=Path), metavar="FILE", help="Empty file to write when all is done.")
+@click.option(
+    "--depfile", type=click.Path(path_type=Path), metavar="FILE", help="Rule of Make to write about the stamp."
+)
+@click.option("--depends", type=click.Choice(["model", "tree"]), default="model", show_default=True,
+              help="What the rule lists: what the archive is made from, or the tree's own files.")  # fmt: skip
+def generate(
+    settings: Settings, build_dir: Path | None, stamp: Path | None, depfile: Path | None, depends: str
+) -> None:
+    """Compile and unpack one model where need be, for another build system.
+
+    The step that mlfbuild's CMake package runs: --target and --model name it, files that are right keep their time.
+    """
+    from mlfbuild.steps.generate import generate as generate_model
+    from mlfbuild.steps.project import load, target_jobs
+
+    jobs = target_jobs(load(settings.file), settings.target, settings.model, build_dir)
+    chosen = [model for target in jobs for model in target.models]
+    if len(chosen) != 1:
+        raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
+    result = generate_model(chosen[0], stamp, depfile, depends)
+    if settings.json:
+        show_json(_model(result))
+    elif settings.verbose:
+        show(f"{result.job.title}: {result.job.tree}")
 
 
 def _image(job: FirmwareJob) -> dict[str, Any]:

@@ -147,11 +147,14 @@ class FirmwareJob:
 def fingerprint(rooms: Sequence[str]) -> str:
     """Return the SHA-256 of mlfbuild's own sources in ``rooms``: what they generate depends on them."""
     digest = hashlib.sha256()
-    for room in rooms:
-        path = _PACKAGE / room
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        for file in files:
-            if file.is_file() and file.suffix != ".pyc":
-                digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\0".encode())
-                digest.update(hashlib.sha256(file.read_bytes()).digest())
+    for file in room_files(rooms):
+        digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def room_files(rooms: Sequence[str]) -> list[Path]:
+    """Return mlfbuild's own sources in ``rooms``, each once."""
+    paths = (_PACKAGE / room for room in rooms)
+    files = (file for path in paths for file in (sorted(path.rglob("*")) if path.is_dir() else [path]))
+    return list(dict.fromkeys(file for file in files if file.is_file() and file.suffix != ".pyc"))

@@ -8,26 +8,40 @@ from typing import Any
 
 from mlfbuild.files import holds
 from mlfbuild.firmware import target_files, tree_files
+from mlfbuild.firmware.cmake import FRAGMENT
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.manifest import Project
-from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.jobs import (
+    COMPILE_ROOMS,
+    UNPACK_ROOMS,
+    CompileJob,
+    FirmwareJob,
+    TargetJob,
+    fingerprint,
+    room_files,
+)
 from mlfbuild.steps.models import is_current, key_file, outline_of, tree_is_whole
 from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
+from mlfbuild.targets import RUNTIME
 
 
-def plan(project: Project, targets: Sequence[str] = (), models: Sequence[str] = ()) -> dict[str, Any]:
+def plan(
+    project: Project, targets: Sequence[str] = (), models: Sequence[str] = (), build: Path | None = None
+) -> dict[str, Any]:
     """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
 
-    Nothing is written and nothing is compiled: compilers know the names of what they make beforehand. Objects and other
-    files of CMake's and Ninja's own are inside ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
+    ``build`` is the folder that everything goes to, as for ``target_jobs``. Nothing is written and nothing is compiled:
+    compilers know the names of what they make beforehand. Objects and other files of CMake's and Ninja's own are inside
+    ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
     """
-    jobs = target_jobs(project, targets, models)
+    jobs = target_jobs(project, targets, models, build)
     vectors = vectors_of(project)
     return {
         "project": _text(project.path),
         "targets": [_target(job) for job in jobs],
         "models": [_model(model, project, vectors.get(model.model)) for job in jobs for model in job.models],
-        "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs)],
+        "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs, build)],
+        "generator": _generator(),
     }
 
 
@@ -44,6 +58,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "board": job.board.name if job.board else None,
         "toolchain": _text(job.toolchain) if job.toolchain else None,
         "tree": _text(job.tree),
+        "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
         "up_to_date": all(holds(job.tree / path, data) for path, data in files.items()),
         "reads": [],
         "writes": [_text(job.tree / path) for path in (*files, RECORD)],
@@ -51,13 +66,17 @@ def _target(job: TargetJob) -> dict[str, Any]:
 
 
 def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str, Any]:
-    files = tree_files(outline_of(job), model=job.model)
+    outline = outline_of(job)
+    files = tree_files(outline, model=job.model)
     return {
         "model": job.model,
         "target": job.target,
         "compiler": job.compiler,
         "archive": _text(job.archive),
         "tree": _text(job.tree),
+        "modules": [module.name for module in outline.modules],
+        "fragment": bytes(files[FRAGMENT]).decode(),
+        "settings": job.tree_settings(),
         "vectors": _text(vectors) if vectors else None,
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "reads": [_text(project.path), _text(job.request.source)],
@@ -77,6 +96,12 @@ def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
         "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake")],
         "writes": [_text(job.elf)],
     }
+
+
+def _generator() -> dict[str, Any]:
+    """Return mlfbuild's own sources that decide what is generated, and one hash of them all."""
+    rooms = (*COMPILE_ROOMS, *UNPACK_ROOMS)
+    return {"fingerprint": fingerprint(rooms), "reads": [_text(path) for path in room_files(rooms)]}
 
 
 def _text(path: Path) -> str:

@@ -1,0 +1,269 @@
+#[[
+mlfbuild_models(<project file> [TARGET <target>] [MODELS <model>...])
+
+Defines mlf::<model> for each model of the target, or for each of MODELS, mlf::models for all of them, and mlf::board
+where the target has a board. The project file is relative to the calling CMakeLists.txt; TARGET may be left out where
+it has one target only. May be called again, for more models or another project file, always for the same CPU.
+
+    configure   mlfbuild plan      names the files of each model's tree; nothing is compiled
+    build       mlfbuild generate  compiles and unpacks one model: <build folder>/mlf/<target>/<model>
+
+Of each model, two steps decide when it is made. Both write files only where their content changes, so that nothing
+behind them runs when a model file was only touched:
+
+    <model>.made           the model file, its settings or mlfbuild itself changed: compile if need be, and unpack
+    <model>.<...>.checked  a file of the tree was edited or deleted: put the tree right
+
+Files of a tree are byproducts, not outputs, as their time may be older than the model's. The tree's mlf.cmake is
+written when CMake is configured: Ninja would make a fragment that the build itself made before it asks CMake again.
+]]
+
+include_guard(GLOBAL)
+
+function(mlfbuild_models PROJECT_FILE)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TARGET" "MODELS")
+  if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
+    list(JOIN ARG_UNPARSED_ARGUMENTS " " words)
+    _mlfbuild_stop("bad arguments: ${words}${ARG_KEYWORDS_MISSING_VALUES}; write "
+                   "mlfbuild_models(mlfbuild.yml TARGET <target> [MODELS <model>...])")
+  endif()
+  get_filename_component(project "${PROJECT_FILE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
+  _mlfbuild_find_command()
+
+  set(choice --file "${project}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}")
+  if(ARG_TARGET)
+    list(APPEND choice --target "${ARG_TARGET}")
+  endif()
+  set(models ${ARG_MODELS})
+  list(TRANSFORM models PREPEND "--model;" OUTPUT_VARIABLE chosen)
+  _mlfbuild_plan(plan "${project}" ${choice} ${chosen})
+
+  string(JSON count LENGTH "${plan}" targets)
+  if(NOT count EQUAL 1)
+    _mlfbuild_names(names "${plan}" targets target)
+    _mlfbuild_stop("${project}: has the targets ${names}: mlfbuild_models needs TARGET <target>")
+  endif()
+  string(JSON target GET "${plan}" targets 0)
+  _mlfbuild_one_device("${target}" "${project}")
+  _mlfbuild_watch_generator("${plan}")
+  if(NOT TARGET mlf_models)
+    add_library(mlf_models INTERFACE)
+    add_library(mlf::models ALIAS mlf_models)
+  endif()
+  string(JSON count LENGTH "${plan}" models)
+  if(count GREATER 0)
+    math(EXPR last "${count} - 1")
+    foreach(index RANGE ${last})
+      string(JSON model GET "${plan}" models ${index})
+      _mlfbuild_model("${model}" "${project}")
+    endforeach()
+  endif()
+  _mlfbuild_board("${target}")
+endfunction()
+
+# ---- Configure ----
+
+# Stop with the words of all arguments, which CMake does not wrap because they are indented.
+function(_mlfbuild_stop)
+  set(text "")
+  math(EXPR last "${ARGC} - 1")
+  foreach(index RANGE ${last}) # ARGN would lose every semicolon
+    string(APPEND text "${ARGV${index}}")
+  endforeach()
+  string(REPLACE "\n" "\n  " text "${text}")
+  message(FATAL_ERROR "  ${text}")
+endfunction()
+
+# Set the cache variable MLFBUILD_COMMAND: of the installation that this file belongs to, else the first in PATH.
+function(_mlfbuild_find_command)
+  get_filename_component(package "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+  if(EXISTS "${package}/__init__.py") # in site-packages
+    set(places "${package}/../../../../bin" "${package}/../../../Scripts")
+  else() # in a clone
+    set(places "${package}/.venv/bin")
+  endif()
+  find_program(
+    MLFBUILD_COMMAND mlfbuild
+    HINTS ${places}
+    NO_CMAKE_FIND_ROOT_PATH
+    DOC "The command mlfbuild")
+  if(NOT MLFBUILD_COMMAND)
+    _mlfbuild_stop("mlfbuild: program not found; install it (pip install mlfbuild) or set MLFBUILD_COMMAND to its path")
+  endif()
+endfunction()
+
+# Set RESULT to the plan of the chosen models, as JSON; ARGN are the options that choose them.
+function(_mlfbuild_plan RESULT PROJECT_FILE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_FILE}")
+  execute_process(
+    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --format json
+    OUTPUT_VARIABLE plan
+    ERROR_VARIABLE error
+    RESULT_VARIABLE status
+    ERROR_STRIP_TRAILING_WHITESPACE)
+  if(NOT status EQUAL 0)
+    if(NOT error)
+      _mlfbuild_stop("${MLFBUILD_COMMAND}: cannot be run (${status}); install it (pip install mlfbuild) or set "
+                     "MLFBUILD_COMMAND to its path")
+    endif()
+    _mlfbuild_stop("${error}")
+  endif()
+  string(JSON fingerprint ERROR_VARIABLE error GET "${plan}" generator fingerprint)
+  if(error)
+    _mlfbuild_stop("${MLFBUILD_COMMAND}: is another version of mlfbuild than ${CMAKE_CURRENT_FUNCTION_LIST_DIR}; set "
+                   "mlfbuild_DIR to what `${MLFBUILD_COMMAND} cmake-dir` prints")
+  endif()
+  set(${RESULT} "${plan}" PARENT_SCOPE)
+endfunction()
+
+# Set RESULT to the members KEY of the objects in the array ARRAY of the plan, comma-separated.
+function(_mlfbuild_names RESULT PLAN ARRAY KEY)
+  string(JSON count LENGTH "${PLAN}" ${ARRAY})
+  set(names "")
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON name GET "${PLAN}" ${ARRAY} ${index} ${KEY})
+    list(APPEND names "${name}")
+  endforeach()
+  list(JOIN names ", " names)
+  set(${RESULT} "${names}" PARENT_SCOPE)
+endfunction()
+
+# Set RESULT to the list that the JSON array at the path ARGN of JSON holds.
+function(_mlfbuild_list RESULT JSON)
+  string(JSON array GET "${JSON}" ${ARGN})
+  string(JSON count LENGTH "${array}")
+  set(items "")
+  if(count GREATER 0)
+    math(EXPR last "${count} - 1")
+    foreach(index RANGE ${last})
+      string(JSON item GET "${array}" ${index})
+      list(APPEND items "${item}")
+    endforeach()
+  endif()
+  set(${RESULT} "${items}" PARENT_SCOPE)
+endfunction()
+
+# Write TEXT to PATH unless it is there already, so that nothing that depends on it is out of date.
+function(_mlfbuild_write PATH TEXT)
+  string(SHA256 wanted "${TEXT}")
+  set(found "")
+  if(EXISTS "${PATH}")
+    file(SHA256 "${PATH}" found)
+  endif()
+  if(NOT wanted STREQUAL found)
+    file(WRITE "${PATH}" "${TEXT}")
+  endif()
+endfunction()
+
+# Stop where this build makes firmware for another device already: it has one compiler with one set of flags.
+function(_mlfbuild_one_device TARGET PROJECT_FILE)
+  string(JSON name GET "${TARGET}" target)
+  string(JSON cpu GET "${TARGET}" cpu)
+  get_property(known GLOBAL PROPERTY MLFBUILD_DEVICE)
+  if(known)
+    list(GET known 0 known_project)
+    list(GET known 1 known_name)
+    list(GET known 2 known_cpu)
+    if((PROJECT_FILE STREQUAL known_project AND NOT name STREQUAL known_name) OR NOT cpu STREQUAL known_cpu)
+      _mlfbuild_stop("mlfbuild_models: target ${name} (${cpu}) of ${PROJECT_FILE} after target ${known_name} "
+                     "(${known_cpu}) of ${known_project}: one build folder is for one target; configure another for ${name}")
+    endif()
+  endif()
+  set_property(GLOBAL PROPERTY MLFBUILD_DEVICE "${PROJECT_FILE}" "${name}" "${cpu}")
+endfunction()
+
+# Let a change of mlfbuild itself ask CMake again, as it may give files other names, and make each model again.
+function(_mlfbuild_watch_generator PLAN)
+  string(JSON generator GET "${PLAN}" generator)
+  string(JSON fingerprint GET "${generator}" fingerprint)
+  _mlfbuild_write("${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake/generator" "${fingerprint}")
+  _mlfbuild_list(sources "${generator}" reads)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
+endfunction()
+
+# ---- Targets ----
+
+# Define the targets of one model and the steps that make its tree.
+function(_mlfbuild_model MODEL PROJECT_FILE)
+  string(JSON name GET "${MODEL}" model)
+  get_property(known GLOBAL PROPERTY MLFBUILD_MODEL_${name})
+  if(known STREQUAL PROJECT_FILE)
+    return() # an earlier call had it
+  elseif(known)
+    _mlfbuild_stop("mlfbuild_models: model ${name} of ${PROJECT_FILE}: ${known} has a model of that name, too; rename one")
+  endif()
+  set_property(GLOBAL PROPERTY MLFBUILD_MODEL_${name} "${PROJECT_FILE}")
+
+  string(JSON tree GET "${MODEL}" tree)
+  string(JSON fragment GET "${MODEL}" fragment)
+  _mlfbuild_write("${tree}/mlf.cmake" "${fragment}")
+  _mlfbuild_steps("${MODEL}" "${PROJECT_FILE}")
+  include("${tree}/mlf.cmake")
+  _mlfbuild_list(modules "${MODEL}" modules)
+  foreach(module IN LISTS modules)
+    add_dependencies(mlf_${module} mlf-tree-${name})
+    if(TARGET mlf_${module}_blobs)
+      add_dependencies(mlf_${module}_blobs mlf-tree-${name})
+    endif()
+  endforeach()
+  target_link_libraries(mlf_models INTERFACE mlf::${name})
+endfunction()
+
+# Define the target mlf-tree-<model>, which makes the tree and keeps it right.
+function(_mlfbuild_steps MODEL PROJECT_FILE)
+  string(JSON name GET "${MODEL}" model)
+  string(JSON target GET "${MODEL}" target)
+  string(JSON source GET "${MODEL}" reads 1)
+  string(JSON compiler GET "${MODEL}" compiler)
+  string(JSON settings GET "${MODEL}" settings)
+  string(JSON tree GET "${MODEL}" tree)
+  _mlfbuild_list(files "${MODEL}" writes)
+  list(REMOVE_ITEM files "${tree}/mlf.cmake")
+  if(compiler STREQUAL "archive") # its index tells which files there are
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  endif()
+
+  set(state "${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake")
+  set(made "${state}/${target}/${name}.made")
+  # Named by the list of files: of a step that watches other files than before, Make would keep the old ones, too.
+  string(MD5 list "${files}")
+  string(SUBSTRING "${list}" 0 8 list)
+  set(checked "${state}/${target}/${name}.${list}.checked")
+  _mlfbuild_write("${state}/${target}/${name}.settings" "${settings}")
+  set(generate ${MLFBUILD_COMMAND} generate --file "${PROJECT_FILE}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}"
+      --target ${target} --model ${name})
+  add_custom_command(
+    OUTPUT "${made}"
+    BYPRODUCTS ${files}
+    COMMAND ${generate} --stamp "${made}" --depfile "${made}.d"
+    DEPENDS "${source}" "${state}/${target}/${name}.settings" "${state}/generator"
+    DEPFILE "${made}.d"
+    COMMENT "Making model ${name} for ${target}"
+    VERBATIM)
+  add_custom_command(
+    OUTPUT "${checked}"
+    COMMAND ${generate} --stamp "${checked}" --depfile "${checked}.d" --depends tree
+    DEPENDS "${made}"
+    DEPFILE "${checked}.d"
+    COMMENT "Checking the tree of model ${name} for ${target}"
+    VERBATIM)
+  add_custom_target(mlf-tree-${name} DEPENDS "${checked}")
+endfunction()
+
+# Define mlf::board, from copies of the board's files that are put right whenever one differs.
+function(_mlfbuild_board TARGET)
+  string(JSON board GET "${TARGET}" board)
+  string(JSON tree GET "${TARGET}" tree)
+  if(TARGET mlf_board OR NOT board)
+    return()
+  endif()
+  _mlfbuild_list(sources "${TARGET}" board_files)
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME)
+    configure_file("${source}" "${tree}/board/${name}" COPYONLY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${tree}/board/${name}")
+  endforeach()
+  set(MLF_BOARD ${board})
+  include("${tree}/board/board.cmake")
+endfunction()

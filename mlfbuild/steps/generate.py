@@ -1,0 +1,45 @@
+"""One model for another build system, which decides when: made if need be, with a stamp and a depfile to decide by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mlfbuild.errors import UsageError
+from mlfbuild.files import write_atomic
+from mlfbuild.firmware import recorded_files
+from mlfbuild.steps.build import ModelResult
+from mlfbuild.steps.jobs import CompileJob
+from mlfbuild.steps.models import compile_if_needed, unpack_job
+
+
+def generate(
+    job: CompileJob, stamp: Path | None = None, depfile: Path | None = None, depends: str = "model"
+) -> ModelResult:
+    """Compile the job's model unless its archive is current, and put its tree right; good files keep their time.
+
+    Then write ``stamp``, anew each time, and ``depfile``, which says in Make's words when ``stamp`` is out of date:
+    with ``depends`` "model" by what the archive is made from, with "tree" by the tree's own files, so that the build
+    system notices one that was edited or deleted. Raises what compiling and unpacking do, and ``UsageError`` for a
+    depfile without a stamp.
+    """
+    if depfile is not None and stamp is None:
+        raise UsageError("--depfile: needs --stamp, the file that it is about")
+    compiled = compile_if_needed(job)
+    written = len(unpack_job(job).written)
+    if depfile is not None:
+        files = recorded_files(job.tree) if depends == "tree" else [job.request.source]
+        write_atomic(depfile, _rule(stamp or depfile, files).encode())
+    if stamp is not None:
+        write_atomic(stamp, b"")
+    return ModelResult(job, compiled, written)
+
+
+def _rule(target: Path, files: Iterable[Path]) -> str:
+    """Return a rule of Make; build systems read depfiles with absolute paths wherever they run."""
+    return f"{_escaped(target)}: {' '.join(_escaped(file) for file in files)}\n"
+
+
+def _escaped(path: Path) -> str:
+    text = path.absolute().as_posix()
+    return text.replace(" ", "\\ ").replace("#", "\\#").replace("$", "$$")

@@ -1,0 +1,248 @@
+"""What each change rebuilds through CMake's package, and what it must not, by what Ninja and Make say and write."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import mlfbuild
+from support.cmake_repo import GENERATORS, CMakeRepo, Ran
+
+MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
+LINKED_ALPHA = [
+    "Building C object alpha_lib0.c.o",
+    "Linking C executable app",
+    "Linking C static library libmlf_alpha.a",
+]
+
+
+@pytest.fixture(scope="module", params=GENERATORS)
+def shared_repo(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+) -> CMakeRepo:
+    for name in ("gcc", "cmake", "ninja", "make"):
+        tool(name)
+    return CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
+
+
+@pytest.fixture
+def repo(shared_repo: CMakeRepo) -> CMakeRepo:
+    """A repo as it was written first, all built."""
+    shared_repo.write_all()
+    settle(shared_repo)
+    return shared_repo
+
+
+@pytest.fixture
+def package_copy(repo: CMakeRepo, tmp_path: Path) -> Iterator[Path]:
+    """A folder with a copy of mlfbuild to change; what it generated is removed in the end."""
+    package = Path(mlfbuild.__file__).parent
+    shutil.copytree(package, tmp_path / "mlfbuild", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package.parent / "cmake", tmp_path / "cmake")
+    yield tmp_path
+    shutil.rmtree(repo.build_dir)
+
+
+def settle(repo: CMakeRepo, env: dict[str, str] | None = None) -> None:
+    """Build until nothing is left to do, which takes one build more after one that wrote what it also watches."""
+    repo.build(env=env)
+    repo.build(env=env)
+    assert_nothing_ran(repo.build(env=env))
+
+
+def assert_nothing_ran(ran: Ran) -> None:
+    assert ran.steps == []
+    assert not ran.archives
+    assert not ran.trees
+    assert not ran.objects
+    assert not ran.linked
+
+
+def test_nothing_changed(repo: CMakeRepo) -> None:
+    ran = repo.build()
+    assert_nothing_ran(ran)
+    assert not ran.configured
+    if repo.generator == "Ninja":
+        assert "ninja: no work to do." in ran.output
+
+
+def test_the_configure_step_compiles_nothing(tmp_path: Path) -> None:
+    repo = CMakeRepo(tmp_path)
+    ran = repo.configure()
+    assert ran.status == 0, ran.output
+    made = {path for path in ran.written if path.startswith("mlf/")}
+    assert made == {"mlf/.cmake/generator", *(f"mlf/.cmake/pc/{name}.settings" for name in ("alpha", "beta")),
+                    *(f"mlf/pc/{name}/mlf.cmake" for name in ("alpha", "beta"))}  # fmt: skip
+
+
+def test_configuring_anew_makes_nothing_again(repo: CMakeRepo) -> None:
+    (repo.build_dir / "CMakeCache.txt").unlink()
+    assert_nothing_ran(repo.build())
+
+
+def test_a_fresh_configure_compiles_no_model_again(repo: CMakeRepo) -> None:
+    (repo.build_dir / "CMakeCache.txt").unlink()
+    shutil.rmtree(repo.build_dir / "CMakeFiles")  # as `cmake --fresh` does
+    ran = repo.build()
+    assert not ran.archives
+    assert not ran.trees
+
+
+def test_touch(repo: CMakeRepo) -> None:
+    later = time.time() + 1
+    os.utime(repo.root / "models/alpha.tflite", (later, later))
+    time.sleep(1.1)
+    ran = repo.build("--", "-d", "explain") if repo.generator == "Ninja" else repo.build()
+    assert ran.steps == MADE_ALPHA, "one generator may run, nothing behind it"
+    assert not ran.archives
+    assert not ran.trees
+    if repo.generator == "Ninja":
+        assert re.search(
+            r"^ninja explain: .+ older than most recent input .+/models/alpha.tflite", ran.output, re.MULTILINE
+        )
+    assert_nothing_ran(repo.build())
+
+
+@pytest.mark.parametrize("touched", ["mlfbuild.yml", "CMakeLists.txt"])
+def test_touching_what_configures(repo: CMakeRepo, touched: str) -> None:
+    (repo.root / touched).touch()
+    ran = repo.build()
+    assert ran.configured
+    assert_nothing_ran(ran)
+    assert not repo.build().configured
+
+
+def test_a_comment_in_the_project_file(repo: CMakeRepo) -> None:
+    repo.write("mlfbuild.yml", "# a comment\n" + (repo.root / "mlfbuild.yml").read_text())
+    assert_nothing_ran(repo.build())
+
+
+def test_one_models_options(repo: CMakeRepo) -> None:
+    repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
+    ran = repo.build()
+    assert ran.steps == sorted(MADE_ALPHA + LINKED_ALPHA)
+    assert ran.archives == {"alpha"}
+    assert ran.trees == {"alpha"}
+    assert_nothing_ran(repo.build())
+
+
+def test_weights_of_one_model(repo: CMakeRepo) -> None:
+    repo.write_model("alpha", seed=7)
+    ran = repo.build()
+    assert ran.steps == sorted(MADE_ALPHA + LINKED_ALPHA + ["Building C object main.c.o"])
+    assert ran.archives == {"alpha"}
+    assert ran.trees == {"alpha"}
+    assert "mlf/pc/alpha/codegen/host/src/alpha_lib0.c" in ran.written
+    assert not [path for path in ran.written if "/include/mlfbuild-" in path], "kernels did not change"
+    assert_nothing_ran(repo.build())
+
+
+def test_a_model_is_added(repo: CMakeRepo) -> None:
+    repo.replace("mlfbuild.yml", "gamma.tflite, targets: [m4]", "gamma.tflite")
+    ran = repo.build()
+    assert ran.archives == {"gamma"}
+    assert ran.trees == {"gamma"}
+    assert ran.objects - {"main.c.o"} == {"gamma_lib0.c.o"}, "main.c has one include folder more"
+    assert ran.linked
+    assert_nothing_ran(repo.build())
+
+
+def test_a_model_is_removed(repo: CMakeRepo) -> None:
+    repo.write("src/main.c", "int main(void) { return 0; }\n")
+    repo.build()
+    repo.replace("mlfbuild.yml", "  beta: {source: models/beta.tflite}\n", "")
+    ran = repo.build()
+    assert not ran.archives
+    assert ran.objects <= {"main.c.o"}
+    assert ran.linked
+    assert_nothing_ran(repo.build())
+
+
+def test_the_generators_source_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:
+    path = {"PYTHONPATH": str(package_copy)}
+    assert repo.configure(env=path).status == 0
+    settle(repo, path)
+    source = package_copy / "mlfbuild/compilers/native/__init__.py"
+    source.write_text(source.read_text() + "\n# a comment that changes no output\n")
+    ran = repo.build(env=path)
+    assert ran.configured
+    assert ran.archives == {"alpha", "beta"}
+    assert not ran.trees
+    assert {step.split()[0] for step in ran.steps} == {"Making", "Checking"}
+    assert not ran.objects
+    assert_nothing_ran(repo.build(env=path))
+
+
+def test_a_kernel_header(repo: CMakeRepo, package_copy: Path) -> None:
+    path = {"PYTHONPATH": str(package_copy)}
+    assert repo.configure(env=path).status == 0
+    settle(repo, path)
+    header = package_copy / "mlfbuild/compilers/native/kernels/dot.h"
+    header.write_text(header.read_text() + "/* one line more */\n")
+    ran = repo.build(env=path)
+    assert ran.trees == {"alpha", "beta"}, "the folder of the kernels has another name"
+    assert {"alpha_lib0.c.o", "beta_lib0.c.o"} <= ran.objects
+    assert len(list((repo.build_dir / "mlf/pc/alpha/codegen/host/include").glob("mlfbuild-*"))) == 1
+    settle(repo, path)
+
+
+def test_a_firmware_header(repo: CMakeRepo) -> None:
+    repo.write("src/app.h", "#define STATUS 0 /* still */\n")
+    ran = repo.build()
+    assert ran.steps == ["Building C object main.c.o", "Linking C executable app"]
+
+
+@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted", "fragment edited", "fragment deleted"])
+def test_an_unpacked_file_is_healed(repo: CMakeRepo, damage: str) -> None:
+    names = {"record": "RECORD.json", "fragment": "mlf.cmake"}
+    victim = repo.build_dir / "mlf/pc/alpha" / names.get(damage.split(maxsplit=1)[0], "codegen/host/src/alpha_lib0.c")
+    good = victim.read_bytes()
+    time.sleep(0.01)
+    if damage.endswith("edited"):
+        victim.write_bytes(good + b"# error\n")
+    else:
+        victim.unlink()
+    ran = repo.build()
+    assert victim.read_bytes() == good
+    assert not ran.archives
+    assert ran.trees == {"alpha"}
+    settle(repo)
+
+
+def test_a_board_file_is_healed(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    repo = CMakeRepo(tmp_path)
+    repo.replace("CMakeLists.txt", "TARGET pc", "TARGET m4 MODELS alpha")
+    repo.replace("CMakeLists.txt", "src/main.c", "src/idle.c")
+    repo.replace("CMakeLists.txt", "mlf::models", "mlf::models mlf::board")
+    repo.replace("CMakeLists.txt", "LANGUAGES C", "LANGUAGES C ASM")
+    repo.write("src/idle.c", "int main(void) { return 0; }\n")
+    toolchain = Path(mlfbuild.__file__).parents[1] / "cmake/toolchains/cortex-m4.cmake"
+    assert repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={toolchain}").status == 0
+    repo.build()
+    startup = repo.build_dir / "mlf/m4/board/startup.c"
+    good = startup.read_bytes()
+    startup.write_bytes(b"")
+    repo.build()
+    assert startup.read_bytes() == good
+    assert not repo.build().written - {".ninja_log", ".ninja_deps"}
+
+
+def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
+    mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
+    repo.build("--target", "clean")
+    assert mine.read_text() == "mine"
+    left = {path.name for path in (repo.build_dir / "mlf/pc").rglob("*") if path.is_file()}
+    assert left == {"notes.txt", "mlf.cmake"}
+    for name in ("src/main.c", "mlfbuild.yml", "models/alpha.tflite"):
+        assert (repo.root / name).is_file()
+    mine.unlink()
+    ran = repo.build()
+    assert ran.archives == {"alpha", "beta"}
+    assert ran.linked

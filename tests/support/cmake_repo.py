@@ -1,0 +1,162 @@
+"""A firmware repo that CMake builds with mlfbuild's package, and a way to see what a build really did to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.targets import cmake_folder
+from support.firmware_repo import tiny_network
+
+GENERATORS = ("Ninja", "Unix Makefiles")
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+  pc2: {cpu: host}
+  m4: {cpu: cortex-m4, board: mps2-an386}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite}
+  gamma: {source: models/gamma.tflite, targets: [m4]}
+"""
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+find_package(mlfbuild CONFIG REQUIRED)
+mlfbuild_models(mlfbuild.yml TARGET pc)
+add_executable(app src/main.c)
+target_link_libraries(app PRIVATE mlf::models)
+"""
+
+MAIN = """\
+#include "app.h"
+#include "tvmgen_alpha.h"
+#include "tvmgen_beta.h"
+
+int main(void) { return tvmgen_alpha_run(0, 0) == tvmgen_beta_run(0, 0) ? STATUS : 1; }
+"""
+
+
+@dataclass
+class Ran:
+    """What one build did: its exit status, its words, and the files it wrote, relative to the build folder."""
+
+    status: int
+    output: str
+    written: set[str] = field(default_factory=set)
+
+    @property
+    def steps(self) -> list[str]:
+        """What ran, in Ninja's and Make's own words, sorted: no counters, no folders."""
+        found = re.findall(r"^\[.+?\] ((?:Making|Checking|Building|Linking) .+)$", self.output, re.MULTILINE)
+        return sorted(re.sub(r"(CMakeFiles/\S+?\.dir/)\S*/", "", step) for step in found)
+
+    @property
+    def archives(self) -> set[str]:
+        return {Path(path).stem for path in self.written if path.endswith(".tar")}
+
+    @property
+    def trees(self) -> set[str]:
+        """The models whose unpacked tree was written to."""
+        return {Path(path).parts[2] for path in self.written if re.match(r"mlf/\w+/\w+/", path)}
+
+    @property
+    def objects(self) -> set[str]:
+        return {Path(path).name for path in self.written if path.endswith(".o")}
+
+    @property
+    def linked(self) -> bool:
+        return "app" in self.written
+
+    @property
+    def configured(self) -> bool:
+        return "Configuring done" in self.output
+
+
+class CMakeRepo:
+    """A firmware repo with two models for this machine; the folder's name has a space."""
+
+    def __init__(self, folder: Path, generator: str = "Ninja", cmake: str = "cmake") -> None:
+        self.root = folder / "my firmware"
+        self.build_dir = self.root / "build"
+        self.generator = generator
+        self.cmake = cmake
+        self.write_all()
+
+    def write_all(self) -> None:
+        """Write every file of the repo that differs from how it was first."""
+        self.write("mlfbuild.yml", PROJECT)
+        self.write("CMakeLists.txt", CMAKELISTS)
+        self.write("src/main.c", MAIN)
+        self.write("src/app.h", "#define STATUS 0\n")
+        for seed, name in enumerate(("alpha", "beta", "gamma")):
+            self.write_model(name, seed)
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = text.encode() if isinstance(text, str) else text
+        if not path.is_file() or path.read_bytes() != data:
+            path.write_bytes(data)
+        return path
+
+    def write_model(self, name: str, seed: int) -> Path:
+        return self.write(f"models/{name}.tflite", tiny_network(seed))
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def configure(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+        return self._run(
+            self.cmake, "-S", ".", "-B", "build", "-G", self.generator,
+            f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}", *arguments, env=env,
+        )  # fmt: skip
+
+    def build(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+        """Configure where that was not done yet, and build; asserts that it went well."""
+        if not (self.build_dir / "CMakeCache.txt").exists():
+            configured = self.configure(env=env)
+            assert configured.status == 0, configured.output
+        ran = self.run_build(*arguments, env=env)
+        assert ran.status == 0, ran.output
+        return ran
+
+    def run_build(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+        return self._run(self.cmake, "--build", "build", *arguments, env=env)
+
+    def _run(self, *command: str, env: dict[str, str] | None) -> Ran:
+        before = self._times()
+        environment = {
+            name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "CMAKE_PREFIX_PATH"}
+        }
+        done = subprocess.run(
+            command, cwd=self.root, env=environment | (env or {}), text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        after = self._times()
+        return Ran(done.returncode, done.stdout, {path for path, time in after.items() if before.get(path) != time})
+
+    def _times(self) -> dict[str, int]:
+        paths = (path for path in self.build_dir.rglob("*") if path.is_file())
+        return {path.relative_to(self.build_dir).as_posix(): path.stat().st_mtime_ns for path in paths}
+
+
+def mlfbuild_command() -> str:
+    """The command of the mlfbuild under test: the one beside this Python."""
+    beside = Path(sys.executable).with_name("mlfbuild")
+    return str(beside) if beside.exists() else shutil.which("mlfbuild") or "mlfbuild"
+
+
+def error_lines(output: str) -> list[str]:
+    """The lines of CMake's errors, as they were given."""
+    return [line[4:] for line in output.splitlines() if line.startswith("    ")]
