@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -119,4 +121,37 @@ def test_no_tree_around_a_model_file(folder: Folder) -> None:
     assert refused(folder, "--tree", "models", "--target", "pc") == (
         "mlfbuild: --tree models: models/beta/alpha.tflite, the source of model 'alpha', lies where the tree of model "
         "'beta' goes; choose another folder\n"
+    )
+
+
+def test_test_firmware_of_the_tree_is_verified_by_its_image_alone(folder: Folder, tool: Callable[[str], str]) -> None:
+    tool("ninja")
+    assert folder.run("build", "--tree", "tree", "--with-verify").status == 0
+    folder.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n",
+    )
+    subprocess.run([tool("cmake"), "-G", "Ninja", "-B", "out"], check=True, capture_output=True)
+    subprocess.run([tool("cmake"), "--build", "out", "--target", "mlf_alpha_verify"], check=True, capture_output=True)
+    ended = folder.run("verify", "--elf", "out/alpha_verify.elf", "--vectors", "alpha.npz")
+    assert ended == type(ended)(0, "alpha: 3 cases right on host, arena 0 of 0 bytes used\n", "")
+    folder.write_vectors("alpha", wrong=True)
+    assert folder.run("verify", "--elf", "out/alpha_verify.elf", "--vectors", "alpha.npz").status == 1
+
+
+def test_without_the_option_test_firmware_goes(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", "--with-verify")
+    assert (folder.root / "tree/alpha/verify/alpha/verify_module.h").is_file()
+    folder.run("build", "--tree", "tree")
+    assert not (folder.root / "tree/alpha/verify").exists()
+    assert "verify" not in (folder.root / "tree/alpha/mlf.cmake").read_text()
+
+
+def test_where_there_can_be_no_test_firmware(folder: Folder) -> None:
+    assert refused(folder, "--with-verify") == (
+        "mlfbuild: --with-verify means nothing without --tree: `mlfbuild verify` builds test firmware by itself\n"
+    )
+    folder.write("mlfbuild.yml", TWO_TARGETS)
+    assert refused(folder, "--tree", "tree", "--target", "m4", "--with-verify") == (
+        "mlfbuild: --with-verify: target 'm4' has no board that QEMU emulates; give it one in the project file\n"
     )
