@@ -75,6 +75,9 @@ foreach(_language IN ITEMS C CXX)
   set(CMAKE_${_language}_LINK_EXECUTABLE "\"${_linker}\" ${_words}")
 endforeach()
 
+# clang's objects say that they need no executable stack; the linker warns of those of GCC's libraries that do not say.
+add_link_options(-Wl,-z,noexecstack)
+
 # As GCC does for this ABI: an enum takes as few bytes as its values need.
 add_compile_options(-fshort-enums)
 mlfbuild_finish_toolchain()

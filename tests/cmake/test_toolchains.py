@@ -230,3 +230,35 @@ def test_a_wrong_board_is_named(tmp_path: Path) -> None:
     done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4.cmake")
     assert done.returncode != 0
     assert 'MLF_BOARD is "mps9"; set it to a board that has a linker script' in " ".join(done.stdout.split())
+
+
+@pytest.mark.usefixtures("cross_cxx")
+def test_clang_compiles_every_language(tmp_path: Path, newest_clang: dict[str, str]) -> None:
+    source = write_firmware(tmp_path / "fire ware")
+    done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4-clang.cmake", env=newest_clang)
+    assert done.returncode == 0, done.stdout
+    output = build(tmp_path / "build")
+    assert "warning" not in output
+    assert "no work to do" in build(tmp_path / "build")
+    image = (tmp_path / "build" / "app.elf").read_bytes()
+    assert b"/src/main.c" in image and str(tmp_path).encode() not in image
+    assert b"clang version" in image
+
+
+def test_clang_takes_newlib_nanos_headers_with_its_libraries(tmp_path: Path, newest_clang: dict[str, str]) -> None:
+    source = write_library(tmp_path / "source")
+    shutil.copytree(RUNTIME / "board", source / "board")
+    with_board = "set(MLF_BOARD mps2-an386)\ninclude(board/board.cmake)\ntarget_link_libraries(library mlf::board)\n"
+    (source / "CMakeLists.txt").write_text(LIBRARY + with_board)
+    (source / "library.c").write_text("#include <newlib.h>\n#ifndef _NANO_FORMATTED_IO\n#error newlib's own\n#endif\n")
+    done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4-clang.cmake", env=newest_clang)
+    assert done.returncode == 0, done.stdout
+    build(tmp_path / "build")
+
+
+def test_clang_without_gcc_says_so(tmp_path: Path, newest_clang: dict[str, str]) -> None:
+    source = write_library(tmp_path / "source")
+    environment = {**newest_clang, "MLFBUILD_ARM_NONE_EABI_GCC": "arm-missing-gcc"}
+    done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4-clang.cmake", env=environment)
+    assert done.returncode != 0
+    assert "arm-missing-gcc: program not found; install it (Debian: apt-get" in " ".join(done.stdout.split())
