@@ -23,8 +23,8 @@ _OUR_FOLDER = Path(__file__).parent
 BuildFunction = Callable[[list[Any], list[Any], Any], None]
 
 
-def action(function: BuildFunction, comstr: str) -> Any:
-    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``."""
+def action(function: BuildFunction, comstr: str | None) -> Any:
+    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one."""
 
     @functools.wraps(function)
     def run(target: list[Any], source: list[Any], env: Any) -> None:

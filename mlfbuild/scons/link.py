@@ -10,8 +10,10 @@ from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
 from mlfbuild.errors import UsageError
+from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.trees import Tree
 from mlfbuild.scons.variables import extend, listed
+from mlfbuild.steps.clashes import owner_name
 from mlfbuild.steps.outline import Part
 
 _LIBRARIES_FOLDER = "mlf.lib"
@@ -46,6 +48,7 @@ def apply(env: Any, trees: Sequence[Tree]) -> NodeList:
     extend(env, "CPPPATH", dirs)
     others = [node for node, place in _models.items() if place in places and node not in libraries]
     extend(env, "LIBS", libraries, dropped=others, front=True)  # they may need libm, which LIBS may name
+    check_programs(env)
     return libraries
 
 
@@ -74,6 +77,8 @@ def _library(env: Any, tree: Tree, module: Part, theirs: list[Any]) -> Any:
         target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
         _made[key] = env.StaticLibrary(target, objects) if objects else []
         _models.update(dict.fromkeys(_made[key], key[1]))
+        for node in _made[key]:
+            remember_owner(node, owner_name(tree.job, [part.name for part in tree.outline.modules], module.name))
     return _made[key]
 
 

@@ -149,9 +149,14 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     for job in jobs:
         names = _modules(job.tree / "metadata.json")
         for name in names:
-            shown = job.model if names == [job.model] else f"{job.model} (module {name})"
+            shown = owner_name(job, names, name)
             owners |= {f"libmlf_{name}.a": shown, f"libmlf_{name}_blobs.a": shown}
     return owners
+
+
+def owner_name(job: CompileJob, modules: Sequence[str], module: str) -> str:
+    """Return what messages call ``module``, one of the ``modules`` of a job."""
+    return job.model if list(modules) == [job.model] else f"{job.model} (module {module})"
 
 
 def _modules(metadata: Path) -> list[str]:
