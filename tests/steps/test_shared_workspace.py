@@ -13,6 +13,7 @@ from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.types import Placement
 from mlfbuild.errors import UsageError
 from mlfbuild.steps.build import BuildReport, build
+from mlfbuild.steps.committed import committed
 from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 from mlfbuild.targets import CPUS
 from support.host_c import WARNINGS
@@ -179,6 +180,20 @@ def test_the_code_differs_in_where_the_workspace_lies_alone(repo: Repo) -> None:
     changed = set(repo.source("small").splitlines()) - set(alone["small"].splitlines())
     assert changed
     assert "tvmgen_small_workspace" not in repo.source("small")
+
+
+def test_a_committed_tree_has_one_workspace_without_mlfbuild(repo: Repo, tool: Callable[[str], str]) -> None:
+    (repo.root / "mlfbuild.yml").write_text(PROJECT.split("firmware", maxsplit=1)[0] + SHARED)
+    project = load(repo.root / "mlfbuild.yml")
+    build([committed(project, target_jobs(project), repo.root / "tree")])
+    (repo.root / "build/pc/app").mkdir(parents=True)
+    (repo.root / "Makefile").write_text(
+        "include tree/mlf.mk\nCFLAGS = -O2 -DNDEBUG\nbuild/pc/app/app: main.c $(MLF_LIBRARIES)\n"
+        "\t$(CC) $(CFLAGS) $(MLF_INCLUDES) -o $@ $^ -lm\n"
+    )
+    subprocess.run([tool("make"), "build/pc/app/app"], cwd=repo.root, capture_output=True, check=True)
+    assert set(repo.variables()) == {"mlf_shared_workspace", "tvmgen_other_workspace"}
+    assert "wrong 0" in repo.run()
 
 
 @pytest.mark.parametrize(
