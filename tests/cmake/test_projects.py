@@ -1,0 +1,72 @@
+"""Whole projects that use CMake's package, as readers could have written them (tests/projects/cmake-*)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.emulator import run_elf
+from mlfbuild.targets import board_called, cmake_folder
+from support.cmake_repo import GENERATORS, mlfbuild_command
+from support.firmware_repo import tiny_network
+
+PROJECTS = Path(__file__).parents[1] / "projects"
+
+
+def copy(name: str, folder: Path, *models: str) -> Path:
+    """Copy the project ``name`` into a folder with a space in its name, and write its ``models``."""
+    root = folder / "my project"
+    shutil.copytree(PROJECTS / name, root)
+    for seed, model in enumerate(models):
+        (root / model).parent.mkdir(exist_ok=True)
+        (root / model).write_bytes(tiny_network(seed))
+    return root
+
+
+def run(folder: Path, *command: str | Path) -> str:
+    env = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    env |= {"MLFBUILD_CMAKE_DIR": str(cmake_folder()), "MLFBUILD_COMMAND": mlfbuild_command()}
+    done = subprocess.run(
+        command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize(("preset", "board"), [("m4", "mps2-an386"), ("m55", "mps3-an547")])
+def test_presets(preset: str, board: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(name)
+    root = copy("cmake-presets", tmp_path, "models/alpha.tflite")
+    run(root, "cmake", "--preset", preset)
+    run(root, "cmake", "--build", "--preset", preset)
+    result = run_elf(root / f"build/{preset}/app.elf", board_called(board), timeout=60)
+    assert (result.stdout, result.exit_status) == ("alpha ran\n", 0)
+
+
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_parts_of_a_product(generator: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "make", "gcc"):
+        tool(name)
+    root = copy("cmake-parts", tmp_path, "sound/models/alpha.tflite", "vision/models/beta.tflite")
+    vision = (root / "vision").rename(tmp_path / "vision elsewhere")
+    run(
+        root, "cmake", "-S", ".", "-B", "build", "-G", generator, f"-Dmlfbuild_DIR={cmake_folder()}",
+        f"-DMLFBUILD_COMMAND={mlfbuild_command()}", f"-DFETCHCONTENT_SOURCE_DIR_VISION={vision}",
+        f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'installed'}",
+    )  # fmt: skip
+    run(root, "cmake", "--build", "build")
+    run(root, "cmake", "--install", "build")
+    run(root, tmp_path / "installed/bin/app")
+    libraries = {path.name for path in (tmp_path / "installed/lib").iterdir()}
+    assert libraries == {"libsound.a", "libmlf_beta.a"}
+    (vision / "models/beta.tflite").write_bytes(tiny_network(9))
+    again = run(root, "cmake", "--build", "build")
+    assert "Making model beta for camera" in again
+    assert "alpha_lib0.c" not in again
+    run(root, "build/app")
