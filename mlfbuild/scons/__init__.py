@@ -18,13 +18,16 @@ Methods
     ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
     ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps, and
-    ``MlfMerge(archive, archives)`` makes one archive of several.
+    ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` one equal to another.
+
+``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``.
 
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
-    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFMERGECOMSTR``, ``MLFUNPACKCOMSTR``,
-    ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines that are printed;
-    ``MLFVERBOSE`` shows what CMake and Ninja print.
+    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
+    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines
+    that are printed; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
+    into images, ``array`` or ``incbin``.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
 content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on

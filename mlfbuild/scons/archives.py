@@ -12,7 +12,6 @@ from SCons.Builder import Builder
 from SCons.Script import GetOption
 
 from mlfbuild.scons.actions import action, as_user_error
-from mlfbuild.steps.archives import merge_archives
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
     compile_model,
@@ -117,6 +116,8 @@ def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list
 
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
+    from mlfbuild.steps.archives import merge_archives  # all that is done with archives: most builds need none of it
+
     paths = [Path(node.rfile().get_abspath()) for node in source]
     _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
 

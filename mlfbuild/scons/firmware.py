@@ -8,7 +8,6 @@ from typing import Any
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
-from mlfbuild.steps.firmware import build_firmware, run_image
 from mlfbuild.steps.project import firmware_called
 
 
@@ -32,6 +31,8 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
 
 
 def _build(_target: list[Any], _source: list[Any], env: Any) -> None:
+    from mlfbuild.steps.firmware import build_firmware  # reads ELF files; builds of models alone start without it
+
     output = build_firmware(env["MLFFIRMWAREJOB"], [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]])
     if env["MLFVERBOSE"] or "warning:" in output:
         show(output)
@@ -53,4 +54,6 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
+    from mlfbuild.steps.firmware import run_image
+
     show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))
