@@ -25,8 +25,8 @@ Methods
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
     ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
-    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are the lines
-    that are printed; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
+    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are what
+    is printed; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
     into images, ``array`` or ``incbin``.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
