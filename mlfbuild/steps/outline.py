@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from mlfbuild.firmware import tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
@@ -38,9 +37,9 @@ class Outline:
         """
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
-            paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
+            paths = [f"codegen/{file.path}" for file in module.codegen]
             names |= dict.fromkeys(part.files)
-            names |= dict.fromkeys(str(path) for path in paths if str(path.parent) in part.include_dirs)
+            names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
             if part.blobs is not None:
                 header = f"{part.blobs.include_dir}/mlf_{part.name}_blobs.h"
                 names |= dict.fromkeys([part.blobs.assembler, part.blobs.array, header, *part.blobs.reads])

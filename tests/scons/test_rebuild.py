@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -46,6 +47,11 @@ def linked(ran: Ran) -> bool:
     return ELF in ran.written
 
 
+def reasons(ran: Ran) -> dict[str, str]:
+    """What of mlfbuild's SCons made below build/mlf, each with why, as ``--debug=explain`` says."""
+    return dict(re.findall(r"scons: (?:re)?building `build/mlf/m4/([^']*)' because:?\s*(.*)", ran.output))
+
+
 def assert_nothing_ran(ran: Ran) -> None:
     assert not archives(ran)
     assert not trees(ran)
@@ -54,8 +60,9 @@ def assert_nothing_ran(ran: Ran) -> None:
 
 
 def test_nothing_changed(repo: FirmwareRepo) -> None:
-    ran = repo.build()
+    ran = repo.build("--debug=explain")
     assert_nothing_ran(ran)
+    assert not reasons(ran)
     assert "Compiling model" not in ran.output
     assert "Unpacking" not in ran.output
 
@@ -74,7 +81,9 @@ def test_a_comment_in_the_project_file(repo: FirmwareRepo) -> None:
 
 def test_one_models_options(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
-    ran = repo.build()
+    ran = repo.build("--debug=explain")
+    assert list(reasons(ran)) == ["alpha.tar", "alpha/RECORD.json"]
+    assert ".rodata.elsewhere" in ran.output, "SCons names the settings that are new"
     assert archives(ran) == {"alpha"}
     assert trees(ran) == {"alpha"}
     assert objects(ran) == {"alpha_lib0.c.obj"}
@@ -84,7 +93,11 @@ def test_one_models_options(repo: FirmwareRepo) -> None:
 def test_weights_of_one_model(repo: FirmwareRepo) -> None:
     header = repo.snapshot()["build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c"]
     repo.write_model("alpha", seed=7)
-    ran = repo.build()
+    ran = repo.build("--debug=explain")
+    assert reasons(ran) == {
+        "alpha.tar": "`models/alpha.tflite' changed",
+        "alpha/RECORD.json": "`build/mlf/m4/alpha.tar' changed",
+    }
     assert archives(ran) == {"alpha"}
     assert trees(ran) == {"alpha"}
     assert "build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c" in ran.written
@@ -98,7 +111,8 @@ def test_weights_of_one_model(repo: FirmwareRepo) -> None:
 def test_a_model_is_added(repo: FirmwareRepo) -> None:
     repo.write_model("gamma", seed=3)
     repo.replace("mlfbuild.yml", "firmware:", "  gamma: {source: models/gamma.tflite}\nfirmware:")
-    ran = repo.build()
+    ran = repo.build("--debug=explain")
+    assert set(reasons(ran)) == {"gamma.tar", "gamma/RECORD.json", "mlf.cmake"}
     assert archives(ran) == {"gamma"}
     assert trees(ran) == {"gamma"}
     assert objects(ran) - {"main.c.obj"} == {"gamma_lib0.c.obj"}, "main.c has one include folder more"
@@ -132,8 +146,9 @@ def test_the_generators_source_with_the_same_output(
     assert settled.status == 0, settled.output
     source = copy / "mlfbuild/compilers/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = repo.scons(env=path)
+    ran = repo.scons("--debug=explain", env=path)
     assert ran.status == 0, ran.output
+    assert set(reasons(ran)) == {"alpha.tar", "beta.tar"}
     assert archives(ran) == {"alpha", "beta"}
     assert "Unpacking" not in ran.output
     assert not trees(ran)
@@ -193,7 +208,8 @@ def test_an_unpacked_file_is_healed(repo: FirmwareRepo, damage: str) -> None:
         victim.write_bytes(good + b"/* by hand */\n")
     else:
         victim.unlink()
-    ran = repo.build()
+    ran = repo.build("--debug=explain")
+    assert reasons(ran) == {"alpha/RECORD.json": "AlwaysBuild() is specified"}
     assert victim.read_bytes() == good
     assert not archives(ran)
     assert trees(ran) == {"alpha"}
