@@ -51,8 +51,9 @@ def package_copy(repo: CMakeRepo, tmp_path: Path) -> Iterator[Path]:
 
 def settle(repo: CMakeRepo, env: dict[str, str] | None = None) -> None:
     """Build until nothing is left to do, which takes one build more after one that wrote what it also watches."""
-    repo.build(env=env)
-    repo.build(env=env)
+    for _ in range(2):
+        if not repo.build(env=env).steps:
+            return
     assert_nothing_ran(repo.build(env=env))
 
 
@@ -235,6 +236,8 @@ def test_a_board_file_is_healed(tmp_path: Path, tool: Callable[[str], str]) -> N
 
 
 def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
+    shutil.rmtree(repo.build_dir)  # with trees of models that earlier tests had
+    repo.build()
     mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
     repo.build("--target", "clean")
     assert mine.read_text() == "mine"
