@@ -1,0 +1,55 @@
+"""The step that other build systems run for one model: stamp, depfile, and files that keep their time."""
+
+from __future__ import annotations
+
+from support.command import Folder
+
+
+def test_a_depfile_names_what_the_archive_is_made_from(folder: Folder) -> None:
+    ended = folder.run(
+        *["generate", "--target", "pc", "--model", "alpha", "--stamp", "s/made", "--depfile", "s/made.d"]
+    )
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    assert (folder.root / "s/made").read_bytes() == b""
+    root = str(folder.root).replace(" ", "\\ ")
+    assert (folder.root / "s/made.d").read_text() == f"{root}/s/made: {root}/models/alpha.tflite\n"
+    assert (folder.root / "build/mlf/pc/alpha/RECORD.json").is_file()
+    assert not (folder.root / "build/mlf/pc/beta").exists()
+
+
+def test_a_depfile_names_the_files_of_the_tree(folder: Folder) -> None:
+    arguments = "generate --target pc --model alpha --build-dir out --stamp s --depfile d --depends tree"
+    assert folder.run(*arguments.split()).status == 0
+    target, _, files = (folder.root / "d").read_text().partition(": ")
+    assert target == f"{folder.root}/s"
+    tree = folder.root / "out/mlf/pc/alpha"
+    assert set(files.split()) == {str(path) for path in tree.rglob("*") if path.is_file()}
+
+
+def test_files_that_are_right_keep_their_time(folder: Folder) -> None:
+    arguments = ["generate", "--target", "pc", "--model", "alpha", "--stamp", "s", "--format", "json"]
+    assert folder.run(*arguments).json["compiled"]
+    stamp = folder.root / "s"
+    before = {path: path.stat().st_mtime_ns for path in (folder.root / "build").rglob("*")}
+    stamp.unlink()
+    again = folder.run(*arguments).json
+    assert (again["compiled"], again["written"]) == (False, 0)
+    assert stamp.exists()
+    assert {path: path.stat().st_mtime_ns for path in (folder.root / "build").rglob("*")} == before
+
+
+def test_what_it_refuses(folder: Folder) -> None:
+    ended = folder.run("generate", "--target", "pc")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild: 2 models are chosen; generate makes one: name it with --target and --model\n",
+    )  # fmt: skip
+    ended = folder.run("generate", "--model", "alpha", "--depfile", "d")
+    assert (ended.status, ended.err) == (2, "mlfbuild: --depfile: needs --stamp, the file that it is about\n")
+
+
+def test_a_model_that_cannot_be_made_leaves_no_stamp(folder: Folder) -> None:
+    folder.write("models/alpha.tflite", b"no model")
+    ended = folder.run("generate", "--model", "alpha", "--stamp", "s")
+    assert ended.status == 5
+    assert ended.err.startswith("mlfbuild: models/alpha.tflite: ")
+    assert not (folder.root / "s").exists()
