@@ -1,0 +1,33 @@
+"""Whole projects that are built by SCons alone, as readers could have written them (tests/projects/scons-*)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from mlfbuild.emulator import run_elf
+from mlfbuild.targets import board_called
+from support.firmware_repo import tiny_network
+
+PROJECTS = Path(__file__).parents[1] / "projects"
+
+
+def test_variants_of_a_product_with_a_build_of_its_own(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(name)
+    root = tmp_path / "product"
+    shutil.copytree(PROJECTS / "scons-variants", root)
+    (root / "models").mkdir()
+    for seed, name in enumerate(("alpha", "beta")):
+        (root / f"models/{name}.tflite").write_bytes(tiny_network(seed))
+    scons = [sys.executable, "-m", "SCons", "-Q", "-j4", "--debug=explain"]
+    first = subprocess.run(scons, cwd=root, capture_output=True, text=True, check=False)
+    assert first.returncode == 0, first.stdout + first.stderr
+    for variant in ("debug", "release"):
+        result = run_elf(root / f"build/{variant}/app.elf", board_called("mps2-an386"), timeout=60)
+        assert (result.stdout, result.exit_status) == ("alpha and beta ran\n", 0)
+    again = subprocess.run(scons, cwd=root, capture_output=True, text=True, check=True)
+    assert again.stdout == "scons: `.' is up to date.\n"
