@@ -52,6 +52,16 @@ def test_a_library_is_equal_to_itself() -> None:
     assert comparison_text(compare(library, library), "a.tar", "b.tar") == "a.tar and b.tar mean the same"
 
 
+def test_files_with_and_without_the_modules_name_are_two_files() -> None:
+    both = (
+        CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b""),
+        CodegenFile(PurePosixPath("host/src/lib0.c"), b"x"),
+    )
+    module = replace(TINY, codegen=both)
+    assert found(module, module) == []
+    assert found(replace(TINY, codegen=both[:1]), replace(TINY, codegen=(replace(both[1], content=b""),))) == []
+
+
 X, Y = TINY.inputs[0], TINY.outputs[0]
 Z = TensorInfo("z", "float32", 16, (4,))
 

@@ -87,7 +87,7 @@ def _look(library: Library, other: Library) -> None:
         readme_text(library)
     with _documented(InputFileError):
         compare(library, other)
-        assert compare(library, library).equal
+        assert compare(library, library).equal, compare(library, library).differences
 
 
 def _write(library: Library) -> None:

@@ -56,7 +56,6 @@ def test_every_key_arrives() -> None:
     assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
 
 
-
 def test_models_know_whether_they_share_a_workspace() -> None:
     models = load_project(VALID / "share_workspace.yml").models
     assert models["kws"].placement == Placement(".rodata.mlf", None, shares_workspace=True)

@@ -20,9 +20,12 @@ def code_differences(left: Module, right: Module) -> Iterator[Difference]:
     Versions 1 and 2 call a module's files ``lib<n>.c``, later ones ``<module>_lib<n>.c``: these are one file.
     """
     files = {f"codegen/{file.path}": file.content for file in left.codegen}
-    names = {_unnamed(left.name, path): path for path in files}
     others = {f"codegen/{file.path}": file.content for file in right.codegen}
-    paired = {names.get(_unnamed(right.name, path), path): content for path, content in others.items()}
+    renamed = {_unnamed(left.name, path): path for path in files if path not in others}
+    paired = {
+        path if path in files else renamed.get(_unnamed(right.name, path), path): content
+        for path, content in others.items()
+    }
     yield from file_differences(left.name, "code", files, paired)
 
 
