@@ -59,7 +59,7 @@ def test_files_with_and_without_the_modules_name_are_two_files() -> None:
     )
     module = replace(TINY, codegen=both)
     assert found(module, module) == []
-    assert found(replace(TINY, codegen=both[:1]), replace(TINY, codegen=(replace(both[1], content=b""),))) == []
+    assert found(replace(TINY, codegen=(named,)), replace(TINY, codegen=(replace(both[1], content=b""),))) == []
 
 
 X, Y = TINY.inputs[0], TINY.outputs[0]
