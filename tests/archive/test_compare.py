@@ -53,13 +53,11 @@ def test_a_library_is_equal_to_itself() -> None:
 
 
 def test_files_with_and_without_the_modules_name_are_two_files() -> None:
-    both = (
-        CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b""),
-        CodegenFile(PurePosixPath("host/src/lib0.c"), b"x"),
-    )
-    module = replace(TINY, codegen=both)
-    assert found(module, module) == []
-    assert found(replace(TINY, codegen=(named,)), replace(TINY, codegen=(replace(both[1], content=b""),))) == []
+    named = CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b"")
+    unnamed = CodegenFile(PurePosixPath("host/src/lib0.c"), b"x")
+    both = replace(TINY, codegen=(named, unnamed))
+    assert found(both, both) == []
+    assert found(replace(TINY, codegen=(named,)), replace(TINY, codegen=(replace(unnamed, content=b""),))) == []
 
 
 X, Y = TINY.inputs[0], TINY.outputs[0]
