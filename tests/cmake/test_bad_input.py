@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.targets import cmake_folder
 from support.cmake_repo import CMakeRepo, Ran, error_lines
 
 CALL = "mlfbuild_models(mlfbuild.yml TARGET pc)"
@@ -71,7 +72,8 @@ def the_error(ran: Ran) -> str:
         ),
         (
             'set(MLFBUILD_COMMAND "MLFBUILD_COMMAND-NOTFOUND" CACHE FILEPATH "" FORCE)\n'
-            "set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH FALSE)\nset(CMAKE_FIND_USE_CMAKE_SYSTEM_PATH FALSE)\n" + CALL,
+            "set(CMAKE_FIND_USE_SYSTEM_ENVIRONMENT_PATH FALSE)\nset(CMAKE_FIND_USE_CMAKE_SYSTEM_PATH FALSE)\n"
+            f'set(CMAKE_IGNORE_PATH "{cmake_folder().parent}/.venv/bin")\n' + CALL,
             "mlfbuild: program not found; @@",
         ),
         (
