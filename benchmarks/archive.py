@@ -13,16 +13,14 @@ from __future__ import annotations
 import argparse
 import filecmp
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import numpy as np
+from whole_process import measure
 
 import mlfbuild
 from mlfbuild.library import (
@@ -163,27 +161,6 @@ with tarfile.open(sys.argv[1]) as tar:
     members = tar.getmembers()
     json.load(tar.extractfile("./metadata.json"))
 """
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a program, from fork to exit."""
-
-    seconds: float
-    mebibytes: float
-
-
-def measure(command: list[str]) -> Run:
-    """Run ``command`` without its output; return its wall time and peak resident memory; stops where it fails."""
-    begin = time.perf_counter()
-    silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-    child = os.posix_spawn(command[0], command, os.environ, file_actions=silent)
-    _, status, usage = os.wait4(child, 0)
-    seconds = time.perf_counter() - begin
-    if status != 0:
-        sys.exit(f"{' '.join(command)}: failed with exit status {os.waitstatus_to_exitcode(status)}")
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss counts bytes on macOS, KiB on Linux
-    return Run(seconds, usage.ru_maxrss * unit / 2**20)
 
 
 def make(kind: str, path: Path, amount: int) -> None:

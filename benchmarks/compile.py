@@ -10,46 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import statistics
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from whole_process import measure, mlfbuild
 
 SHARED = Path(os.environ.get("MLFBUILD_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 TVM = {"kws_int8": (5.9, 249), "vww_int8": (13.0, 252)}
 """Seconds and MiB."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a program, from fork to exit."""
-
-    seconds: float
-    mebibytes: float
-
-
-def measure(command: list[str]) -> Run:
-    """Run ``command`` and return its wall time and peak resident memory; stops the benchmark where it fails."""
-    begin = time.perf_counter()
-    child = os.posix_spawn(command[0], command, os.environ)
-    _, status, usage = os.wait4(child, 0)
-    seconds = time.perf_counter() - begin
-    if status != 0:
-        sys.exit(f"{' '.join(command)}: failed with exit status {os.waitstatus_to_exitcode(status)}")
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss counts bytes on macOS, KiB on Linux
-    return Run(seconds, usage.ru_maxrss * unit / 2**20)
-
-
-def mlfbuild() -> str:
-    """Return the path of the command that belongs to this interpreter, or the one on PATH."""
-    beside = Path(sys.executable).with_name("mlfbuild")
-    found = str(beside) if beside.exists() else shutil.which("mlfbuild")
-    if found is None:
-        sys.exit("mlfbuild: command not found; pip install -e . first")
-    return found
 
 
 def line(model: Path, cpu: str, runs: int, folder: str) -> str:
