@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.firmware.blobs import BlobSources, blob_sources
 from mlfbuild.firmware.cmake import check_path, check_target_name
 from mlfbuild.library import Library, Module
 
-_CXX_SUFFIXES = {".cc", ".cpp"}
-_OBJECT_SUFFIXES = {".o"}
-_COMPILED_SUFFIXES = {".c"} | _CXX_SUFFIXES
 _RUNTIME_HEADERS = "runtime/include"
 
 
@@ -35,17 +33,17 @@ class Part:
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that are compiled."""
-        return tuple(path for path in self.files if PurePosixPath(path).suffix in _COMPILED_SUFFIXES)
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in SOURCE_SUFFIXES)
 
     @property
     def objects(self) -> tuple[str, ...]:
         """The files that were compiled when the archive was exported."""
-        return tuple(path for path in self.files if PurePosixPath(path).suffix in _OBJECT_SUFFIXES)
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in OBJECT_SUFFIXES)
 
     @property
     def cxx(self) -> bool:
         """Whether it needs a C++ compiler."""
-        return any(PurePosixPath(path).suffix in _CXX_SUFFIXES for path in self.files)
+        return any(PurePosixPath(path).suffix in CXX_SUFFIXES for path in self.files)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def parts_of(library: Library, model: str | None = None) -> Parts:
 
 def _part(module: Module, runtime: bool) -> Part:
     paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
-    files = tuple(str(path) for path in paths if path.suffix in _COMPILED_SUFFIXES | _OBJECT_SUFFIXES)
+    files = tuple(str(path) for path in paths if path.suffix in LINKED_SUFFIXES)
     include_dirs = sorted(
         {"/".join(path.parts[:3]) for path in paths if len(path.parts) > 3 and path.parts[2] == "include"}
     )

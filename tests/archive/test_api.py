@@ -144,7 +144,7 @@ class Broken(LazyBytes):
     def __len__(self) -> int:
         return 10
 
-    def read(self, offset: int, size: int) -> bytes:  # noqa: ARG002
+    def read(self, offset: int, size: int) -> bytes:  # noqa: ARG002 - the signature of LazyBytes
         raise InputFileError("b.tar: was cut short while it was read; try again")
 
 

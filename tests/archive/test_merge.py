@@ -395,7 +395,7 @@ TVM_DLL int32_t tvmgen_{name}_add(void* args, int32_t* arg_type_ids, int32_t num
 TVM_DLL int32_t __tvm_main__(void* args, int* arg_type_ids, int num_args, void* out_ret_value, int* out_ret_tcode, void* resource_handle) {{
   return tvmgen_{name}_add(args, arg_type_ids, num_args, out_ret_value, out_ret_tcode, resource_handle);
 }}
-"""  # noqa: E501
+"""  # noqa: E501 - as TVM writes it
 
 
 def single_operator(name: str, offset: int = 0) -> Library:

@@ -21,5 +21,6 @@ Projects = []
 
 def DefineGroup(name, src, depend, **parameters):  # noqa: N802, ARG001 - its name and parameters
     Projects.append(name)
-    Env.AppendUnique(CPPPATH=[os.path.abspath(folder) for folder in parameters["CPPPATH"]])  # noqa: PTH100
+    folders = [os.path.abspath(folder) for folder in parameters["CPPPATH"]]  # noqa: PTH100 - as RT-Thread does it
+    Env.AppendUnique(CPPPATH=folders)
     return File(list(set(src)))
