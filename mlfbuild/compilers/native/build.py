@@ -6,10 +6,12 @@ import mlfbuild
 from mlfbuild.compilers.native.header import print_header
 from mlfbuild.compilers.native.interface import interface_of
 from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
-from mlfbuild.compilers.native.program import Program, lower_graph
+from mlfbuild.compilers.native.program import Program, link_calls
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.compilers.native.source import PARAMS_SECTION, print_source
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
@@ -40,7 +42,9 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     _check_sizes(graph)
     interface = interface_of(graph)
     optimised = run_passes(graph)
-    program = lower_graph(request.name, optimised, plan_memory(optimised), interface)
+    settings = Settings(request.cpu)
+    calls = [lower(optimised, node, settings) for node in optimised.nodes]
+    program = link_calls(request.name, optimised, calls, plan_memory(optimised, calls), interface)
     module = Module(
         name=request.name,
         executor="aot",

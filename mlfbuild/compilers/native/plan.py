@@ -1,18 +1,19 @@
 """The memory plan: where each tensor lies while the network runs, decided at compile time.
 
 Inputs and outputs lie in the caller's buffers. An input is only read; an output buffer holds nothing but its output.
-Constants lie in flash. All other tensors share one arena, whose offsets ``arena.place`` chooses. RESHAPE costs nothing
-where both sides can be the same bytes, and an operator that permits it writes over an input that nobody reads later.
+Constants lie in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
+``arena.place`` chooses. RESHAPE costs nothing where both sides can be the same bytes, and an operator whose kernel
+permits it writes over an input that nobody reads later.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.arena import Buffer, place
-from mlfbuild.compilers.native.ops import overwritable
+from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph
 from mlfbuild.graph.ops import Reshape
@@ -47,6 +48,8 @@ class Plan:
 
     locations: Mapping[str, Location]
     arena_size: int
+    scratch: tuple[int, ...]
+    """The offset in the arena of each node's scratch memory; 0 for those that need none."""
     copies: tuple[tuple[str, int], ...]
     """(tensor, output index) of outputs that no node writes in place; they are copied at the end."""
 
@@ -62,15 +65,16 @@ class _Storage:
     last: int = -1
 
 
-def plan_memory(graph: Graph) -> Plan:
-    """Return the memory plan of ``graph``.
+def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
+    """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
 
     Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB.
     """
     storages = _storages(graph)
     _note_lifetimes(graph, storages)
-    _reuse_inputs(graph, storages)
-    arena = _in_arena(storages.values())
+    _reuse_inputs(graph, calls, storages)
+    scratch = [_Storage(Area.ARENA, 0, call.scratch, index, index) for index, call in enumerate(calls)]
+    arena = _in_arena([*storages.values(), *(storage for storage in scratch if storage.size)])
     buffers = [Buffer(-(-storage.size // ALIGNMENT) * ALIGNMENT, storage.first, storage.last) for storage in arena]
     offsets, arena_size = place(buffers)
     if arena_size > LARGEST_ARENA:
@@ -81,7 +85,7 @@ def plan_memory(graph: Graph) -> Plan:
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
     locations = {name: Location(storage.area, storage.position) for name, storage in storages.items()}
-    return Plan(locations, arena_size, _copies(graph, locations))
+    return Plan(locations, arena_size, tuple(storage.position for storage in scratch), _copies(graph, locations))
 
 
 def _storages(graph: Graph) -> dict[str, _Storage]:
@@ -123,11 +127,11 @@ def _note_lifetimes(graph: Graph, storages: Mapping[str, _Storage]) -> None:
                 storage.last = index
 
 
-def _reuse_inputs(graph: Graph, storages: dict[str, _Storage]) -> None:
-    """Let a node write its output over an input in the arena that dies with it, where its operator permits that."""
-    for index, node in enumerate(graph.nodes):
+def _reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, _Storage]) -> None:
+    """Let a node write its output over an input in the arena that dies with it, where its kernel permits that."""
+    for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
-        for position in overwritable(graph, node):
+        for position in call.overwrites:
             source = storages[str(node.inputs[position])]
             if (
                 source is not output

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.compilers.native.interface import C_TYPES, Interface
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
 from mlfbuild.compilers.native.plan import Area, Plan
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Reshape
+
+_BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
 
 
 @dataclass(frozen=True)
@@ -63,20 +64,22 @@ class Program:
         return tuple(sorted({"compiler.h", *(function.call.header for function in self.functions)}))
 
 
-def lower_graph(name: str, graph: Graph, plan: Plan, interface: Interface) -> Program:
-    """Lower every node of ``graph``; raises ``UnsupportedModelError`` where no kernel can do it."""
-    lowering = _Lowering(f"tvmgen_{name}", graph, plan, interface)
-    steps = tuple(lowering.step(index, node) for index, node in enumerate(graph.nodes))
+def link_calls(name: str, graph: Graph, calls: Sequence[Call], plan: Plan, interface: Interface) -> Program:
+    """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once."""
+    linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
+    steps = tuple(
+        linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
+    )
     copies = tuple(
-        (f"outputs->{interface.outputs[index].member}", lowering.place(tensor), graph.tensor(tensor).size)
+        (f"outputs->{interface.outputs[index].member}", linking.place(tensor), graph.tensor(tensor).size)
         for tensor, index in plan.copies
     )
     return Program(
-        name, graph, plan, interface, tuple(lowering.functions.values()), tuple(lowering.constants), steps, copies
+        name, graph, plan, interface, tuple(linking.functions.values()), tuple(linking.constants), steps, copies
     )
 
 
-class _Lowering:
+class _Linking:
     """Functions and constants so far, equal ones once."""
 
     def __init__(self, prefix: str, graph: Graph, plan: Plan, interface: Interface) -> None:
@@ -88,15 +91,12 @@ class _Lowering:
         self.constants: list[Constant] = []
         self._names: dict[Constant, str] = {}
 
-    def step(self, index: int, node: Node) -> Step:
-        """Lower the node at ``index``."""
+    def step(self, index: int, node: Node, call: Call) -> Step:
+        """Return what is done for the node at ``index``."""
         if isinstance(node.operator, Reshape) and self._same_place(node):
             return Step(index, node, None, ())
-        call = lower(self.graph, node)
         function = self._function(index, node, call)
-        arguments = tuple(
-            self._argument(f"{self.prefix}_{call.operator}_{index}", parameter) for parameter in call.parameters
-        )
+        arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
         return Step(index, node, function, arguments)
 
     def _same_place(self, node: Node) -> bool:
@@ -107,17 +107,27 @@ class _Lowering:
         new = Function(f"{self.prefix}_{call.operator}_{index}", call, node)
         return self.functions.setdefault((call.operator, declared, call.body), new)
 
-    def _argument(self, prefix: str, parameter: Parameter) -> str:
-        value = parameter.argument
-        if isinstance(value, Constant):
-            name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
-            return name if value.length is not None else f"&{name}"
+    def _arguments(self, prefix: str, call: Call, scratch: int) -> tuple[str, ...]:
+        arguments = []
+        for parameter in call.parameters:
+            value = parameter.argument
+            if isinstance(value, Constant):
+                name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
+                arguments.append(name if value.length is not None else f"&{name}")
+            elif isinstance(value, Scratch):
+                arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
+                scratch += value.size
+            else:
+                arguments.append(self._tensor(parameter.c_type, value))
+        return tuple(arguments)
+
+    def _tensor(self, c_type: str, value: str) -> str:
         place = self.place(value)
         if self.plan.locations[value].area is Area.CONSTANT:
             return place
-        # Through void, as the arena is an array of bytes to the compiler.
-        through = "(void *)" if self.plan.locations[value].area is Area.ARENA and "float" in parameter.c_type else ""
-        return f"({parameter.c_type}){through}{place}"
+        if self.plan.locations[value].area is Area.ARENA:
+            return _pointer(c_type, place)
+        return f"({c_type}){place}"
 
     def place(self, tensor: str) -> str:
         """Return the C expression of a pointer to the tensor called ``tensor``."""
@@ -143,6 +153,12 @@ class _Lowering:
             self._names[key] = named.name
             self.constants.append(named)
         return self._names[key]
+
+
+def _pointer(c_type: str, place: str) -> str:
+    """Return the address ``place`` in the arena as a ``c_type``: through void where elements are larger than bytes."""
+    through = "" if c_type in _BYTE_POINTERS else "(void *)"
+    return f"({c_type}){through}{place}"
 
 
 def node_comment(graph: Graph, node: Node) -> str:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mlfbuild.compilers.native.ops import lower
+from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
 from mlfbuild.compilers.native.plan import ALIGNMENT, Area, Location, Plan, plan_memory
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Graph
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, Pad, Reshape
+from mlfbuild.targets import CPUS
 from support.sketch import Sketch
 
 
@@ -53,10 +59,18 @@ def bytes_of(graph: Graph, plan: Plan, name: str) -> set[tuple[object, ...]]:
     return {(location.area, buffer, offset) for offset in range(size)}
 
 
+def with_scratch(call: Call, size: int) -> Call:
+    """``call`` with a parameter for ``size`` bytes of scratch memory; none for 0."""
+    scratch = (Parameter("void *", "scratch", Scratch(size)),) if size else ()
+    return replace(call, parameters=(*call.parameters, *scratch))
+
+
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(graphs())
-def test_nothing_is_lost_before_it_is_read(graph: Graph) -> None:
-    plan = plan_memory(graph)
+@given(st.data(), graphs())
+def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) -> None:
+    lowered = [lower(graph, node, Settings(CPUS["cortex-m4"])) for node in graph.nodes]
+    calls = [with_scratch(call, data.draw(st.sampled_from([0, 0, 7, 64]))) for call in lowered]
+    plan = plan_memory(graph, calls)
     value = {name: name for name in graph.tensors}
     for node in graph.nodes:
         if isinstance(node.operator, Reshape):
@@ -65,7 +79,10 @@ def test_nothing_is_lost_before_it_is_read(graph: Graph) -> None:
     assert [plan.locations[name] for name in graph.inputs] == [Location(Area.INPUT, 0), Location(Area.INPUT, 1)]
     for name in (*graph.inputs, *(tensor.name for tensor in graph.constants)):
         memory.update(dict.fromkeys(bytes_of(graph, plan, name), name))
-    for node in graph.nodes:
+    for node, call, scratch in zip(graph.nodes, calls, plan.scratch, strict=True):
+        assert scratch % ALIGNMENT == 0
+        assert scratch + call.scratch <= plan.arena_size
+        memory.update({(Area.ARENA, scratch + offset): "scratch" for offset in range(call.scratch)})
         for name in node.inputs:
             assert name is not None
             assert {memory.get(byte) for byte in bytes_of(graph, plan, name)} == {value[name]}
@@ -74,6 +91,7 @@ def test_nothing_is_lost_before_it_is_read(graph: Graph) -> None:
         assert area in {Area.ARENA, Area.OUTPUT} or (area is Area.INPUT and isinstance(node.operator, Reshape))
         if area is Area.OUTPUT:
             assert value[output] == value[graph.outputs[plan.locations[output].position]]
+        assert not {(Area.ARENA, scratch + offset) for offset in range(call.scratch)} & bytes_of(graph, plan, output)
         memory.update(dict.fromkeys(bytes_of(graph, plan, output), value[output]))
     copied = {index: name for name, index in plan.copies}
     for index, name in enumerate(graph.outputs):

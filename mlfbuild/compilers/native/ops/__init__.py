@@ -1,4 +1,4 @@
-"""One file an operator: how a node becomes a call of a kernel, and which inputs its output may overwrite."""
+"""One file an operator: how a node becomes a call of a kernel."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mlfbuild.compilers.native.ops import (
     softmax,
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, Operator
 from mlfbuild.graph import ops as graph_ops
@@ -37,7 +38,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.Softmax: softmax,
     }
 )
-"""The module of each operator: ``lower(graph, node) -> Call`` and ``overwritable(graph, node) -> tuple[int, ...]``."""
+"""The module of each operator, with a function ``lower(graph, node, settings) -> Call``."""
 
 
 def _module(node: Node) -> ModuleType:
@@ -48,16 +49,11 @@ def _module(node: Node) -> ModuleType:
     return module
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
     try:
-        call = _module(node).lower(graph, node)
+        call = _module(node).lower(graph, node, settings)
     except UnsupportedModelError as error:
         raise UnsupportedModelError(f"{graph.name}: {error}") from None
     assert isinstance(call, Call)
     return call
-
-
-def overwritable(graph: Graph, node: Node) -> tuple[int, ...]:
-    """Return which inputs of ``node``, by position, its kernel permits the output to be written over."""
-    return tuple(_module(node).overwritable(graph, node))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import float_range_line, zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Add
 from mlfbuild.graph.quantize import activation_range, add_rescales
@@ -12,7 +13,7 @@ from mlfbuild.graph.quantize import activation_range, add_rescales
 _DIMENSIONS = 4
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_add_int8`` or ``mlf_add_float``."""
     operator = node.operator
     assert isinstance(operator, Add)
@@ -24,25 +25,21 @@ def lower(graph: Graph, node: Node) -> Call:
         Parameter(f"const {c_type} *", "second", second.name),
         Parameter(f"{c_type} *", "output", output.name),
     )
+    # Elements are read and written in order: an input that is not repeated may be overwritten.
+    overwrites = tuple(at for at, source in enumerate((first, second)) if source.elements == output.elements)
     if output.dtype is DType.FLOAT32:
         return Call("add", "add.h", operands, (
             *shape,
             float_range_line(operator.activation),
             "mlf_add_float(&shape, range, first, second, output);",
-        ))  # fmt: skip
+        ), overwrites)  # fmt: skip
     quantization = Parameter(
         "const struct mlf_add_quantization *", "quantization", _quantization(operator, first, second, output)
     )
     return Call("add", "add.h", (quantization, *operands), (
         *shape,
         "mlf_add_int8(&shape, quantization, first, second, output);",
-    ))  # fmt: skip
-
-
-def overwritable(graph: Graph, node: Node) -> tuple[int, ...]:
-    """Elements are read and written in order: an input that is not repeated may be overwritten."""
-    *sources, output = _tensors(graph, node)
-    return tuple(position for position, source in enumerate(sources) if source.elements == output.elements)
+    ), overwrites)  # fmt: skip
 
 
 def _tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor]:

@@ -50,13 +50,21 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Scratch:
+    """Memory in the arena that the call alone uses; what it holds before and after means nothing."""
+
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
 class Parameter:
-    """A parameter of the function and what the call passes: a constant, or the name of a tensor."""
+    """A parameter of the function and what the call passes: a constant, scratch memory, or the name of a tensor."""
 
     c_type: str
     """The pointer's type: ``const int8_t *``."""
     name: str
-    argument: Constant | str
+    argument: Constant | Scratch | str
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,14 @@ class Call:
     parameters: tuple[Parameter, ...]
     body: tuple[str, ...]
     """C statements, one a line, not indented."""
+    overwrites: tuple[int, ...] = ()
+    """Positions of the inputs whose bytes the (only) output may be written over, because the kernel reads an element
+    before it writes to the same place."""
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of scratch memory that the parameters ask for."""
+        return sum(parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, Scratch))
 
 
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:

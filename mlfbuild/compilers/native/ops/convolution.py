@@ -11,7 +11,9 @@ from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import convolution_rescales
 
 
-def lower_convolution(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str) -> Call:
+def lower_convolution(
+    graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str, overwrites: tuple[int, ...] = ()
+) -> Call:
     """Return the call of ``mlf_<word>_int8`` or ``mlf_<word>_float``, found in ``<word>.h``."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window = window_lines(node, operator.window(weights), source, output)
@@ -20,11 +22,11 @@ def lower_convolution(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv
             *window,
             float_range_line(operator.activation),
             f"mlf_{word}_float(&window, range, input, filter, bias, output);",
-        ))  # fmt: skip
+        ), overwrites)  # fmt: skip
     return Call(word, f"{word}.h", _int8_parameters(graph, node, operator), (
         *window,
         f"mlf_{word}_int8(&window, quantization, input, filter, channels, output);",
-    ))  # fmt: skip
+    ), overwrites)  # fmt: skip
 
 
 def _int8_parameters(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D) -> tuple[Parameter, ...]:

@@ -14,13 +14,14 @@ from mlfbuild.compilers.native.ops.call import (
     folded_bias,
     struct_lines,
 )
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import FullyConnected
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_fully_connected_int8`` or ``mlf_fully_connected_float``."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
@@ -52,11 +53,6 @@ def lower(graph: Graph, node: Node) -> Call:
         *matrix,
         "mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);",
     ))  # fmt: skip
-
-
-def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
-    """Every output reads all inputs of its row: nothing may be overwritten."""
-    return ()
 
 
 def _matrix_lines(source: Tensor, weights: Tensor) -> Sequence[str]:

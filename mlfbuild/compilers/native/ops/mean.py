@@ -7,6 +7,7 @@ import itertools
 from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import LARGEST_SUM, Call, Constant, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Mean
 from mlfbuild.graph.quantize import mean_rescale
@@ -14,7 +15,7 @@ from mlfbuild.graph.quantize import mean_rescale
 _GROUPS = 2
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_mean_int8`` or ``mlf_mean_float``."""
     operator = node.operator
     assert isinstance(operator, Mean)
@@ -43,11 +44,6 @@ def lower(graph: Graph, node: Node) -> Call:
         Parameter("const int8_t *", "input", source.name),
         Parameter("int8_t *", "output", output.name),
     ), (*shape, "mlf_mean_int8(&shape, rescaling, input, output);"))  # fmt: skip
-
-
-def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
-    """Elements are read in another order than they are written: nothing may be overwritten."""
-    return ()
 
 
 def _reduction_fields(node: Node, operator: Mean, source: Tensor) -> dict[str, str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Pad
 
 _DIMENSIONS = 5
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_pad_int8`` or ``mlf_pad_float``."""
     operator = node.operator
     assert isinstance(operator, Pad)
@@ -26,11 +27,6 @@ def lower(graph: Graph, node: Node) -> Call:
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (*shape, statement))  # fmt: skip
-
-
-def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
-    """Elements move to later places: nothing may be overwritten."""
-    return ()
 
 
 def _padding_fields(node: Node, operator: Pad, source: Tensor) -> dict[str, str]:

@@ -7,12 +7,13 @@ import math
 from mlfbuild.compilers.native.ops.activation import float_range_line
 from mlfbuild.compilers.native.ops.call import LARGEST_SUM, Call, Parameter, unsupported
 from mlfbuild.compilers.native.ops.window import window_lines
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.graph.quantize import activation_range
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_average_pool_*`` or ``mlf_max_pool_*``."""
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
@@ -34,10 +35,9 @@ def lower(graph: Graph, node: Node) -> Call:
         *window_lines(node, operator.window(), source, output),
         bounds,
         f"mlf_{word}_{suffix}(&window, range, input, output);",
-    ))  # fmt: skip
+    ), _overwrites(operator))  # fmt: skip
 
 
-def overwritable(_graph: Graph, node: Node) -> tuple[int, ...]:
+def _overwrites(operator: AveragePool2D | MaxPool2D) -> tuple[int, ...]:
     """Without padding a pixel is written where its own window starts or before, which no later window reads."""
-    assert isinstance(node.operator, AveragePool2D | MaxPool2D)
-    return (0,) if node.operator.padding == ((0, 0), (0, 0)) else ()
+    return (0,) if operator.padding == ((0, 0), (0, 0)) else ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from mlfbuild.compilers.native.literals import floating
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Dequantize
 from mlfbuild.graph.quantize import requantize_rescale
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return the call of ``mlf_quantize_float``, ``mlf_quantize_int8`` or ``mlf_dequantize_int8``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
@@ -31,19 +32,16 @@ def lower(graph: Graph, node: Node) -> Call:
         Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
         Parameter("const int8_t *", "input", source.name),
         Parameter("int8_t *", "output", output.name),
-    ), (f"mlf_quantize_int8({source.elements}, rescaling, input, output);",))  # fmt: skip
-
-
-def overwritable(_graph: Graph, node: Node) -> tuple[int, ...]:
-    """Elements are taken in order: an output whose elements are not larger may overwrite the input."""
-    return () if isinstance(node.operator, Dequantize) else (0,)
+    ), (f"mlf_quantize_int8({source.elements}, rescaling, input, output);",), (0,))  # fmt: skip
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> Call:
     assert quantized.quantization is not None
     scale = floating(quantized.quantization.scale)
+    # Elements are taken in order: those of an output that are not larger may be written over the input.
+    in_place = (0,) if source is not quantized else ()
     input_type, output_type = ("int8_t", "float") if source is quantized else ("float", "int8_t")
     return Call(word, "quantize.h", (
         Parameter(f"const {input_type} *", "input", source.name),
         Parameter(f"{output_type} *", "output", output.name),
-    ), (f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);",))  # fmt: skip
+    ), (f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);",), in_place)  # fmt: skip

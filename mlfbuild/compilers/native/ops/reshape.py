@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.ops.call import Call, Parameter
+from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Graph, Node
 
 
-def lower(graph: Graph, node: Node) -> Call:
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     """Return a call that copies the bytes."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
@@ -14,8 +15,3 @@ def lower(graph: Graph, node: Node) -> Call:
         Parameter("const void *", "input", source.name),
         Parameter("void *", "output", output.name),
     ), (f"memcpy(output, input, {source.size});",))  # fmt: skip
-
-
-def overwritable(_graph: Graph, _node: Node) -> tuple[int, ...]:
-    """Nothing may be overwritten: a copy must not overlap."""
-    return ()

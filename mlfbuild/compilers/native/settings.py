@@ -1,0 +1,18 @@
+"""What decides, beside the graph, how operators are lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlfbuild.targets.types import Cpu
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The processor that code is made for: its ``features`` choose kernels and the layouts of weights."""
+
+    cpu: Cpu
+
+    def has(self, feature: str) -> bool:
+        """Return whether the processor has ``feature``, a word of ``Cpu.features``."""
+        return feature in self.cpu.features
