@@ -91,14 +91,16 @@ class _Importer:
 
     def _node(self, operator: RawOperator) -> Node:
         kind, place = OPERATORS[operator.code], self._place(operator)
-        if len(operator.inputs) > kind.values + kind.attributes:
-            raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {kind.values + kind.attributes}")
+        most = kind.leading + kind.values + kind.attributes
+        if len(operator.inputs) > most:
+            raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {most}")
         inputs = tuple(None if index == -1 else self._tensor(place, index) for index in operator.inputs)
         outputs = tuple(self._tensor(place, index) for index in operator.outputs)
         site = Site(place, inputs, outputs, operator.options_type, operator.options)
         _check_types(site, kind.values)
         self._check_parameters(site, operator, kind.values)
-        values = tuple(None if tensor is None else tensor.name for tensor in inputs[: kind.values])
+        read = inputs[kind.leading : kind.leading + kind.values]
+        values = tuple(None if tensor is None else tensor.name for tensor in read)
         return Node(outputs[0].name if outputs else "", kind.read(site), values, tuple(t.name for t in outputs))
 
     def _check_parameters(self, site: Site, operator: RawOperator, values: int) -> None:

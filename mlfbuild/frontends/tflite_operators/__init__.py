@@ -1,0 +1,33 @@
+"""Each supported operator of TFLite: how its options and constant inputs become an operator of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflite.BuiltinOperator import BuiltinOperator
+from tflite.TensorType import TensorType
+
+from mlfbuild.frontends.tflite_operators import elementwise, layers, movement, reductions
+from mlfbuild.frontends.tflite_operators.kind import WITH_PARAMETERS, OperatorKind
+from mlfbuild.frontends.tflite_operators.site import Site, name_of
+
+__all__ = ["OPERATORS", "WITH_PARAMETERS", "OperatorKind", "Site", "operator_name", "type_name"]
+
+_FAMILIES = (elementwise, layers, movement, reductions)
+
+
+def operator_name(code: int) -> str:
+    """Return TFLite's name of the operator ``code``, or the number where it has none."""
+    name = name_of(BuiltinOperator, code)
+    return f"code {name}" if name.isdigit() else name
+
+
+def type_name(code: int) -> str:
+    """Return TFLite's name of the element type ``code``, or the number where it has none."""
+    return name_of(TensorType, code)
+
+
+OPERATORS: Mapping[int, OperatorKind] = dict(
+    sorted((entry for family in _FAMILIES for entry in family.KINDS.items()), key=lambda entry: operator_name(entry[0]))
+)
+"""All operators by their code, in the alphabetical order of their names."""

@@ -1,0 +1,82 @@
+"""Layers with a window or weights, and SOFTMAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tflite.BuiltinOperator import BuiltinOperator
+from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
+
+from mlfbuild.frontends.tflite_operators.kind import WITH_PARAMETERS, OperatorKind
+from mlfbuild.frontends.tflite_operators.site import Site
+from mlfbuild.frontends.tflite_reader import reading
+from mlfbuild.graph import GraphError, Operator, ops
+from mlfbuild.graph.ops.window import Padding, Pair
+
+
+def _conv2d(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("Conv2DOptions")
+        stride, dilation, padding = _window(site, options)
+        activation = site.activation(options.FusedActivationFunction())
+    image, weights = site.input(0), site.input(1)
+    if image.shape[3] != weights.shape[3] and image.shape[3] % weights.shape[3] == 0:
+        raise site.unsupported(f"grouped convolution ({weights} over {image}) is not supported")
+    return ops.Conv2D(stride, dilation, padding, activation)
+
+
+def _depthwise_conv2d(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("DepthwiseConv2DOptions")
+        stride, dilation, padding = _window(site, options)
+        activation = site.activation(options.FusedActivationFunction())
+        # Some converters leave the multiplier out; the weights have it too.
+        multiplier = options.DepthMultiplier() or site.input(1).shape[3] // site.input(0).shape[3]
+        return ops.DepthwiseConv2D(stride, dilation, padding, activation, multiplier)
+
+
+def _window(site: Site, options: Any) -> tuple[Pair, Pair, Padding]:
+    """Return (stride, dilation, padding) of a convolution."""
+    weights = site.input(1)
+    if len(weights.shape) != 4:
+        raise GraphError(site.place, f"the weights {weights} must have 4 dimensions")
+    stride = (options.StrideH(), options.StrideW())
+    dilation = (options.DilationHFactor(), options.DilationWFactor())
+    filter_size = (weights.shape[1], weights.shape[2])
+    return stride, dilation, site.padding(options.Padding(), filter_size, stride, dilation)
+
+
+def _fully_connected(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("FullyConnectedOptions")
+        if options.WeightsFormat() != FullyConnectedOptionsWeightsFormat.DEFAULT:
+            raise site.unsupported("shuffled weights are not supported")
+        return ops.FullyConnected(site.activation(options.FusedActivationFunction()), bool(options.KeepNumDims()))
+
+
+def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[Site], Operator]:
+    def read(site: Site) -> Operator:
+        with reading(site.place):
+            options = site.read_options("Pool2DOptions")
+            filter_size = (options.FilterHeight(), options.FilterWidth())
+            stride = (options.StrideH(), options.StrideW())
+            padding = site.padding(options.Padding(), filter_size, stride, (1, 1))
+            return kind(filter_size, stride, padding, site.activation(options.FusedActivationFunction()))
+
+    return read
+
+
+def _softmax(site: Site) -> Operator:
+    with reading(site.place):
+        return ops.Softmax(float(site.read_options("SoftmaxOptions").Beta()))
+
+
+KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_pool(ops.AveragePool2D), 1),
+    BuiltinOperator.CONV_2D: OperatorKind(_conv2d, WITH_PARAMETERS),
+    BuiltinOperator.DEPTHWISE_CONV_2D: OperatorKind(_depthwise_conv2d, WITH_PARAMETERS),
+    BuiltinOperator.FULLY_CONNECTED: OperatorKind(_fully_connected, WITH_PARAMETERS),
+    BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
+    BuiltinOperator.SOFTMAX: OperatorKind(_softmax, 1),
+}
