@@ -13,16 +13,46 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Buffer:
+class Span:
     """``size`` bytes in use from time ``first`` to time ``last``, both included."""
 
     size: int
     first: int
     last: int
 
-    def meets(self, other: Buffer) -> bool:
+    def meets(self, other: Span) -> bool:
         """Whether both are in use at some time."""
         return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Spans that all begin at one address; those of one buffer may be the same bytes at the same time."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the largest span."""
+        return max(span.size for span in self.spans)
+
+    @property
+    def first(self) -> int:
+        """When the earliest span begins."""
+        return min(span.first for span in self.spans)
+
+    @property
+    def last(self) -> int:
+        """When the latest span ends."""
+        return max(span.last for span in self.spans)
+
+    def at(self, time: int) -> int:
+        """Return the bytes in use at ``time``."""
+        return max((span.size for span in self.spans if span.first <= time <= span.last), default=0)
+
+    def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
+        """Return (own bytes, bytes of ``other``) of every two spans that meet."""
+        return tuple({(own.size, its.size): None for own in self.spans for its in other.spans if own.meets(its)})
 
 
 _EXACT_BUFFERS = 12
@@ -41,19 +71,19 @@ def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
     """Return the most bytes in use at one time, which no packing can go below."""
-    return max(
-        (sum(other.size for other in buffers if other.first <= buffer.first <= other.last) for buffer in buffers),
-        default=0,
-    )
+    times = {span.first for buffer in buffers for span in buffer.spans}
+    return max((sum(buffer.at(time) for buffer in buffers) for time in times), default=0)
 
 
 class _Search:
     """The best packing found so far."""
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
-        self.buffers = buffers
+        self.sizes = [buffer.size for buffer in buffers]
+        self.lives = [(buffer.first, buffer.last) for buffer in buffers]
         self.bound = lower_bound(buffers)
-        self.neighbours = [[j for j, other in enumerate(buffers) if i != j and buffer.meets(other)]
+        self.neighbours = [[(j, pairs) for j, other in enumerate(buffers)
+                            if i != j and (pairs := buffer.sizes_beside(other))]
                            for i, buffer in enumerate(buffers)]  # fmt: skip
         self.order: Order = ()
         self.offsets: tuple[int, ...] = ()
@@ -62,8 +92,8 @@ class _Search:
     def run(self) -> None:
         for order in self._rules():
             self._try(order)
-        if len(self.buffers) <= _EXACT_BUFFERS:
-            self._branch([-1] * len(self.buffers), 0, [_EXACT_STEPS])
+        if len(self.sizes) <= _EXACT_BUFFERS:
+            self._branch([-1] * len(self.sizes), 0, [_EXACT_STEPS])
         else:
             self._improve()
 
@@ -72,21 +102,21 @@ class _Search:
         return self.size == self.bound
 
     def _rules(self) -> Iterator[Order]:
-        buffers, indices = self.buffers, range(len(self.buffers))
-        yield sorted(indices, key=lambda i: (-buffers[i].size, buffers[i].first))
-        yield sorted(indices, key=lambda i: (buffers[i].first, -buffers[i].size))
-        yield sorted(indices, key=lambda i: (buffers[i].first - buffers[i].last, -buffers[i].size))
-        yield sorted(indices, key=lambda i: (-buffers[i].size * (buffers[i].last - buffers[i].first + 1), i))
+        sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
+        yield sorted(indices, key=lambda i: (-sizes[i], lives[i][0]))
+        yield sorted(indices, key=lambda i: (lives[i][0], -sizes[i]))
+        yield sorted(indices, key=lambda i: (lives[i][0] - lives[i][1], -sizes[i]))
+        yield sorted(indices, key=lambda i: (-sizes[i] * (lives[i][1] - lives[i][0] + 1), i))
 
     def _try(self, order: Order) -> bool:
         """Pack in ``order``; keep the packing and return True if it is the best so far."""
         if self.done:
             return False
-        offsets = [-1] * len(self.buffers)
+        offsets = [-1] * len(self.sizes)
         size = 0
         for index in order:
             offsets[index] = self._lowest(index, offsets)
-            size = max(size, offsets[index] + self.buffers[index].size)
+            size = max(size, offsets[index] + self.sizes[index])
         if 0 <= self.size <= size:
             return False
         self.order, self.offsets, self.size = order, tuple(offsets), size
@@ -94,12 +124,13 @@ class _Search:
 
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
         """Return the lowest offset where the buffer ``index`` meets none of those that have one."""
-        taken = sorted((offsets[j], self.buffers[j].size) for j in self.neighbours[index] if offsets[j] >= 0)
+        taken = sorted((offsets[j] - own, offsets[j] + its)
+                       for j, pairs in self.neighbours[index] if offsets[j] >= 0 for own, its in pairs)  # fmt: skip
         offset = 0
-        for start, size in taken:
-            if start - offset >= self.buffers[index].size:
+        for below, above in taken:  # what starts strictly between the two overlaps
+            if offset <= below:
                 break
-            offset = max(offset, start + size)
+            offset = max(offset, above)
         return offset
 
     def _improve(self) -> None:
@@ -108,7 +139,7 @@ class _Search:
         better = True
         while better and not self.done:
             better = False
-            for index in range(len(self.buffers)):
+            for index in range(len(self.sizes)):
                 steps -= 1
                 if steps < 0:
                     return
@@ -123,9 +154,9 @@ class _Search:
         if -1 not in offsets:
             self.offsets, self.size = tuple(offsets), size
             return
-        for index in range(len(self.buffers)):
+        for index in range(len(self.sizes)):
             if offsets[index] < 0:
                 offset = self._lowest(index, offsets)
                 offsets[index] = offset
-                self._branch(offsets, max(size, offset + self.buffers[index].size), steps)
+                self._branch(offsets, max(size, offset + self.sizes[index]), steps)
                 offsets[index] = -1

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from mlfbuild.compilers.native.arena import Buffer, place
+from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph
@@ -22,6 +22,8 @@ ALIGNMENT = 16
 """Alignment in bytes of every tensor in the arena, and of the arena itself."""
 
 LARGEST_ARENA = (1 << 31) - 1
+
+_TRIALS = 100
 
 
 class Area(enum.Enum):
@@ -48,21 +50,32 @@ class Plan:
 
     locations: Mapping[str, Location]
     arena_size: int
+    lower_bound: int
+    """Bytes that are in use at one time, so that no plan of these calls in this order is smaller."""
     scratch: tuple[int, ...]
     """The offset in the arena of each node's scratch memory; 0 for those that need none."""
     copies: tuple[tuple[str, int], ...]
     """(tensor, output index) of outputs that no node writes in place; they are copied at the end."""
+    apart: frozenset[int] = frozenset()
+    """Indices of the nodes that could write over an input, and do not as the arena is smaller so."""
 
 
 @dataclass
 class _Storage:
-    """Tensors that share their bytes, and the nodes between which these are in use."""
+    """Tensors that begin at one address, and when the bytes of each are in use."""
 
     area: Area
     position: int
-    size: int = 0
-    first: int = -1
-    last: int = -1
+    spans: list[Span] = field(default_factory=list)
+
+    def use(self, size: int, time: int) -> None:
+        """Have ``size`` bytes in use from the first to the last time that this is told."""
+        known = self.spans[0] if self.spans else Span(0, time, time)
+        self.spans = [Span(max(known.size, size), known.first, time)]
+
+    @property
+    def last(self) -> int:
+        return max(span.last for span in self.spans)
 
 
 def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
@@ -70,22 +83,46 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
 
     Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB.
     """
+    plan = _plan(graph, calls, apart=frozenset())
+    # To share an address can stand in the way of a good packing.
+    for index in range(min(len(calls), _TRIALS)):
+        if plan.arena_size <= plan.lower_bound:
+            break
+        if calls[index].overwrites:
+            plan = min(plan, _plan(graph, calls, plan.apart | {index}), key=lambda plan: plan.arena_size)
+    if plan.arena_size > LARGEST_ARENA:
+        raise UnsupportedModelError(
+            f"{graph.name}: the intermediate tensors need an arena of {plan.arena_size} bytes, at most {LARGEST_ARENA} "
+            f"are supported; use a smaller model"
+        )
+    return plan
+
+
+def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
+    """Plan with the nodes ``apart`` not writing over any input."""
     storages = _storages(graph)
     _note_lifetimes(graph, storages)
-    _reuse_inputs(graph, calls, storages)
-    scratch = [_Storage(Area.ARENA, 0, call.scratch, index, index) for index, call in enumerate(calls)]
-    arena = _in_arena([*storages.values(), *(storage for storage in scratch if storage.size)])
-    buffers = [Buffer(-(-storage.size // ALIGNMENT) * ALIGNMENT, storage.first, storage.last) for storage in arena]
+    _reuse_inputs(graph, calls, storages, apart)
+    scratch = [_Storage(Area.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
+    arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
+    buffers = [Buffer(tuple(Span(_aligned(span.size), span.first, span.last) for span in storage.spans))
+               for storage in arena]  # fmt: skip
     offsets, arena_size = place(buffers)
-    if arena_size > LARGEST_ARENA:
-        raise UnsupportedModelError(
-            f"{graph.name}: the intermediate tensors need an arena of {arena_size} bytes, at most {LARGEST_ARENA} are "
-            f"supported; use a smaller model"
-        )
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
     locations = {name: Location(storage.area, storage.position) for name, storage in storages.items()}
-    return Plan(locations, arena_size, tuple(storage.position for storage in scratch), _copies(graph, locations))
+    return Plan(
+        locations,
+        arena_size,
+        lower_bound(buffers),
+        tuple(storage.position for storage in scratch),
+        _copies(graph, locations),
+        apart,
+    )
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _storages(graph: Graph) -> dict[str, _Storage]:
@@ -121,25 +158,18 @@ def _note_lifetimes(graph: Graph, storages: Mapping[str, _Storage]) -> None:
     for index, node in enumerate(graph.nodes):
         for name in (*node.inputs, *node.outputs):
             if name is not None:
-                storage = storages[name]
-                storage.size = max(storage.size, graph.tensor(name).size)
-                storage.first = index if storage.first < 0 else storage.first
-                storage.last = index
+                storages[name].use(graph.tensor(name).size, index)
 
 
-def _reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, _Storage]) -> None:
+def _reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, _Storage], apart: frozenset[int]) -> None:
     """Let a node write its output over an input in the arena that dies with it, where its kernel permits that."""
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
-        for position in call.overwrites:
+        for position in call.overwrites if index not in apart else ():
             source = storages[str(node.inputs[position])]
-            if (
-                source is not output
-                and source.area is output.area is Area.ARENA
-                and source.last == output.first == index
-            ):
-                source.last = output.last
-                source.size = max(source.size, output.size)
+            dies = source is not output and source.area is output.area is Area.ARENA and source.last == index
+            if dies and output.spans[0].first == index:
+                source.spans += output.spans
                 storages.update({name: source for name, storage in storages.items() if storage is output})
                 break
 
@@ -151,5 +181,5 @@ def _copies(graph: Graph, locations: Mapping[str, Location]) -> tuple[tuple[str,
 
 
 def _in_arena(storages: Iterable[_Storage]) -> list[_Storage]:
-    unique = {id(storage): storage for storage in storages if storage.area is Area.ARENA}
+    unique = {id(storage): storage for storage in storages if storage.area is Area.ARENA and storage.spans}
     return list(unique.values())

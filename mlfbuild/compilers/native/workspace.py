@@ -46,10 +46,12 @@ def print_workspace(program: Program, placement: Placement) -> str:
     size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
     if not size:
         return ""
+    bound = f"/* Of these {size} bytes {program.plan.lower_bound} are in use at one time. */"
     if not shares_workspace(program, placement):
-        return f"{macro} static uint8_t {program.prefix}_workspace[{size}];"
+        return f"{bound}\n{macro} static uint8_t {program.prefix}_workspace[{size}];"
     return "\n".join(
         [
+            bound,
             "/* Linkers make one of all that are called so, as large as the largest. */",
             f"{macro} uint8_t {SHARED}[{size}];",
             "",

@@ -35,6 +35,7 @@ TVMGEN_REAL_PARAMS static const float tvmgen_real_fully_connected_0_bias[2] = {
     0.0f, 0.0f,
 };
 
+/* Of these 16 bytes 16 are in use at one time. */
 TVMGEN_REAL_WORKSPACE static uint8_t tvmgen_real_workspace[16];
 
 /* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2] */

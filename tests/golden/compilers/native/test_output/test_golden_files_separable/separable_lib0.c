@@ -113,6 +113,7 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
     .least_difference = -31,
 };
 
+/* Of these 192 bytes 192 are in use at one time. */
 TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[192];
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
