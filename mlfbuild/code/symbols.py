@@ -1,4 +1,7 @@
-"""The symbols that a compiled file gives to the linker and asks it for; of ELF objects, from their symbol tables."""
+"""The symbols that a compiled file gives to the linker and asks it for; of ELF objects, from their symbol tables.
+
+Objects of GCC's link-time optimisation have theirs beside the GIMPLE.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from mlfbuild.code.gimple import COMMON, UNDEFINED, WEAK, WEAKLY_UNDEFINED, gimple_symbols
 from mlfbuild.errors import InputFileError
 
 if TYPE_CHECKING:
@@ -18,6 +22,14 @@ _MAX_NAME = 4096  # bytes; TVM's own limit of a function's name is 120
 _LOCAL, _GLOBAL, _WEAK, _UNIQUE = 0, 1, 2, 10  # STB_* of the ELF specification, and GNU's
 _UNDEFINED, _COMMON = 0, 0xFFF2  # SHN_*
 _SECTION_TYPE = 3  # STT_SECTION; STT_FILE is 4
+_SOMEWHERE = 1  # any section that is neither of the two
+_AS_IN_ELF = {
+    WEAK: (_WEAK, _SOMEWHERE),
+    UNDEFINED: (_GLOBAL, _UNDEFINED),
+    WEAKLY_UNDEFINED: (_WEAK, _UNDEFINED),
+    COMMON: (_GLOBAL, _COMMON),
+}
+"""Binding and section for each kind of GIMPLE symbol that is not simply defined."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +74,11 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
     try:
         elf = opened_object(data, where)
         tables = [_table(elf, section, data, where) for section in elf.iter_sections() if _is_symbol_table(section)]
+        gimple = list(gimple_symbols(elf, data))
     except InputFileError:
         raise
     except Exception as error:  # noqa: BLE001 - see above
-        raise _damaged(where, f"{type(error).__name__} while its sections were read") from None
+        raise damaged_object(where, f"{type(error).__name__} while its sections were read") from None
     layout = struct.Struct(("<" if elf.little_endian else ">") + ("IBBHQQ" if elf.elfclass == 64 else "IIIBBH"))
     for table, strings in tables:
         for values in layout.iter_unpack(table[: len(table) // layout.size * layout.size]):
@@ -73,6 +86,8 @@ def _entries(data: bytes, where: str) -> Iterator[tuple[str, int, int]]:
             name = _name(strings, values[0], where)
             if name and info & 15 < _SECTION_TYPE:
                 yield name, info >> 4, section
+    for name, kind in gimple:
+        yield name, *_AS_IN_ELF.get(kind, (_GLOBAL, _SOMEWHERE))
 
 
 def opened_object(data: bytes, where: str) -> ELFFile:
@@ -90,7 +105,7 @@ def opened_object(data: bytes, where: str) -> ELFFile:
         raise InputFileError(f"{where}: is an ELF file of another kind, not a relocatable object; export it again")
     smallest = 64 if elf.elfclass == 64 else 40
     if elf["e_shentsize"] < smallest or elf.num_sections() * elf["e_shentsize"] > len(data):
-        raise _damaged(where, "its section table is larger than the file")
+        raise damaged_object(where, "its section table is larger than the file")
     return elf
 
 
@@ -103,7 +118,7 @@ def _table(elf: ELFFile, section: Section, data: bytes, where: str) -> tuple[mem
     strings = elf.get_section(section["sh_link"])
     for part in (section, strings):
         if part["sh_offset"] + part["sh_size"] > len(data):
-            raise _damaged(where, "its symbol table ends behind the file's end")
+            raise damaged_object(where, "its symbol table ends behind the file's end")
     content = memoryview(data)[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
     return content, data[strings["sh_offset"] : strings["sh_offset"] + strings["sh_size"]]
 
@@ -111,9 +126,10 @@ def _table(elf: ELFFile, section: Section, data: bytes, where: str) -> tuple[mem
 def _name(strings: bytes, offset: int, where: str) -> str:
     end = strings.find(b"\0", offset, offset + _MAX_NAME)
     if end < 0:
-        raise _damaged(where, "the name of a symbol does not end")
+        raise damaged_object(where, "the name of a symbol does not end")
     return strings[offset:end].decode(errors="backslashreplace")
 
 
-def _damaged(where: str, reason: str) -> InputFileError:
+def damaged_object(where: str, reason: str) -> InputFileError:
+    """Return the error that ``where`` is not what its header promises."""
     return InputFileError(f"{where}: is a damaged ELF object: {reason}; export the archive again")

@@ -9,7 +9,7 @@ from typing import Any
 from SCons.Action import Action
 
 from mlfbuild.scons.actions import action
-from mlfbuild.steps.clashes import check_models
+from mlfbuild.steps.clashes import COMPARED, check_models
 
 _checking: list[Any] = []
 """The builders that compare."""
@@ -39,10 +39,16 @@ def check_programs(env: Any) -> None:
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
     compiled: dict[str, list[Path]] = {}
+    firmware = []
     for node in dict.fromkeys(env.Flatten([source, env.get("LIBS", [])])):
-        if not isinstance(node, str) and node in _owners:
-            compiled.setdefault(_owners[node], []).append(Path(node.get_abspath()))
-    check_models(compiled, str(target[0]))
+        if isinstance(node, str):
+            continue
+        path = Path(node.get_abspath())
+        if node in _owners:
+            compiled.setdefault(_owners[node], []).append(path)
+        elif path.suffix in COMPARED:
+            firmware.append(path)
+    check_models(compiled, str(target[0]), firmware)
 
 
 _CHECK = action(_check, None)

@@ -5,7 +5,7 @@ import struct
 import subprocess
 import tarfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.code.c_symbols import c_symbols
 from mlfbuild.code.symbols import Symbols, object_symbols
+from mlfbuild.code.weak import MERGED, SHARED, weak_definitions
 from mlfbuild.errors import InputFileError
 from support.native import compile_bytes
 from support.tvm_headers import write_tvm_headers
@@ -240,6 +241,56 @@ def test_objects_agree_with_nm(name: str, tmp_path: Path, tool: Tool) -> None:
     assert "local_data" in found.local
 
 
+@pytest.mark.parametrize("name", ["gcc", "arm-none-eabi-gcc"])
+def test_objects_left_to_link_time_optimisation_tell_the_same_as_others(name: str, tmp_path: Path, tool: Tool) -> None:
+    data = compiled(OBJECT_SOURCE, tmp_path, tool(name), "-O2", "-fcommon", "-flto", "-fno-fat-lto-objects")
+    found = object_symbols(data, "source.o")
+    assert found.defined == {"defined", "data", "user"}
+    assert found.weak - {"__gnu_lto_slim"} == {"weak_one", "common_or_bss"}
+    assert found.declared == {"missing"}
+    at = data.index(b"weak_one\0\0") + len(b"weak_one\0\0")
+    with pytest.raises(InputFileError, match="damaged ELF object: ValueError while its sections were read"):
+        object_symbols(data[:at] + b"\x77" + data[at + 1 :], "source.o")
+
+
+WEAK_SOURCE = """
+extern int other;
+static const char text[] = "text";
+__attribute__((weak)) int weak_one(int x) { return x ? other + NUMBER : 1; }
+__attribute__((weak)) const char *weak_two(void) { return text; }
+__attribute__((weak)) int weak_data;
+"""
+
+
+@pytest.mark.parametrize("name", ["gcc", "arm-none-eabi-gcc"])
+def test_weak_definitions_are_told_apart(name: str, tmp_path: Path, tool: Tool) -> None:
+    def definitions(source: str, *flags: str) -> Mapping[str, str]:
+        data = compiled(source, tmp_path, tool(name), "-O2", *flags)
+        return weak_definitions(data, {"weak_one", "weak_two", "weak_data", "common_one"}, "source.o")
+
+    first = definitions(WEAK_SOURCE, "-DNUMBER=2")
+    moved = definitions('const char *before(void) { return "more"; }' + WEAK_SOURCE, "-DNUMBER=2")
+    assert moved == first, "where in the object they lie makes no difference"
+    other = definitions(WEAK_SOURCE, "-DNUMBER=3")
+    assert {key for key in first if first[key] != other[key]} == {"weak_one"}
+    renamed = definitions(WEAK_SOURCE.replace("other", "another"), "-DNUMBER=2")
+    assert {key for key in first if first[key] != renamed[key]} == {"weak_one"}
+    assert definitions("int common_one;", "-fcommon") == {"common_one": SHARED}
+    assert definitions("int common_one;", "-fcommon", "-flto") == {"common_one": SHARED}
+    assert set(definitions(WEAK_SOURCE, "-DNUMBER=2", "-flto").values()) == {MERGED}
+
+
+def test_damaged_objects_with_weak_symbols_are_refused_or_read(tmp_path: Path, tool: Tool) -> None:
+    data = compiled(WEAK_SOURCE, tmp_path, tool("arm-none-eabi-gcc"), "-DNUMBER=2")
+    reasons = [
+        reason
+        for at in range(0, len(data), 5)
+        if (reason := refusal(data[:at] + b"\xff" + data[at + 1 :], weak_one_and_two))
+    ]
+    assert len(reasons) > 10
+    assert all(reason.startswith("a.o: is ") and "\n" not in reason for reason in reasons)
+
+
 def test_big_endian_objects(tmp_path: Path, tool: Tool) -> None:
     data = compiled(OBJECT_SOURCE, tmp_path, tool("arm-none-eabi-gcc"), "-O0", "-mbig-endian")
     assert object_symbols(data, "source.o").defined == {"defined", "data", "user", "common_or_bss"}
@@ -286,9 +337,13 @@ def test_damaged_objects_are_refused_or_read(tmp_path: Path, tool: Tool) -> None
     assert all(reason.startswith("a.o: is ") and "\n" not in reason for reason in refused)
 
 
-def refusal(data: bytes) -> str:
+def weak_one_and_two(data: bytes, where: str) -> Mapping[str, str]:
+    return weak_definitions(data, {"weak_one", "weak_two"}, where)
+
+
+def refusal(data: bytes, read: Callable[[bytes, str], object] = object_symbols) -> str:
     try:
-        object_symbols(data, "a.o")
+        read(data, "a.o")
     except InputFileError as error:
         return str(error)
     return ""

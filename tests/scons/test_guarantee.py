@@ -85,6 +85,17 @@ def test_it_is_told_however_the_program_is_linked(repo: FirmwareRepo) -> None:
         assert re.search(rf"\[{program}\] {program}: {both}", output)
 
 
+def test_what_the_firmware_defines_itself_is_told(repo: FirmwareRepo) -> None:
+    repo.write("beta.tar", archive("beta", "static int helper;\nint *beta_helper = &helper;\n"))
+    repo.write("main.c", "int helper;\nint main(void) { return 0; }\n")
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert (
+        "app: model alpha and the firmware both define the global symbol 'helper' (libmlf_alpha.a(alpha_helper.o), "
+        "main.o); rename it in the firmware, or make it static"
+    ) in ran.output
+
+
 def test_models_of_two_programs_do_not_clash(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",

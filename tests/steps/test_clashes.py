@@ -144,6 +144,64 @@ def test_weak_functions_are_made_to_be_merged_but_not_with_strong_ones(repo: Rep
     assert "both define the global symbol 'helper'" in repo.clash()
 
 
+def test_weak_functions_that_differ_are_told(repo: Repo) -> None:
+    weak = "__attribute__((weak)) int helper(void);\nint helper(void) {{ return {}; }}\n"
+    repo.add("alpha", weak.format(1))
+    repo.add("beta", weak.format(2))
+    assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
+
+
+def test_inline_functions_of_cxx_are_made_to_be_merged(repo: Repo, tool: Callable[[str], str]) -> None:
+    tool("g++")
+    repo.write("CMakeLists.txt", CMAKELISTS.replace("LANGUAGES C)", "LANGUAGES C CXX)"))
+    for model in ("alpha", "beta"):
+        text = f"inline int helper(int x) {{ return x * 3; }}\nint (*{model}_use)(int) = helper;\n"
+        repo.write(f"{model}.cc", text)
+        lists = (repo.root / "CMakeLists.txt").read_text()
+        repo.write("CMakeLists.txt", lists + f"target_sources(mlf_{model} PRIVATE ${{CMAKE_SOURCE_DIR}}/{model}.cc)\n")
+    repo.build()
+
+
+@pytest.mark.parametrize(
+    "kind", ["int helper(void) { return 1; }", "int helper;", "__attribute__((common)) int helper;"]
+)
+def test_objects_left_to_link_time_optimisation_are_compared(repo: Repo, kind: str) -> None:
+    repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", "add_compile_options(-flto)\ninclude("))
+    subprocess.run([repo.build()], check=True)
+    for model in ("alpha", "beta"):
+        repo.add(model, kind + "\n")
+    words = repo.clash()
+    assert "models alpha and beta both define the global symbol 'helper' (libmlf_alpha.a(alpha_extra.c.o), " in words
+
+
+def test_the_same_weak_function_left_to_link_time_optimisation_is_merged(repo: Repo) -> None:
+    repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", "add_compile_options(-flto)\ninclude("))
+    for model in ("alpha", "beta"):
+        repo.add(model, "__attribute__((weak)) int helper(void) { return 1; }\n")
+    repo.build()
+
+
+def test_what_the_firmware_defines_itself_is_told(repo: Repo) -> None:
+    repo.add("alpha", "int helper(void);\nint helper(void) { return 1; }\n")
+    repo.write("main.c", "int helper(void);\nint helper(void) { return 2; }\nint main(void) { return 0; }\n")
+    assert repo.clash() == (
+        "app: model alpha and the firmware both define the global symbol 'helper' (libmlf_alpha.a(alpha_extra.c.o), "
+        "main.c.o); rename it in the firmware, or make it static"
+    )
+    repo.add("alpha", "__attribute__((weak)) int helper(void);\nint helper(void) { return 1; }\n")
+    repo.build()
+
+
+def test_firmware_and_models_may_use_each_other(repo: Repo) -> None:
+    repo.add("alpha", "int of_firmware(void);\nint of_alpha(void);\nint of_alpha(void) { return of_firmware(); }\n")
+    repo.write(
+        "main.c",
+        "int of_alpha(void);\nint of_firmware(void);\nint of_firmware(void) { return 0; }\n"
+        "int main(void) { return of_alpha(); }\n",
+    )
+    subprocess.run([repo.build()], check=True)
+
+
 def test_a_library_that_is_not_linked_does_not_count(repo: Repo) -> None:
     for model in ("alpha", "beta"):
         repo.add(model, "int helper;\n")
@@ -171,7 +229,7 @@ def test_only_what_was_linked_anew_is_read(repo: Repo, monkeypatch: pytest.Monke
         reads.append(path)
         return read_bytes(path, what)
 
-    monkeypatch.setattr("mlfbuild.steps.clashes.read_bytes", counting)
+    monkeypatch.setattr("mlfbuild.steps.shared_symbols.read_bytes", counting)
     repo.build()
     assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
     reads.clear()
