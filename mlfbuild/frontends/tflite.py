@@ -14,15 +14,18 @@ from tflite.TensorType import TensorType
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite_operators import OPERATORS, WITH_PARAMETERS, Site, operator_name, type_name
 from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Quantization, Tensor
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, Quantization, Tensor
+from mlfbuild.graph.ops.rules import alternatives
 
 TYPES = {
+    TensorType.BOOL: DType.BOOL,
     TensorType.FLOAT32: DType.FLOAT32,
     TensorType.INT8: DType.INT8,
+    TensorType.INT16: DType.INT16,
     TensorType.INT32: DType.INT32,
     TensorType.INT64: DType.INT64,
+    TensorType.UINT8: DType.UINT8,
 }
-ACTIVATION_TYPES = (DType.INT8, DType.FLOAT32)
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """Bytes; no microcontroller comes near, and beyond it C's int overflows."""
@@ -97,11 +100,15 @@ class _Importer:
         inputs = tuple(None if index == -1 else self._tensor(place, index) for index in operator.inputs)
         outputs = tuple(self._tensor(place, index) for index in operator.outputs)
         site = Site(place, inputs, outputs, operator.options_type, operator.options)
-        _check_types(site, kind.values)
+        if kind.values:
+            site.input(kind.leading)
+        _check_hybrid(site, kind.values)
         self._check_parameters(site, operator, kind.values)
+        result = kind.read(site)
+        _check_types(site, inputs[kind.leading : kind.leading + 1], result)
         read = inputs[kind.leading : kind.leading + kind.values]
         values = tuple(None if tensor is None else tensor.name for tensor in read)
-        return Node(outputs[0].name if outputs else "", kind.read(site), values, tuple(t.name for t in outputs))
+        return Node(outputs[0].name if outputs else "", result, values, tuple(t.name for t in outputs))
 
     def _check_parameters(self, site: Site, operator: RawOperator, values: int) -> None:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
@@ -119,15 +126,30 @@ class _Importer:
         return self._tensors[index]
 
 
-def _check_types(site: Site, values: int) -> None:
-    """Refuse element types that a sound model may have but no operator here computes in."""
-    source = site.input(0)
-    for tensor in (source, *site.outputs):
-        if tensor.dtype not in ACTIVATION_TYPES:
-            raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are int8 and float32")
-    weights = site.inputs[1] if values == WITH_PARAMETERS and len(site.inputs) > 1 else None
-    if weights is not None and source.dtype is DType.FLOAT32 and weights.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"hybrid model ({weights} over float32) is not supported; quantise the activations too")
+def _check_hybrid(site: Site, values: int) -> None:
+    """Refuse integer weights over float32."""
+    if values != WITH_PARAMETERS or len(site.inputs) < 2:
+        return
+    types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
+    if types[0] is DType.FLOAT32 and types[1] not in {None, DType.FLOAT32}:
+        raise site.unsupported(
+            f"hybrid model ({site.inputs[1]} over float32) is not supported; quantise the activations too"
+        )
+
+
+def _check_types(site: Site, sources: Sequence[Tensor | None], operator: Operator) -> None:
+    """Refuse element types that a sound model may have but ``operator`` does not compute in."""
+    checks = [(tensor, operator.types) for tensor in sources if tensor is not None]
+    checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]
+    for tensor, types in checks:
+        if tensor.dtype is DType.UINT8 and tensor.dtype not in types:
+            raise site.unsupported(
+                f"type uint8 of {tensor.name!r}: legacy uint8 quantisation is not supported; convert the model again "
+                f"with full integer quantisation, which is int8"
+            )
+        if tensor.dtype not in types:
+            supported = alternatives(types, "and")
+            raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are {supported}")
 
 
 def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
@@ -152,7 +174,8 @@ def _convert(raw: RawTensor, name: str, place: str) -> Tensor:
     where = f"{place}: tensor {raw.index} {name!r}"
     dtype = TYPES.get(raw.type)
     if dtype is None:
-        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are int8 and float32")
+        known = ", ".join(sorted(known.value for known in TYPES.values()))
+        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are {known}")
     for present, what in (
         (raw.is_variable, "is a variable"),
         (raw.is_sparse, "is sparse"),

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from mlfbuild.graph.types import DType
+
 if TYPE_CHECKING:
     from mlfbuild.graph.types import Array, Tensor
 
@@ -27,6 +29,10 @@ class Operator(abc.ABC):
 
     name: ClassVar[str]
     """TFLite's name, as in ``BuiltinOperator`` of its schema: ``CONV_2D``."""
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
+    """The element types of the first input that it takes."""
+    results: ClassVar[tuple[DType, ...]] = ()
+    """The element types of the outputs, where they are others than ``types``."""
 
     @abc.abstractmethod
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:

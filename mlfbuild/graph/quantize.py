@@ -20,9 +20,6 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 Int32Array = npt.NDArray[np.int32]
 
-ADD_LEFT_SHIFT = 20
-"""Bits by which ADD scales its int8 inputs up before it brings them to one scale."""
-
 SOFTMAX_INTEGER_BITS = 5
 """Integer bits of SOFTMAX's fixed-point difference from the maximum (Q5.26)."""
 
@@ -92,7 +89,7 @@ def quantize_value(real: float, scale: float, zero_point: int) -> int:
 def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
     """Return the clamp (min, max) of stored values for a fused ``activation`` that writes the quantised ``tensor``."""
     least, greatest = integer_range(tensor.dtype)
-    scale, zero_point = _scale(tensor), _zero_point(tensor)
+    scale, zero_point = scale_of(tensor), zero_point_of(tensor)
     lower, upper = activation.value
     if lower is not None:
         least = max(least, quantize_value(lower, scale, zero_point))
@@ -110,7 +107,7 @@ def float_activation_range(activation: Activation) -> tuple[float, float]:
 def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channels: int) -> tuple[Rescale, ...]:
     """Return a rescaling for each of ``channels`` output channels, computed in double (both convolutions)."""
     scales = _scales(weights)
-    rescales = tuple(quantize_multiplier(_scale(source) * scale / _scale(output)) for scale in scales)
+    rescales = tuple(quantize_multiplier(scale_of(source) * scale / scale_of(output)) for scale in scales)
     return rescales * channels if len(rescales) == 1 else rescales
 
 
@@ -124,13 +121,13 @@ def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) ->
     if len(_scales(weights)) > 1:
         return convolution_rescales(source, weights, output, channels)
     with np.errstate(over="ignore", under="ignore"):
-        product = float(np.float32(_scale(source)) * np.float32(_scale(weights)))
-    return (quantize_multiplier(product / _scale(output)),) * channels
+        product = float(np.float32(scale_of(source)) * np.float32(scale_of(weights)))
+    return (quantize_multiplier(product / scale_of(output)),) * channels
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
     """Return the rescaling from the scale of ``source`` to that of ``output`` (QUANTIZE from int8)."""
-    return quantize_multiplier(_scale(source) / _scale(output))
+    return quantize_multiplier(scale_of(source) / scale_of(output))
 
 
 def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
@@ -141,29 +138,6 @@ def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
     rescale = requantize_rescale(source, output)
     shift = min(count.bit_length() - 1, 32, 31 + rescale.shift)
     return Rescale((rescale.multiplier << shift) // count, rescale.shift - shift)
-
-
-@dataclass(frozen=True)
-class AddRescales:
-    """How ADD brings two int8 inputs, shifted left by ``ADD_LEFT_SHIFT``, to one scale and the sum to the output's."""
-
-    inputs: tuple[Rescale, Rescale]
-    output: Rescale
-
-
-def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> AddRescales:
-    """Return the three rescalings of a quantised ADD.
-
-    Raises ``OverflowError`` where the output's scale is so small that the sum would have to grow.
-    """
-    twice_max = 2 * max(_scale(first), _scale(second))
-    factor = twice_max / ((1 << ADD_LEFT_SHIFT) * _scale(output))
-    if factor >= 1:
-        raise OverflowError(f"the output's scale {_scale(output):g} is too small for inputs of scale {twice_max / 2:g}")
-    return AddRescales(
-        (quantize_multiplier(_scale(first) / twice_max), quantize_multiplier(_scale(second) / twice_max)),
-        quantize_multiplier(factor),
-    )
 
 
 @dataclass(frozen=True)
@@ -180,9 +154,9 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     Raises ``OverflowError`` where ``beta`` times the input's scale is too small for the fixed-point form.
     """
     fraction_bits = 31 - SOFTMAX_INTEGER_BITS
-    factor = min(beta * _scale(source) * (1 << fraction_bits), (1 << 31) - 1.0)
+    factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
     if not factor > 1:
-        raise OverflowError(f"beta {beta:g} times the input's scale {_scale(source):g} is too small")
+        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too small")
     rescale = _split(factor)
     radius = ((1 << SOFTMAX_INTEGER_BITS) - 1) * (1 << fraction_bits) / (1 << rescale.shift)
     return SoftmaxRescale(rescale, -math.floor(radius))
@@ -194,12 +168,14 @@ def _scales(tensor: Tensor) -> tuple[float, ...]:
     return tensor.quantization.scales
 
 
-def _scale(tensor: Tensor) -> float:
+def scale_of(tensor: Tensor) -> float:
+    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` where there is none, or more."""
     (scale,) = _scales(tensor)
     return scale
 
 
-def _zero_point(tensor: Tensor) -> int:
+def zero_point_of(tensor: Tensor) -> int:
+    """Return the zero point of a quantised ``tensor``; raises ``ValueError`` as ``scale_of``."""
     if tensor.quantization is None:
         raise ValueError(f"tensor {tensor.name!r} is not quantised")
     return tensor.quantization.zero_point

@@ -13,12 +13,10 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.frontends.tflite_operators import OPERATORS, operator_name
 from support.tflite_builder import Network
 
-SUPPORTED = (
-    "ADD, AVERAGE_POOL_2D, CONV_2D, DEPTHWISE_CONV_2D, DEQUANTIZE, FULLY_CONNECTED, MAX_POOL_2D, MEAN, PAD, QUANTIZE, "
-    "RESHAPE, SOFTMAX"
-)
+SUPPORTED = ", ".join(sorted(operator_name(code) for code in OPERATORS))
 WEIGHTS = np.ones((3, 2, 2, 2), np.int8)
 
 
@@ -34,15 +32,21 @@ def message(net: Network) -> str:
 def test_operators_outside_the_list_are_all_named() -> None:
     net = Network()
     x = net.softmax(net.input((4,)))
-    x = net.operator("TANH", [x], net.activation((4,), name="hidden"))
-    x = net.operator("TANH", [x], net.activation((4,)))
+    x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
+    x = net.operator("RFFT2D", [x], net.activation((4,)))
     x = net.operator("STABLEHLO_ADD", [x, x], net.activation((4,), name="sum"))
     net.operator("CUSTOM", [x], net.activation((4,), name="boxes"))
     net.operators[-1].custom_code = "TFLite_Detection_PostProcess"
     assert message(net) == (
-        "operator 1 (TANH) writing 'hidden'; operator 3 (STABLEHLO_ADD) writing 'sum'; "
+        "operator 1 (RFFT2D) writing 'hidden'; operator 3 (STABLEHLO_ADD) writing 'sum'; "
         "operator 4 (CUSTOM 'TFLite_Detection_PostProcess') writing 'boxes': not supported; supported are " + SUPPORTED
     )
+
+
+def test_names_of_supported_operators() -> None:
+    assert SUPPORTED.startswith("ADD, ")
+    assert "CONV_2D, " in SUPPORTED
+    assert "RFFT2D" not in SUPPORTED
 
 
 def test_an_operator_of_the_future() -> None:
@@ -74,20 +78,31 @@ def edited(build: Callable[[Network], object], edit: Callable[[Network], object]
 CONV = "operator 0 (CONV_2D) writing 't3'"
 
 
+TYPES = "bool, float32, int16, int32, int64, int8, uint8"
+
+
 @pytest.mark.parametrize(
     ("tensor", "tag", "expected"),
     [
-        (0, TensorType.UINT8, f"{CONV}: tensor 0 'image' has type UINT8"),
-        (0, TensorType.INT16, f"{CONV}: tensor 0 'image' has type INT16"),
-        (1, TensorType.INT4, f"{CONV}: tensor 1 't1' has type INT4"),
-        (1, TensorType.FLOAT16, f"{CONV}: tensor 1 't1' has type FLOAT16"),
-        (3, TensorType.STRING, f"{CONV}: tensor 3 't3' has type STRING"),
-        (3, 100, f"{CONV}: tensor 3 't3' has type 100"),
+        (0, TensorType.INT16, f"{CONV}: type int16 of 'image'; supported are int8 and float32"),
+        (1, TensorType.INT4, f"{CONV}: tensor 1 't1' has type INT4; supported are {TYPES}"),
+        (1, TensorType.FLOAT16, f"{CONV}: tensor 1 't1' has type FLOAT16; supported are {TYPES}"),
+        (3, TensorType.STRING, f"{CONV}: tensor 3 't3' has type STRING; supported are {TYPES}"),
+        (3, 100, f"{CONV}: tensor 3 't3' has type 100; supported are {TYPES}"),
     ],
 )
 def test_other_types(tensor: int, tag: int, expected: str) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", tag))
-    assert message(net) == f"{expected}; supported are int8 and float32"
+    assert message(net) == expected
+
+
+@pytest.mark.parametrize(("tensor", "name"), [(0, "image"), (3, "t3")])
+def test_legacy_quantisation(tensor: int, name: str) -> None:
+    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", TensorType.UINT8))
+    assert message(net) == (
+        f"{CONV}: type uint8 of {name!r}: legacy uint8 quantisation is not supported; convert the model again with "
+        "full integer quantisation, which is int8"
+    )
 
 
 def test_integers_that_are_not_quantised() -> None:

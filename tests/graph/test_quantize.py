@@ -15,7 +15,6 @@ from mlfbuild.graph.fixed_point import exp_of_negative, high_multiply, reciproca
 from mlfbuild.graph.quantize import (
     Rescale,
     activation_range,
-    add_rescales,
     float_activation_range,
     fully_connected_rescales,
     mean_rescale,
@@ -24,6 +23,7 @@ from mlfbuild.graph.quantize import (
     round_half_away,
     softmax_rescale,
 )
+from mlfbuild.graph.rescales import add_rescales
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 MULTIPLIER = st.integers(2**30, 2**31 - 1)

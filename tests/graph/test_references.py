@@ -12,19 +12,15 @@ from hypothesis import strategies as st
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluate import evaluate
-from support.networks import OPERATORS, cases
+from support.networks import OPERATORS_AND_TYPES, cases
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
 FLOAT_TOLERANCE = 1e-5
 """Of float32, as a part of a tensor's greatest magnitude."""
 
-BOTH_TYPES = [
-    (name, dtype) for name in OPERATORS for dtype in ("int8", "float32") if (name, dtype) != ("DEQUANTIZE", "float32")
-]
 
-
-@pytest.mark.parametrize(("operator", "dtype"), BOTH_TYPES)
+@pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_reference_equals_tflite_micro(operator: str, dtype: str, data: st.DataObject) -> None:

@@ -59,18 +59,28 @@ class Network:
         return index
 
     def activation(
-        self, shape: Sequence[int], scale: float | None = None, zero_point: int = 0, name: str | None = None
+        self,
+        shape: Sequence[int],
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str | None = None,
+        dtype: str | None = None,
     ) -> int:
-        """Add a tensor without content: int8 if it has a ``scale``, else float32."""
+        """Add a tensor without content: int8 if it has a ``scale``, else float32, unless ``dtype`` says otherwise."""
         if scale is None:
-            return self.tensor(shape, name=name)
-        return self.tensor(shape, "int8", scales=[scale], zero_points=[zero_point], name=name)
+            return self.tensor(shape, dtype or "float32", name=name)
+        return self.tensor(shape, dtype or "int8", scales=[scale], zero_points=[zero_point], name=name)
 
     def input(
-        self, shape: Sequence[int], scale: float | None = None, zero_point: int = 0, name: str | None = None
+        self,
+        shape: Sequence[int],
+        scale: float | None = None,
+        zero_point: int = 0,
+        name: str | None = None,
+        dtype: str | None = None,
     ) -> int:
         """Add an input of the network."""
-        self.inputs.append(self.activation(shape, scale, zero_point, name))
+        self.inputs.append(self.activation(shape, scale, zero_point, name, dtype))
         return self.inputs[-1]
 
     def constant(self, data: Array, scale: float | None = None, zero_point: int = 0) -> int:
@@ -146,14 +156,19 @@ class Network:
         options = {"FusedActivationFunction": _activation(activation), "KeepNumDims": keep_num_dims}
         return self.operator("FULLY_CONNECTED", inputs, output, "FullyConnectedOptions", **options)
 
-    def add(
-        self, first: int, second: int, *, scale: float | None = None, zero_point: int = 0, activation: str = "NONE"
-    ) -> int:
-        """ADD, broadcasting."""
+    def add(self, first: int, second: int, **options: Any) -> int:
+        """ADD, broadcasting; ``options`` as of ``binary``."""
+        return self.binary("ADD", first, second, **options)
+
+    def binary(self, name: str, first: int, second: int, *, activation: str | None = None, **affine: Any) -> int:
+        """The operator ``name`` of two tensors that broadcast; options of its own table hold the ``activation``."""
         shape = np.broadcast_shapes(tuple(self.tensors[first].shape), tuple(self.tensors[second].shape))
-        output = self.activation(shape, scale, zero_point)
-        options = {"FusedActivationFunction": _activation(activation)}
-        return self.operator("ADD", [first, second], output, "AddOptions", **options)
+        output = self.activation(shape, **affine)
+        kind = f"{name.title().replace('_', '')}Options"
+        options = {} if activation is None else {"FusedActivationFunction": _activation(activation)}
+        if name in {"ADD", "DIV", "MUL", "SUB"}:
+            options.setdefault("FusedActivationFunction", 0)
+        return self.operator(name, [first, second], output, kind if options else None, **options)
 
     def pool2d(
         self,

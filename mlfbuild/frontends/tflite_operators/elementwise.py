@@ -25,5 +25,11 @@ def _activated(kind: Callable[[Activation], Operator], options: str) -> Callable
 KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.ADD: OperatorKind(_activated(ops.Add, "AddOptions"), 2),
     BuiltinOperator.DEQUANTIZE: OperatorKind(lambda _: ops.Dequantize(), 1),
+    BuiltinOperator.DIV: OperatorKind(_activated(ops.Div, "DivOptions"), 2),
+    BuiltinOperator.MAXIMUM: OperatorKind(lambda _: ops.Maximum(), 2),
+    BuiltinOperator.MINIMUM: OperatorKind(lambda _: ops.Minimum(), 2),
+    BuiltinOperator.MUL: OperatorKind(_activated(ops.Mul, "MulOptions"), 2),
     BuiltinOperator.QUANTIZE: OperatorKind(lambda _: ops.Quantize(), 1),
+    BuiltinOperator.SQUARED_DIFFERENCE: OperatorKind(lambda _: ops.SquaredDifference(), 2),
+    BuiltinOperator.SUB: OperatorKind(_activated(ops.Sub, "SubOptions"), 2),
 }

@@ -1,15 +1,18 @@
 """The operators, one file each: attributes, rules of shape and type, and a numpy reference."""
 
-from mlfbuild.graph.ops.add import Add
+from mlfbuild.graph.ops.add import Add, Sub
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.fully_connected import FullyConnected
+from mlfbuild.graph.ops.maximum import Maximum, Minimum
 from mlfbuild.graph.ops.mean import Mean
+from mlfbuild.graph.ops.mul import Div, Mul
 from mlfbuild.graph.ops.pad import Pad
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
 from mlfbuild.graph.ops.reshape import Reshape
 from mlfbuild.graph.ops.softmax import Softmax
+from mlfbuild.graph.ops.squared_difference import SquaredDifference
 
 __all__ = [
     "Add",
@@ -17,11 +20,17 @@ __all__ = [
     "Conv2D",
     "DepthwiseConv2D",
     "Dequantize",
+    "Div",
     "FullyConnected",
     "MaxPool2D",
+    "Maximum",
     "Mean",
+    "Minimum",
+    "Mul",
     "Pad",
     "Quantize",
     "Reshape",
     "Softmax",
+    "SquaredDifference",
+    "Sub",
 ]

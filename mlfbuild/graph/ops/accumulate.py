@@ -25,7 +25,7 @@ Sums = npt.NDArray[np.float64]
 
 
 def centred(tensor: Tensor, value: Array) -> Sums:
-    """Return ``value`` as float64, without the zero point where ``tensor`` is int8."""
+    """Return ``value`` as float64, without the zero point of a quantised ``tensor``."""
     if tensor.dtype is DType.FLOAT32 or tensor.quantization is None:
         return value.astype(np.float64)
     return value.astype(np.float64) - tensor.quantization.zero_point
@@ -37,21 +37,21 @@ def finish_float(sums: Sums, activation: Activation) -> Array:
         return np.asarray(np.clip(sums, *float_activation_range(activation)), np.float32)
 
 
-def finish_int8(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
     """Return whole ``sums`` (channels last) on the scale of ``output``, clamped; accumulators wrap at 32 bits."""
     assert output.quantization is not None
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
     shifted = scaled.astype(np.int64) + output.quantization.zero_point
     # Of the shape of the sums: those of a scalar have met rescalings of one dimension.
-    return np.clip(shifted, *activation_range(activation, output)).astype(np.int8).reshape(sums.shape)
+    return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
 
 def finish(
     sums: Sums, bias: Array | None, rescales: Sequence[Rescale], output: Tensor, activation: Activation
 ) -> Array:
-    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for int8 only."""
+    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for integers only."""
     if bias is not None:
         sums = sums + bias.reshape(-1)
     if output.dtype is DType.FLOAT32:
         return finish_float(sums, activation)
-    return finish_int8(sums, rescales, output, activation)
+    return finish_quantized(sums, rescales, output, activation)

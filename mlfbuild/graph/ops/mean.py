@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_int8
+from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.graph.quantize import mean_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -71,4 +71,4 @@ class Mean(Operator):
         if output.dtype is DType.FLOAT32:
             return (finish_float(np.asarray(sums / count), Activation.NONE),)
         rescale = mean_rescale(source, output, count)
-        return (finish_int8(np.asarray(sums), [rescale], output, Activation.NONE).reshape(output.shape),)
+        return (finish_quantized(np.asarray(sums), [rescale], output, Activation.NONE).reshape(output.shape),)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_int8
+from mlfbuild.graph.ops.accumulate import centred, finish_quantized
 from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -42,7 +42,7 @@ class Quantize(Operator):
         assert source is not None and values[0] is not None and output.quantization is not None
         if source.dtype is DType.INT8:
             rescales = [requantize_rescale(source, output)]
-            return (finish_int8(centred(source, values[0]), rescales, output, Activation.NONE),)
+            return (finish_quantized(centred(source, values[0]), rescales, output, Activation.NONE),)
         with np.errstate(over="ignore", invalid="ignore"):
             quotients = values[0] / np.float32(output.quantization.scale)
             rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0

@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from mlfbuild.graph.quantize import integer_range
 from mlfbuild.graph.types import DType, Tensor
 
 Reason = str | None
 
 ARITHMETIC = (DType.INT8, DType.FLOAT32)
-"""The element types that operators compute in."""
+"""The element types that most operators compute in."""
+
+QUANTIZED = (DType.INT8, DType.INT16)
+"""The element types that stand for real numbers by a scale and a zero point."""
 
 
 def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
@@ -27,18 +32,24 @@ def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], require
     return None if len(outputs) == 1 else f"has {len(outputs)} outputs, writes 1"
 
 
-def arithmetic(*tensors: Tensor) -> Reason:
-    """All ``tensors`` are float32, or all are int8 with one scale and a zero point that int8 holds."""
+def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
+    """All ``tensors`` are of the same one of ``types``; int8 and int16 ones are quantised."""
     first = tensors[0]
     for tensor in tensors:
-        if tensor.dtype not in ARITHMETIC:
-            return f"{tensor}: the type must be int8 or float32"
+        if tensor.dtype not in types:
+            return f"{tensor}: the type must be {alternatives(types)}"
         if tensor.dtype is not first.dtype:
             return f"mixes {first} and {tensor}"
-        reason = affine(tensor) if tensor.dtype is DType.INT8 else None
+        reason = affine(tensor) if tensor.dtype in QUANTIZED else None
         if reason is not None:
             return reason
     return None
+
+
+def alternatives(types: Sequence[DType], word: str = "or") -> str:
+    """Return ``types`` as words: ``int8, int16 or float32``."""
+    *others, last = (dtype.value for dtype in types)
+    return f"{', '.join(others)} {word} {last}" if others else last
 
 
 def affine(tensor: Tensor) -> Reason:
@@ -48,6 +59,8 @@ def affine(tensor: Tensor) -> Reason:
         return f"{tensor} has no scale and zero point"
     if quantization.per_channel:
         return f"{tensor} must have one scale, has {len(quantization.scales)}"
+    if tensor.dtype is DType.INT16 and quantization.zero_point != 0:
+        return f"{tensor} must have the zero point 0, as int16 always has"
     least, greatest = integer_range(tensor.dtype)
     if not least <= quantization.zero_point <= greatest:
         return f"{tensor}: zero point {quantization.zero_point} is outside {tensor.dtype.value}"
@@ -91,6 +104,15 @@ def rank(tensor: Tensor, dimensions: int) -> Reason:
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
     """``tensor`` has the shape that the operator gives it."""
     return None if tensor.shape == tuple(wanted) else f"{tensor} should have the shape {list(wanted)}"
+
+
+def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:
+    """``output`` has the shape that the shapes of ``inputs`` make together, as in numpy."""
+    try:
+        wanted = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
+    except ValueError:
+        return f"{' and '.join(str(tensor) for tensor in inputs)} do not broadcast"
+    return shape(output, wanted)
 
 
 def same_elements(source: Tensor, output: Tensor) -> Reason:

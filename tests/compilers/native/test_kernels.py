@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
-from support.networks import OPERATORS, Case, cases
+from support.networks import OPERATORS_AND_TYPES, Case, cases
 from support.oracle import assert_equal, tflite_micro_run
 
 NETWORKS = 16
@@ -42,14 +42,6 @@ def check(operator: str, dtype: str, count: int) -> None:
     assert len(jobs) > count // 2
     for (library, _, _), got, wanted in zip(jobs, run_many_on_host(jobs), expected, strict=True):
         assert_equal(got[0], wanted[0], f"{operator}\n{library.modules[0].source_text.decode()}")
-
-
-OPERATORS_AND_TYPES = [
-    pytest.param(operator, dtype, id=f"{operator}-{dtype}")
-    for operator in OPERATORS
-    for dtype in ("int8", "float32")
-    if (operator, dtype) != ("DEQUANTIZE", "float32")
-]
 
 
 @pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)

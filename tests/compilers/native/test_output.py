@@ -217,15 +217,16 @@ def test_a_large_tensor_is_refused() -> None:
 def test_what_no_kernel_can_do_is_refused() -> None:
     deep, broadcast, wide, mean = Sketch("deep"), Sketch("broadcast"), Sketch("wide"), Sketch("mean")
     deep.node(Softmax(), deep.tensor("x", 9000), deep.tensor("y", 9000, scale=1 / 256, zero_point=-128))
-    broadcast.node(Add(), broadcast.tensor("x", 2, 1, 2, 1, 2), broadcast.tensor("z", 1, 2, 1, 2, 1, constant=True),
-                   broadcast.tensor("y", 2, 2, 2, 2, 2))  # fmt: skip
+    broadcast.node(Add(), broadcast.tensor("x", 2, 1, 2, 1, 2, 1, 2),
+                   broadcast.tensor("z", 1, 2, 1, 2, 1, 2, 1, constant=True),
+                   broadcast.tensor("y", 2, 2, 2, 2, 2, 2, 2))  # fmt: skip
     wide.node(AveragePool2D((1 << 12, 1 << 12)), wide.tensor("x", 1, 1 << 12, 1 << 12, 1), wide.tensor("y", 1, 1, 1, 1))
     mean.node(Mean((0,)), mean.tensor("x", 1 << 24), mean.tensor("y"))
     for sketch, words in (
         (deep, "deep: SOFTMAX 'node y': int8 softmax is supported over at most 8191 elements, here 9000"),
         (
             broadcast,
-            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1] broadcast over more than",
+            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over more",
         ),
         (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
         (mean, "mean: MEAN 'node y': an int8 mean is supported of at most 8388608 elements, here 16777216"),

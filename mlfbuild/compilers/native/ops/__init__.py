@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType, ModuleType
 
 from mlfbuild.compilers.native.ops import (
-    add,
+    binary,
     conv2d,
     depthwise_conv2d,
     fully_connected,
@@ -24,18 +24,24 @@ from mlfbuild.graph import ops as graph_ops
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
     {
-        graph_ops.Add: add,
+        graph_ops.Add: binary,
         graph_ops.AveragePool2D: pool2d,
         graph_ops.Conv2D: conv2d,
         graph_ops.Dequantize: quantize,
         graph_ops.DepthwiseConv2D: depthwise_conv2d,
+        graph_ops.Div: binary,
         graph_ops.FullyConnected: fully_connected,
         graph_ops.MaxPool2D: pool2d,
+        graph_ops.Maximum: binary,
         graph_ops.Mean: mean,
+        graph_ops.Minimum: binary,
+        graph_ops.Mul: binary,
         graph_ops.Pad: pad,
         graph_ops.Quantize: quantize,
         graph_ops.Reshape: reshape,
         graph_ops.Softmax: softmax,
+        graph_ops.SquaredDifference: binary,
+        graph_ops.Sub: binary,
     }
 )
 """The module of each operator, with a function ``lower(graph, node, settings) -> Call``."""

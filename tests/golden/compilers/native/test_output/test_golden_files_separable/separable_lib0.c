@@ -157,11 +157,11 @@ MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_quantizatio
     const int8_t *first, const int8_t *second, int8_t *output)
 {
     const struct mlf_broadcast shape = {
-        .sizes = {1, 1, 1, 64},
-        .first_strides = {0, 0, 0, 1},
-        .second_strides = {0, 0, 0, 1},
+        .sizes = {1, 1, 1, 1, 1, 64},
+        .first_strides = {0, 0, 0, 0, 0, 1},
+        .second_strides = {0, 0, 0, 0, 0, 1},
     };
-    mlf_add_int8(&shape, quantization, first, second, output);
+    mlf_add_int8(quantization, &shape, first, second, output);
 }
 
 /* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */

@@ -1,0 +1,41 @@
+/*
+ * MUL and DIV of two tensors that broadcast: `broadcast.h` has the loops.
+ */
+#ifndef MLF_MUL_H_
+#define MLF_MUL_H_
+
+#include <stdint.h>
+
+#include "broadcast.h"
+#include "compiler.h"
+#include "requantize.h"
+
+/* The product of stored values without their zero points is brought to the output's scale. */
+struct mlf_mul_quantization {
+    int32_t first_zero_point;
+    int32_t second_zero_point;
+    int32_t output_zero_point;
+    int32_t minimum;
+    int32_t maximum;
+    struct mlf_rescale output;
+};
+
+MLF_KERNEL int32_t mlf_mul_value(const struct mlf_mul_quantization *quantization, int32_t a, int32_t b)
+{
+    const int32_t product = (a - quantization->first_zero_point) * (b - quantization->second_zero_point);
+    const uint32_t value = (uint32_t)mlf_rescale_value((uint32_t)product, &quantization->output);
+    return mlf_clamp((int32_t)(value + (uint32_t)quantization->output_zero_point), quantization->minimum,
+                     quantization->maximum);
+}
+
+#define MLF_MUL_PARAMETERS(type) const struct mlf_mul_quantization *quantization, MLF_BINARY_PARAMETERS(type, type)
+
+MLF_BINARY(mlf_mul_int8(MLF_MUL_PARAMETERS(int8_t)), int8_t, int8_t, (int8_t)mlf_mul_value(quantization, a, b))
+MLF_BINARY(mlf_mul_int16(MLF_MUL_PARAMETERS(int16_t)), int16_t, int16_t, (int16_t)mlf_mul_value(quantization, a, b))
+
+#define MLF_MUL_FLOAT_PARAMETERS struct mlf_float_range range, MLF_BINARY_PARAMETERS(float, float)
+
+MLF_BINARY(mlf_mul_float(MLF_MUL_FLOAT_PARAMETERS), float, float, mlf_clamp_float(a * b, range))
+MLF_BINARY(mlf_div_float(MLF_MUL_FLOAT_PARAMETERS), float, float, mlf_clamp_float(a / b, range))
+
+#endif /* MLF_MUL_H_ */

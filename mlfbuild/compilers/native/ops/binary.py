@@ -1,0 +1,100 @@
+"""Operators of two tensors that broadcast: one table of kernels, one way to call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.graph import Activation, DType, Graph, Node, Operator, Tensor
+from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, SquaredDifference, Sub
+from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
+from mlfbuild.graph.ops.rules import QUANTIZED
+from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
+from mlfbuild.graph.rescales import BinaryRescales, multiply_rescale, squared_difference_rescales
+
+Fields = dict[str, int | Rescale]
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Kernels ``mlf_<word>_<type>`` in ``header``; those of quantised types take a struct of constants."""
+
+    word: str
+    header: str
+    struct: str = ""
+    rescales: Callable[[Operator, Tensor, Tensor, Tensor], Fields] | None = None
+    """The fields of the struct that are not zero points and clamps; ``None`` where stored values are enough."""
+
+
+def _three(rescales: BinaryRescales) -> Fields:
+    return {"first": rescales.inputs[0], "second": rescales.inputs[1], "output": rescales.output}
+
+
+def _sum(operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> Fields:
+    assert isinstance(operator, Add)
+    return _three(operator.numbers(first, second, output))
+
+
+_KERNELS: dict[type[Operator], _Kernel] = {
+    Add: _Kernel("add", "add.h", "mlf_add_quantization", _sum),
+    Div: _Kernel("div", "mul.h"),
+    Maximum: _Kernel("maximum", "maximum.h"),
+    Minimum: _Kernel("minimum", "maximum.h"),
+    Mul: _Kernel("mul", "mul.h", "mlf_mul_quantization", lambda _, *tensors: {"output": multiply_rescale(*tensors)}),
+    SquaredDifference: _Kernel(
+        "squared_difference",
+        "add.h",
+        "mlf_add_quantization",
+        lambda _, *tensors: _three(squared_difference_rescales(*tensors)),
+    ),
+    Sub: _Kernel("sub", "add.h", "mlf_add_quantization", _sum),
+}
+
+
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+    """Return the call of ``mlf_<word>_<type>``."""
+    operator = node.operator
+    assert isinstance(operator, Binary)
+    kernel = _KERNELS[type(operator)]
+    first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    lines = [*broadcast_lines(node, (first, second), output, "mlf_broadcast")]
+    parameters = [
+        Parameter(f"const {C_TYPES[first.dtype]} *", "first", first.name),
+        Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
+        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
+    ]
+    arguments = ["&shape", "first", "second", "output"]
+    if kernel.rescales is not None and first.dtype in QUANTIZED:
+        constant = _quantization(kernel, operator, first, second, output)
+        parameters.insert(0, Parameter(f"const struct {kernel.struct} *", "quantization", constant))
+        arguments.insert(0, "quantization")
+    elif isinstance(operator, Arithmetic):
+        lines.append(float_range_line(operator.activation))
+        arguments.insert(0, "range")
+    lines.append(f"mlf_{kernel.word}_{suffix(first.dtype)}({', '.join(arguments)});")
+    return Call(kernel.word, kernel.header, tuple(parameters), tuple(lines), in_place((first, second), output))
+
+
+def suffix(dtype: DType) -> str:
+    """Return the end of the names of kernels for ``dtype``."""
+    return "float" if dtype is DType.FLOAT32 else dtype.value
+
+
+def _quantization(kernel: _Kernel, operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> Constant:
+    activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
+    minimum, maximum = activation_range(activation, output)
+    assert kernel.rescales is not None
+    fields: Fields = {
+        "first_zero_point": zero_point_of(first),
+        "second_zero_point": zero_point_of(second),
+        "output_zero_point": zero_point_of(output),
+        "minimum": minimum,
+        "maximum": maximum,
+        **kernel.rescales(operator, first, second, output),
+    }
+    return Constant.struct("quantization", kernel.struct, fields)

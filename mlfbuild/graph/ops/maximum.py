@@ -1,0 +1,40 @@
+"""MAXIMUM and MINIMUM: of tensors with the same scale and zero point, by stored values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import Sums
+from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.quantize import zero_point_of
+from mlfbuild.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Maximum(Binary):
+    """The greater of two elements; the second where one is no number."""
+
+    name: ClassVar[str] = "MAXIMUM"
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.same_quantization(first, output) or rules.same_quantization(second, output)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        return self._real(x, y) + zero_point_of(tensors[2])
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.where(x > y, x, y)
+
+
+@dataclass(frozen=True)
+class Minimum(Maximum):
+    """The lesser of two elements; the second where one is no number."""
+
+    name: ClassVar[str] = "MINIMUM"
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.where(x < y, x, y)

@@ -1,0 +1,29 @@
+"""SQUARED_DIFFERENCE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import Sums
+from mlfbuild.graph.ops.binary import Binary, on_one_scale
+from mlfbuild.graph.rescales import DIFFERENCE_LEFT_SHIFT, squared_difference_rescales
+from mlfbuild.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class SquaredDifference(Binary):
+    """The square of the element-wise difference."""
+
+    name: ClassVar[str] = "SQUARED_DIFFERENCE"
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: squared_difference_rescales(first, second, output))
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        left_shift = DIFFERENCE_LEFT_SHIFT[tensors[2].dtype]
+        return on_one_scale(tensors, x, y, squared_difference_rescales(*tensors), left_shift, self._real)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return (x - y) ** 2

@@ -1,0 +1,76 @@
+"""How operators of two tensors bring their inputs to one scale and the result to the output's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of
+from mlfbuild.graph.types import DType, Tensor
+
+SUM_LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
+"""Bits by which ADD and SUB scale their inputs up before they bring them to one scale."""
+
+DIFFERENCE_LEFT_SHIFT = {DType.INT8: 7, DType.INT16: 0}
+"""Bits by which SQUARED_DIFFERENCE does it: the square must fit 32 bits."""
+
+
+@dataclass(frozen=True)
+class BinaryRescales:
+    """How two inputs, shifted left, come to one scale, and what is computed of them to the output's."""
+
+    inputs: tuple[Rescale, Rescale]
+    output: Rescale
+
+
+def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
+    """Return the three rescalings of a quantised ADD, computed in double.
+
+    Raises ``OverflowError`` where the output's scale is so small that the sum would have to grow.
+    """
+    return _sum_rescales(first, second, output, lambda x, y: x / y)
+
+
+def subtract_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
+    """Return the three rescalings of a quantised SUB, computed in float32; raises as ``add_rescales``."""
+    return _sum_rescales(first, second, output, _divide_float32)
+
+
+def _sum_rescales(
+    first: Tensor, second: Tensor, output: Tensor, divide: Callable[[float, float], float]
+) -> BinaryRescales:
+    twice_max = 2 * max(scale_of(first), scale_of(second))
+    factor = divide(twice_max, (1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
+    if not factor < 1:
+        raise OverflowError(
+            f"the output's scale {scale_of(output):g} is too small for inputs of scale {twice_max / 2:g}"
+        )
+    return BinaryRescales(
+        (
+            quantize_multiplier(divide(scale_of(first), twice_max)),
+            quantize_multiplier(divide(scale_of(second), twice_max)),
+        ),
+        quantize_multiplier(factor),
+    )
+
+
+def squared_difference_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
+    """Return the three rescalings of a quantised SQUARED_DIFFERENCE; raises ``OverflowError`` for a huge factor."""
+    twice_max = 2 * max(scale_of(first), scale_of(second))
+    factor = twice_max * twice_max / ((1 << 2 * DIFFERENCE_LEFT_SHIFT[output.dtype]) * scale_of(output))
+    return BinaryRescales(
+        (quantize_multiplier(scale_of(first) / twice_max), quantize_multiplier(scale_of(second) / twice_max)),
+        quantize_multiplier(factor),
+    )
+
+
+def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
+    """Return the rescaling of a product of stored values without zero points; raises ``OverflowError``."""
+    return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(output))
+
+
+def _divide_float32(x: float, y: float) -> float:
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(x) / np.float32(y))
