@@ -24,6 +24,7 @@ endif()
 cmake_minimum_required(VERSION 3.22...3.31) # the policies of what follows
 
 get_filename_component(MLFBUILD_TOOLCHAIN_DIR "${CMAKE_CURRENT_LIST_DIR}/toolchains" ABSOLUTE)
+include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-checks.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-models.cmake")
 
 # Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt.
@@ -32,7 +33,15 @@ function(mlfbuild_tree DIRECTORY)
   if(NOT EXISTS "${tree}/mlf.cmake")
     message(FATAL_ERROR "mlfbuild_tree: ${tree} holds no mlf.cmake; run scons or `mlfbuild build` first")
   endif()
+  get_property(before DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   include("${tree}/mlf.cmake")
+  get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+  list(REMOVE_ITEM targets ${before} mlf_models mlf_board)
+  foreach(target IN LISTS targets)
+    string(REGEX REPLACE "^mlf_|_blobs$" "" owner ${target})
+    set_target_properties(${target} PROPERTIES MLFBUILD_OWNER ${owner})
+  endforeach()
+  _mlfbuild_check_at_the_end()
 endfunction()
 
 set(mlfbuild_FOUND TRUE)

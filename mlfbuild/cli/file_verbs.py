@@ -76,6 +76,28 @@ def unpack(settings: Settings, archive: Path, output: Path) -> None:
         show(f"{output}: {written} files written, {unchanged} unchanged, {removed} removed")
 
 
+@verb("format")
+@click.argument("libraries", nargs=-1, metavar="[MODEL=]LIBRARY...")
+@click.option("--list", "listing", type=_FILE, metavar="FILE", help="More of them, one a line.")
+@click.option("--image", default="image", metavar="NAME", help="What they are linked into, for messages.")
+@click.option("--stamp", type=_FILE, metavar="FILE", help="Empty file to write when nothing is wrong.")
+def clashes(
+    settings: Settings, libraries: tuple[str, ...], listing: Path | None, image: str, stamp: Path | None
+) -> None:
+    """Fail where two models that are linked together share a global symbol.
+
+    The step that mlfbuild's CMake package runs before it links. Each LIBRARY is a static library or an object of one
+    model; without MODEL= its file name says of which, and =LIBRARY is of none but of the firmware.
+    """
+    from mlfbuild.steps.linked import compare_linked
+
+    compared = compare_linked(libraries, listing=listing, image=image, stamp=stamp)
+    if settings.json:
+        show_json({"image": image, "models": compared})
+    elif settings.verbose:
+        show(f"{image}: no global symbol of one model in another ({', '.join(compared)})")
+
+
 def _option(text: str) -> tuple[str, str | int | float | bool]:
     """Split ``key=value``; the value is a number, true or false where it reads like one."""
     key, equals, value = text.partition("=")

@@ -10,9 +10,9 @@ from typing import Any
 
 from mlfbuild.archive import open_archive_with_id, write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.errors import ConflictError, InputFileError, UnsupportedModelError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
-from mlfbuild.firmware import UnpackResult, recorded_files, tree_damage, unpack, write_target_tree
+from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
 
@@ -48,7 +48,11 @@ def archive_key(job: CompileJob) -> str:
 
 def key_file(job: CompileJob) -> Path:
     """Return the file beside the archive that remembers what it was made from."""
-    return job.archive.with_name(f".{job.archive.name}.key")
+    return _key_of(job.archive)
+
+
+def _key_of(archive: Path) -> Path:
+    return archive.with_name(f".{archive.name}.key")
 
 
 def compile_if_needed(job: CompileJob) -> bool:
@@ -148,7 +152,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
 
 def finish_target(target: TargetJob) -> UnpackResult:
     """Write the target's aggregate fragment and its board's files, and remove trees of models that are gone."""
-    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu)
+    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu, target.systems)
 
 
 def tree_is_whole(directory: Path) -> bool:
@@ -159,6 +163,36 @@ def tree_is_whole(directory: Path) -> bool:
 def generated_files(directory: Path) -> list[Path]:
     """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty where there is no record."""
     return recorded_files(directory)
+
+
+def stray_files(target: TargetJob) -> dict[str, list[Path]]:
+    """Return what mlfbuild wrote beside the target's models for others that the project file does not have, by name.
+
+    They may be models that it had before, or unpacked by hand. Archives are listed where mlfbuild knows that it made
+    them, folders with a record that cannot be read are not.
+    """
+    known = {job.model for job in (*target.models, *target.others)}
+    folders = sorted(target.tree.iterdir()) if target.tree.is_dir() else []
+    return {
+        folder.name: [*_made_beside(folder), *generated_files(folder)]
+        for folder in folders
+        if folder.name not in known and _is_unpacked(folder)
+    }
+
+
+def _made_beside(tree: Path) -> list[Path]:
+    """Return the archive of a tree and what remembers how it was made, where both are there."""
+    archive = tree.with_name(f"{tree.name}.tar")
+    key = _key_of(archive)
+    return [archive, key] if archive.is_file() and key.is_file() else []
+
+
+def _is_unpacked(folder: Path) -> bool:
+    try:
+        record = read_record(folder)
+    except (ConflictError, InputFileError):
+        return False
+    return record is not None and bool(record.archive)
 
 
 def prune_folders(directory: Path) -> None:

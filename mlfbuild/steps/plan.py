@@ -20,9 +20,9 @@ from mlfbuild.steps.jobs import (
     fingerprint,
     room_files,
 )
-from mlfbuild.steps.models import is_current, key_file, outline_of, tree_is_whole
+from mlfbuild.steps.models import is_current, key_file, outline_of, stray_files, tree_is_whole
 from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
-from mlfbuild.targets import RUNTIME
+from mlfbuild.targets import RUNTIME, macro_rules
 
 
 def plan(
@@ -58,10 +58,15 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "board": job.board.name if job.board else None,
         "toolchain": _text(job.toolchain) if job.toolchain else None,
         "tree": _text(job.tree),
+        "compiler": [vars(rule) for rule in macro_rules(job.cpu)],
         "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
         "up_to_date": all(holds(job.tree / path, data) for path, data in files.items()),
         "reads": [],
         "writes": [_text(job.tree / path) for path in (*files, RECORD)],
+        "strays": [
+            {"model": name, "tree": _text(job.tree / name), "files": [_text(path) for path in paths]}
+            for name, paths in stray_files(job).items()
+        ],
     }
 
 

@@ -10,6 +10,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.compilers import require_compiler
 from mlfbuild.targets.cpus import CPUS
+from mlfbuild.targets.macros import MacroRule, macro_rules
 from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
 from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, Memory
 
@@ -21,11 +22,13 @@ __all__ = [
     "RUNTIME",
     "Board",
     "Cpu",
+    "MacroRule",
     "Memory",
     "board_called",
     "cmake_folder",
     "cpu_called",
     "cpu_of_toolchain",
+    "macro_rules",
     "require_compiler",
     "shared_toolchain_files",
     "toolchain_file",

@@ -56,7 +56,7 @@ class Ran:
     @property
     def steps(self) -> list[str]:
         """What ran, in Ninja's and Make's own words, sorted: no counters, no folders."""
-        found = re.findall(r"^\[.+?\] ((?:Making|Checking|Building|Linking) .+)$", self.output, re.MULTILINE)
+        found = re.findall(r"^\[.+?\] ((?:Making|Checking|Comparing|Building|Linking) .+)$", self.output, re.MULTILINE)
         return sorted(re.sub(r"(CMakeFiles/\S+?\.dir/)\S*/", "", step) for step in found)
 
     @property
@@ -75,6 +75,15 @@ class Ran:
     @property
     def linked(self) -> bool:
         return "app" in self.written
+
+    @property
+    def causes(self) -> set[str]:
+        """The files for whose sake steps ran, of a build that explains: newer than a result, or missing."""
+        ninja = r"older than most recent input (.+?)(?: \(|$)|explain: (?:output )?(.+) (?:doesn't exist|is missing)"
+        make = r"Prerequisite '(.+)' is newer than target|File '(.+)' does not exist"
+        found = re.findall(f"{ninja}|{make}", self.output, re.MULTILINE)
+        names = {Path(path).name for paths in found for path in paths if path}
+        return {name for name in names if "." in name}  # Make names its phony targets, too
 
     @property
     def configured(self) -> bool:
@@ -122,17 +131,31 @@ class CMakeRepo:
             f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}", *arguments, env=env,
         )  # fmt: skip
 
-    def build(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
-        """Configure where that was not done yet, and build; asserts that it went well."""
+    def build(self, *arguments: str, env: dict[str, str] | None = None, explain: bool = False) -> Ran:
+        """Configure where that was not done yet, and build; asserts that it went well.
+
+        With ``explain`` Ninja or Make says why each step runs.
+        """
         if not (self.build_dir / "CMakeCache.txt").exists():
             configured = self.configure(env=env)
             assert configured.status == 0, configured.output
-        ran = self.run_build(*arguments, env=env)
+        reasons = ("--", *(("-d", "explain") if self.generator == "Ninja" else ("--debug=b",))) if explain else ()
+        ran = self.run_build(*arguments, *reasons, env=env)
         assert ran.status == 0, ran.output
         return ran
 
     def run_build(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
         return self._run(self.cmake, "--build", "build", *arguments, env=env)
+
+    def ninja(self, *arguments: str) -> str:
+        """Return what Ninja says of the build."""
+        return subprocess.run(
+            ["ninja", "-C", self.build_dir, *arguments], capture_output=True, text=True, check=True
+        ).stdout
+
+    def mlfbuild(self, *arguments: str) -> None:
+        """Run the command that CMake runs, in the repo."""
+        subprocess.run([mlfbuild_command(), *arguments], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
 
     def _run(self, *command: str, env: dict[str, str] | None) -> Ran:
         before = self._times()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
 
+from mlfbuild.archive import pack_archive
 from mlfbuild.library import (
     CodegenFile,
     Library,
@@ -95,6 +97,14 @@ def native_module(name: str = "tiny", offset: int = 3) -> Module:
 def native_library(*names: str) -> Library:
     """A library of native modules, one a name; module ``i`` adds ``3 + i``."""
     return Library(tuple(native_module(name, 3 + i) for i, name in enumerate(names or ("tiny",))))
+
+
+def archive_with(name: str, code: str) -> bytes:
+    """Return an archive of one native module with ``code`` in a further file, ``<name>_helper.c``."""
+    library = native_library(name)
+    (module,) = library.modules
+    helper = CodegenFile(PurePosixPath(f"host/src/{name}_helper.c"), code.encode())
+    return pack_archive(replace(library, modules=(replace(module, codegen=(*module.codegen, helper)),)))
 
 
 GRAPH_JSON = """\

@@ -1,0 +1,114 @@
+"""A compiler or a toolchain file for another CPU than the target's: refused by the configure step, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.targets import cmake_folder
+from support.cmake_repo import CMakeRepo, error_lines
+
+TOOLCHAINS = cmake_folder() / "toolchains"
+CPUS = {"m4": "cortex-m4", "soft": "cortex-m4+nofp", "m55": "cortex-m55", "pc": "host"}
+PROJECT = "mlfbuild: 1\ntargets:\n" + "".join(f"  {name}: {{cpu: {cpu}}}\n" for name, cpu in CPUS.items()) + """\
+models:
+  alpha: {source: models/alpha.tflite}
+"""  # fmt: skip
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+find_package(mlfbuild CONFIG REQUIRED)
+mlfbuild_models(mlfbuild.yml TARGET m4)
+"""
+DEVICE = """\
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+"""
+"""Somebody's own toolchain file, without flags."""
+M4 = "-mcpu=cortex-m4 -mthumb -mfpu=fpv4-sp-d16"
+GCC = "arm-none-eabi-gcc"
+SOFTFP = f"{GCC} passes floats in integer registers (soft or softfp), cortex-m4 in FPU registers (hard)"
+
+
+LINKED = """\
+{}add_library(cpu INTERFACE)
+target_link_libraries(mlf_alpha PRIVATE cpu)
+target_compile_options(cpu INTERFACE $<$<COMPILE_LANGUAGE:C,ASM>:@> $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
+  "SHELL:-mfloat-abi=softfp -g")
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
+    for name in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc"):
+        tool(name)
+    repo = CMakeRepo(tmp_path)
+    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("CMakeLists.txt", CMAKELISTS)
+    repo.write("device.cmake", DEVICE)
+    return repo
+
+
+def refusal(repo: CMakeRepo, toolchain: str, target: str = "m4", *arguments: str) -> str:
+    """Why the configure step stops; empty where it does not."""
+    repo.replace("CMakeLists.txt", "TARGET m4", f"TARGET {target}")
+    chosen = [f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"] if toolchain else []
+    ran = repo.configure(*chosen, *arguments)
+    lines = error_lines(ran.output)
+    assert (ran.status == 0) == (not lines), ran.output
+    if not lines:
+        return ""
+    assert ran.output.count("CMake Error") == 1
+    (line,) = lines
+    start = f"mlfbuild_models: target {target} ({CPUS[target]}) of {repo.root}/mlfbuild.yml: "
+    advice = f"with -DCMAKE_TOOLCHAIN_FILE={TOOLCHAINS}/{CPUS[target]}.cmake"
+    end = f"; configure an empty build folder {'without CMAKE_TOOLCHAIN_FILE' if target == 'pc' else advice}"
+    assert line.startswith(start) and line.endswith(f"{end}, or choose another TARGET"), line
+    return line[len(start) : -len(f"{end}, or choose another TARGET")]
+
+
+@pytest.mark.parametrize(("cpu", "target"), [("cortex-m4", "m55"), ("cortex-m4", "pc"), ("cortex-m4+nofp", "m4")])
+def test_a_toolchain_file_of_mlfbuild_for_another_cpu(repo: CMakeRepo, cpu: str, target: str) -> None:
+    toolchain = f"{TOOLCHAINS}/{cpu}.cmake"
+    assert refusal(repo, toolchain, target) == f"{toolchain} is for {cpu}"
+
+
+def test_the_compiler_of_this_machine_for_a_device(repo: CMakeRepo) -> None:
+    assert refusal(repo, "").endswith(" does not compile for armv7e-m, the architecture of cortex-m4")
+
+
+@pytest.mark.parametrize(
+    ("target", "flags", "reason"),
+    [
+        ("m4", f"{M4} -mfloat-abi=softfp", SOFTFP),
+        ("soft", f"{M4} -mfloat-abi=softfp", ""),
+        ("m4", "-mcpu=cortex-m33", f"{GCC} does not compile for armv7e-m, the architecture of cortex-m4"),
+        ("m55", "-mcpu=cortex-m33", f"{GCC} compiles without MVE (Helium), which cortex-m55 has"),
+        ("pc", M4, f"{GCC} compiles for bare metal, not for this machine"),
+        ("m4", f"{M4} -mfloat-abi=hard", ""),
+    ],
+)  # fmt: skip
+def test_a_toolchain_file_of_ones_own(repo: CMakeRepo, target: str, flags: str, reason: str) -> None:
+    found = refusal(repo, f"{repo.root}/device.cmake", target, f"-DCMAKE_C_FLAGS={flags}")
+    assert found.rpartition("/")[2] == reason
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("add_compile_options(@ -mfloat-abi=softfp)\n{}", SOFTFP),
+        ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=hard)\n", ""),
+        ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=softfp)\n", SOFTFP),
+        (LINKED, SOFTFP),
+        ("{}target_compile_options(mlf_alpha PRIVATE $<$<CONFIG:Debug>:-mcpu=cortex-m3>)\n", ""),
+    ],
+    ids=["of the folder", "of the library", "of the library, wrong", "of what it links", "known to the generator only"],
+)
+def test_flags_count_wherever_they_come_from(repo: CMakeRepo, lines: str, reason: str) -> None:
+    call = "mlfbuild_models(mlfbuild.yml TARGET m4)\n"
+    text = lines.replace("{}", call).replace("@", M4)
+    repo.replace("CMakeLists.txt", call, text)
+    assert refusal(repo, f"{repo.root}/device.cmake").rpartition("/")[2] == reason

@@ -1,0 +1,141 @@
+"""What a compiler's predefined macros say about its CPU, by the compilers themselves."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from mlfbuild.targets import CPUS, Cpu, macro_rules
+
+Dump = Callable[..., str]
+ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
+
+
+@pytest.fixture(scope="session")
+def dump(tool: Callable[[str], str], newest_clang: dict[str, str]) -> Dump:
+    """The macros of a compiler with some flags; empty where it does not know them."""
+
+    def run(compiler: str, *flags: str) -> str:
+        command = (
+            [newest_clang["MLFBUILD_CLANG"], "--target=arm-none-eabi"] if compiler == "clang" else [tool(compiler)]
+        )
+        words = [*command, *flags, "-dM", "-E", "-x", "c", "/dev/null"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+
+    return run
+
+
+def program(cpu: Cpu, compiler: str) -> str:
+    if compiler == "clang":
+        return compiler
+    return "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
+
+
+def judged(cpu: Cpu, macros: str) -> str:
+    """What the first broken rule says; empty where none is."""
+    broken = (rule for rule in macro_rules(cpu) if bool(re.search(rule.pattern, macros)) != rule.wanted)
+    return next((rule.otherwise for rule in broken), "")
+
+
+@pytest.mark.parametrize(("cpu", "compiler"), ROWS, ids=lambda value: getattr(value, "name", value))
+def test_every_compiler_fits_its_own_cpu_and_no_other(dump: Dump, cpu: Cpu, compiler: str) -> None:
+    macros = dump(program(cpu, compiler), *cpu.flags)
+    if not macros:
+        assert (cpu.name, compiler) == ("cortex-m85", "gcc"), "newer than Debian 12's GCC"
+        return
+    fitting = {other.name for other in CPUS.values() if not judged(other, macros)}
+    alike = {
+        "cortex-m4": {"cortex-m4", "cortex-m7"},  # the Cortex-M7 has what the M4 has, and more
+        "cortex-m55": {"cortex-m55", "cortex-m85"},
+        "cortex-m85": {"cortex-m55", "cortex-m85"},
+    }
+    assert fitting == alike.get(cpu.name, {cpu.name})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "compiler", "flags", "words"),
+    [
+        (
+            "cortex-m55",
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m4 -mfloat-abi=hard",
+            "does not compile for armv8.1-m.main, the architecture of cortex-m55",
+        ),
+        (
+            "cortex-m55",
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m33 -mfloat-abi=hard",
+            "compiles without MVE (Helium), which cortex-m55 has",
+        ),
+        (
+            "cortex-m33",
+            "clang",
+            "-mcpu=cortex-m55 -mfloat-abi=hard",
+            "compiles for MVE (Helium), which cortex-m33 has not",
+        ),
+        (
+            "cortex-m4",
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m4 -mfloat-abi=softfp",
+            "passes floats in integer registers (soft or softfp), cortex-m4 in FPU registers (hard)",
+        ),
+        (
+            "cortex-m4+nofp",
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m4 -mfloat-abi=hard",
+            "passes floats in FPU registers (hard), cortex-m4+nofp in integer registers (soft)",
+        ),
+        (
+            "cortex-m4",
+            "arm-none-eabi-gcc",
+            "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16",
+            "compiles for an FPU with double precision, cortex-m4 has single precision only",
+        ),
+        (
+            "cortex-m4",
+            "clang",
+            "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-d16",
+            "compiles for an FPU with double precision, cortex-m4 has single precision only",
+        ),
+        ("cortex-m3", "arm-none-eabi-gcc", "", "does not compile for armv7-m, the architecture of cortex-m3"),
+        ("cortex-m3", "gcc", "", "does not compile for armv7-m, the architecture of cortex-m3"),
+        ("host", "arm-none-eabi-gcc", "-mcpu=cortex-m4", "compiles for bare metal, not for this machine"),
+        (
+            "host",
+            "riscv64-unknown-elf-gcc",
+            "-march=rv32imc -mabi=ilp32",
+            "compiles for bare metal, not for this machine",
+        ),
+        ("rv32imc", "riscv64-unknown-elf-gcc", "", "does not compile for 32-bit RISC-V, as rv32imc is"),
+        (
+            "rv32imc",
+            "riscv64-unknown-elf-gcc",
+            "-march=rv32imfc -mabi=ilp32f",
+            "passes floats in FPU registers, rv32imc has no FPU",
+        ),
+    ],
+)
+def test_a_wrong_mix_has_a_reason(dump: Dump, cpu: str, compiler: str, flags: str, words: str) -> None:
+    macros = dump(compiler, *flags.split())
+    assert macros
+    assert judged(CPUS[cpu], macros) == words
+
+
+@pytest.mark.parametrize(
+    ("cpu", "compiler", "flags"),
+    [
+        ("cortex-m4+nofp", "arm-none-eabi-gcc", "-mcpu=cortex-m4 -mfloat-abi=softfp -mfpu=fpv4-sp-d16"),
+        ("cortex-m7", "arm-none-eabi-gcc", "-mcpu=cortex-m7 -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
+        ("cortex-m33", "clang", "-mcpu=cortex-m33+nodsp -mfloat-abi=hard -mfpu=fpv5-sp-d16"),
+        ("cortex-m4", "arm-none-eabi-gcc", "-march=armv7e-m -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
+        ("rv32imc", "riscv64-unknown-elf-gcc", "-march=rv32imac -mabi=ilp32"),
+        ("host", "gcc", "-O2"),
+    ],
+)
+def test_a_device_of_its_own_is_no_wrong_mix(dump: Dump, cpu: str, compiler: str, flags: str) -> None:
+    macros = dump(compiler, *flags.split())
+    assert macros
+    assert judged(CPUS[cpu], macros) == ""
