@@ -9,8 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.errors import ConflictError
-from mlfbuild.files import abandoned, holds, storage_error, write_atomic
-from mlfbuild.firmware.record import RECORD, Record, is_file, is_folder, reachable, read_record, recorded_files
+from mlfbuild.files import abandoned, file_sha256, holds, storage_error, write_atomic
+from mlfbuild.firmware.record import (
+    RECORD,
+    FileRecord,
+    Record,
+    is_file,
+    is_folder,
+    reachable,
+    read_record,
+    record_of,
+    recorded_files,
+)
 from mlfbuild.library import Content, chunks
 
 _SHOWN_CONFLICTS = 10
@@ -23,6 +33,8 @@ class UnpackResult:
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
+    edited: tuple[str, ...] = ()
+    """Those of the written files that somebody had edited since mlfbuild wrote them."""
 
 
 def write_tree(directory: Path, files: Mapping[str, Content], record: Record) -> UnpackResult:
@@ -41,6 +53,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
         _remove_leftovers(directory, [RECORD, *owned])
     _refuse_conflicts(directory, files, owned)
     changed = [path for path, content in files.items() if not holds(directory / path, chunks(content))]
+    edited = _edited(directory, changed, old)
     stale = [path for path in sorted(owned - files.keys()) if reachable(directory, path) and is_file(directory / path)]
     if changed or stale:
         both = {**(old.files if old else {}), **record.files}
@@ -52,7 +65,23 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
     if changed or stale or old != record:
         write_atomic(directory / RECORD, record.to_json())
     unchanged = files.keys() - set(changed)
-    return UnpackResult(tuple(changed), tuple(path for path in files if path in unchanged), tuple(stale))
+    return UnpackResult(tuple(changed), tuple(path for path in files if path in unchanged), tuple(stale), edited)
+
+
+def _edited(directory: Path, changed: Iterable[str], old: Record | None) -> tuple[str, ...]:
+    """Return those of ``changed`` that are there, but not as the whole tree of ``old`` had them."""
+    if old is None or not old.complete:
+        return ()
+    paths = [path for path in changed if path in old.files and is_file(directory / path)]
+    return tuple(path for path in paths if _is_edited(directory / path, old.files[path]))
+
+
+def _is_edited(path: Path, expected: FileRecord) -> bool:
+    try:
+        with path.open("rb") as file:
+            return FileRecord(file_sha256(file), file.tell()) != expected
+    except OSError:
+        return True
 
 
 def check_tree(directory: Path, files: Iterable[str]) -> None:

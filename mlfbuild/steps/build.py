@@ -12,6 +12,8 @@ from mlfbuild.steps.models import compile_once, finish_target, unpack_job
 from mlfbuild.steps.progress import Progress, Silent
 from mlfbuild.steps.workers import map_in_workers
 
+_SHOWN = 3
+
 
 @dataclass(frozen=True)
 class ModelResult:
@@ -21,6 +23,8 @@ class ModelResult:
     compiled: bool
     written: int
     """Files of the unpacked tree that were written because they were new, changed, or damaged."""
+    edited: tuple[str, ...] = ()
+    """Those of them that somebody had edited."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,11 @@ def build(
     watch = progress or Silent()
     models = _build_models(targets, jobs, watch)
     for target in targets:
-        finish_target(target)
+        result = finish_target(target)
+        if result.edited:
+            task = f"write {target.tree}"
+            watch.start(task)
+            watch.finish(task, _words(compiled=False, written=len(result.written), edited=result.edited))
     for image in firmware:
         task = f"build {image.name} for {image.target.name}"
         watch.start(task)
@@ -63,7 +71,7 @@ def _build_models(targets: Sequence[TargetJob], jobs: int, watch: Progress) -> t
     results: dict[Path, ModelResult] = {}
     for _, built in map_in_workers(_build_twins, twins.values(), jobs):
         for result in built:
-            watch.finish(f"compile {result.job.title}", _words(result.compiled, result.written))
+            watch.finish(f"compile {result.job.title}", _words(result.compiled, result.written, result.edited))
             results[result.job.archive] = result
     return tuple(results[job.archive] for job in todo)
 
@@ -72,9 +80,16 @@ def _build_twins(twins: Sequence[CompileJob]) -> list[ModelResult]:
     """Make one archive for all of ``twins``, and the tree of each."""
     compiled = compile_once(twins)
     # Unpacking writes what differs: nothing, if the tree is whole and of this archive.
-    return [ModelResult(job, job is compiled, len(unpack_job(job).written)) for job in twins]
+    trees = [unpack_job(job) for job in twins]
+    return [
+        ModelResult(job, job is compiled, len(tree.written), tree.edited)
+        for job, tree in zip(twins, trees, strict=True)
+    ]
 
 
-def _words(compiled: bool, written: int) -> str:
+def _words(compiled: bool, written: int, edited: Sequence[str]) -> str:
     files = f"{written} file{'' if written == 1 else 's'} written"
+    if edited:
+        more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
+        files += f"; somebody had edited {', '.join(edited[:_SHOWN])}{more}"
     return f"compiled, {files}" if compiled else files if written else "up to date"

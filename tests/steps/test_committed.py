@@ -34,7 +34,8 @@ def test_trees_lie_beside_the_model_files(folder: Folder) -> None:
     ended = folder.run("build", "--tree", "models")
     assert (ended.status, ended.out) == (0, "alpha for pc: models/alpha\nbeta for pc: models/beta\n")
     assert {path.name for path in (folder.root / "models").iterdir()} == {
-        "alpha", "alpha.tflite", "beta", "beta.tflite", "mlf.cmake", "mlf.mk", "SConscript", "RECORD.json",
+        "alpha", "alpha.tflite", "beta", "beta.tflite",
+        "mlf.cmake", "mlf.mk", "SConscript", "RECORD.json",
     }  # fmt: skip
     assert not any(folder.root.rglob("*.elf")) and not (folder.root / "build/pc").exists(), "no firmware is built"
     assert not (folder.root / "build/mlf/pc/alpha").exists() and (folder.root / "build/mlf/pc/alpha.tar").exists()
@@ -49,6 +50,23 @@ def test_a_second_time_nothing_is_written(folder: Folder) -> None:
         ("models/beta", 0, False),
     ]
     assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
+
+
+def test_files_that_somebody_edited_are_written_again_and_named(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree")
+    good = {path: path.read_bytes() for path in (folder.root / "tree").rglob("*") if path.is_file()}
+    for name in ("tree/alpha/codegen/host/src/alpha_lib0.c", "tree/alpha/mlf.mk", "tree/mlf.cmake"):
+        folder.write(name, "edited")
+    (folder.root / "tree/beta/metadata.json").unlink()
+    ended = folder.run("build", "--tree", "tree")
+    assert ended.status == 0
+    assert (
+        "compile alpha for pc: 2 files written; somebody had edited codegen/host/src/alpha_lib0.c, mlf.mk\n"
+        in ended.err
+    )
+    assert "compile beta for pc: 1 file written\n" in ended.err
+    assert "write tree: 1 file written; somebody had edited mlf.cmake\n" in ended.err
+    assert {path: path.read_bytes() for path in good} == good
 
 
 def test_one_model_leaves_the_others_alone(folder: Folder) -> None:
