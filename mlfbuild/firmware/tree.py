@@ -18,7 +18,6 @@ from mlfbuild.firmware.record import (
     is_folder,
     reachable,
     read_record,
-    record_of,
     recorded_files,
 )
 from mlfbuild.library import Content, chunks
