@@ -1,0 +1,76 @@
+"""CONV_2D on int8 for Helium (MVE)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
+from mlfbuild.compilers.native.ops.mve import (
+    MOST_CHANNELS,
+    VECTOR,
+    matrix_parameters,
+    rounding,
+    shape_word,
+)
+from mlfbuild.compilers.native.ops.window import window_lines
+from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.ops import Conv2D
+from mlfbuild.graph.ops.convolution import convolution_tensors
+from mlfbuild.graph.ops.window import Window
+
+_COPIES = 1024
+"""Bytes of windows that are copied at a time, where one is not larger."""
+_MOST_COPIES = 16
+
+
+def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+    """Return the call of ``mlf_conv2d_int8_mve`` or ``mlf_conv2d_copied_int8_mve``; ``None`` where neither fits."""
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    if output.shape[3] > MOST_CHANNELS:
+        return None
+    window = operator.window(weights)
+    copied = _is_copied(window, source)
+    rows = 1 if copied else window.filter[0]
+    length = weights.elements // (weights.shape[0] * rows)
+    rescales = operator.rescales(source, weights, output)
+    function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
+    parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
+    lines = window_lines(node, window, *_as_one_row(window, source, output))
+    arguments = "&window, quantization, input, filter, channels"
+    if copied:
+        batch = _batch(rows * length, output)
+        scratch = Parameter("void *", "scratch", Scratch(batch * rows * length + VECTOR))
+        call = f"mlf_conv2d_copied_int8_mve({arguments}, {function}, {batch}, scratch, output);"
+    elif window.padding == ((0, 0), (0, 0)):
+        return Call("conv2d", "conv2d_mve.h", parameters, (
+            *lines, f"mlf_conv2d_int8_mve({arguments}, {function}, NULL, output);"
+        ))  # fmt: skip
+    else:
+        scratch = Parameter("void *", "scratch", Scratch(2 * rows * length + VECTOR))
+        call = f"mlf_conv2d_int8_mve({arguments}, {function}, scratch, output);"
+    return Call("conv2d", "conv2d_mve.h", (*parameters, scratch), (*lines, call))
+
+
+def _is_copied(window: Window, source: Tensor) -> bool:
+    """Whether every window is copied: its rows are not whole in memory, or too short for vectors."""
+    if window.filter == (1, 1):
+        return window.padding != ((0, 0), (0, 0)) and source.shape[3] < VECTOR
+    dilated = window.filter[1] > 1 and window.dilation[1] > 1
+    return dilated or window.filter[1] * source.shape[3] < VECTOR
+
+
+def _batch(size: int, output: Tensor) -> int:
+    """Return how many windows of ``size`` bytes are copied at a time: an even number."""
+    fitting = min(_MOST_COPIES, _COPIES // size, output.shape[2] + 1)
+    return max(2, fitting // 2 * 2)
+
+
+def _as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the images as one long row where every pixel stands alone: rows end there for nothing."""
+    if window.filter != (1, 1) or window.stride != (1, 1) or window.padding != ((0, 0), (0, 0)):
+        return source, output
+    pixels = source.shape[0] * source.shape[1] * source.shape[2]
+    return (
+        replace(source, shape=(1, 1, pixels, source.shape[3])),
+        replace(output, shape=(1, 1, pixels, output.shape[3])),
+    )
