@@ -9,15 +9,18 @@ An unpacked tree keeps the archive's own paths and adds what a build needs::
     blobs/           graph executor only: graph and parameters as bytes of the firmware image
     RECORD.json      every file written, by hash
 
-Trees of all models of a target lie side by side below fragments that include them (``write_target_tree``).
+Trees of all models of a target lie side by side below fragments that include them (``write_target_tree``). The folder
+that holds them can be a package of other build systems, too (``adapters``).
 """
 
+from mlfbuild.firmware.adapters import ADAPTERS
 from mlfbuild.firmware.record import Record, read_record, recorded_files, tree_damage
 from mlfbuild.firmware.target_tree import check_target_tree, target_files, write_target_tree
 from mlfbuild.firmware.tree import UnpackResult, remove_tree
 from mlfbuild.firmware.unpack import tree_files, unpack
 
 __all__ = [
+    "ADAPTERS",
     "Record",
     "UnpackResult",
     "check_target_tree",

@@ -13,7 +13,7 @@ from mlfbuild.firmware.blobs import BlobSources, blob_sources
 from mlfbuild.firmware.cmake import check_path, check_target_name
 from mlfbuild.library import Library, Module
 
-_RUNTIME_HEADERS = "runtime/include"
+RUNTIME_HEADERS = "runtime/include"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def parts_of(library: Library, model: str | None = None) -> Parts:
 
     Raises ``InputFileError`` for a module or file name that targets or build files cannot hold.
     """
-    runtime = any(file.path.is_relative_to(_RUNTIME_HEADERS) for file in library.other_files)
+    runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
     modules = tuple(_part(module, runtime) for module in library.modules)
     names = {part.name for part in modules}
     alias = model if model is not None and model not in names else None
@@ -91,6 +91,6 @@ def _part(module: Module, runtime: bool) -> Part:
         name=module.name,
         files=files,
         include_dirs=tuple(include_dirs),
-        private_include_dirs=(_RUNTIME_HEADERS,) if runtime and files else (),
+        private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
         blobs=None if module.graph_json is None else blob_sources(module.name),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlfbuild.firmware.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
 from mlfbuild.firmware.parts import Part, Parts
 
 SCONS_FRAGMENT = "SConscript"
@@ -66,7 +67,7 @@ building = sys.modules.get("building")  # RT-Thread's, where its SConstruct has 
 if hasattr(building, "DefineGroup"):
     result = []
     for model in MODELS:
-        result += SConscript(model + "/SConscript")
+{condition}        {indent}result += SConscript(model + "/SConscript")
 else:
     Import("env")
     result = {{"CPPPATH": [], "LIBS": []}}
@@ -76,6 +77,9 @@ else:
 
 Return("result")
 """
+_CONDITION = f"""\
+        if building.GetDepend(["{PACKAGE_SWITCH}", "{MODEL_SWITCH}" + model.upper()]):  # Kconfig's
+"""
 
 
 def scons_fragment(parts: Parts) -> str:
@@ -84,9 +88,16 @@ def scons_fragment(parts: Parts) -> str:
     return _MODULES.format(name=(parts.example or ("model",))[0], modules=modules)
 
 
-def scons_aggregate(models: Sequence[str]) -> str:
-    """Return the text of ``SConscript`` that calls those of ``models``."""
-    return _MODELS.format(models=", ".join(f'"{model}"' for model in models))
+def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
+    """Return the text of ``SConscript`` that calls those of ``models``.
+
+    ``switched``: in RT-Thread only those whose switch of the package's ``Kconfig`` is on.
+    """
+    return _MODELS.format(
+        models=", ".join(f'"{model}"' for model in models),
+        condition=_CONDITION if switched else "",
+        indent=" " * 4 if switched else "",
+    )
 
 
 def _module(part: Part) -> str:

@@ -6,6 +6,7 @@
     mlf.mk           the same for GNU Make
     SConscript       the same for SCons, and for RT-Thread
     board/           startup code and linker script, where the target has a board
+    ...              files that make the folder a package of another build system, where they are asked for
     <model>/         the model's unpacked tree
     RECORD.json      of these but for the models' trees; each model's tree has its own
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from mlfbuild.errors import UsageError
 from mlfbuild.files import read_bytes
+from mlfbuild.firmware.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
 from mlfbuild.firmware.cmake import FRAGMENT, head, here
 from mlfbuild.firmware.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.firmware.record import Record, is_folder, read_record
@@ -35,17 +37,24 @@ add_library(mlf::models ALIAS mlf_models)
 """
 
 
-def write_target_tree(directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu) -> UnpackResult:
+def write_target_tree(
+    directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()
+) -> UnpackResult:
     """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
 
     The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
-    ``models`` before and no longer is goes, except for files that mlfbuild did not write. Raises ``UsageError`` for a
-    model name that the folder needs itself, ``ConflictError`` and ``StorageError`` as ``write_tree`` does.
+    ``models`` before and no longer is goes, except for files that mlfbuild did not write. The folder becomes a package
+    of ``systems`` (names of ``ADAPTERS``), and of no other.
+
+    Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
+    ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
+    ``write_tree`` does.
     """
-    for model in models:
-        if model in _RESERVED:
-            raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
-    files = target_files(models, board, cpu)
+    _check_names(models, systems)
+    files = target_files(models, board, cpu, systems)
+    if systems:
+        package = Package(cpu.name, tuple(model_files(directory, model) for model in models))
+        files |= adapter_files(systems, package)
     old = read_record(directory)
     gone = sorted(set(old.models) - set(models)) if old else []
     record = Record.of(files, models=tuple(models))
@@ -56,19 +65,32 @@ def write_target_tree(directory: Path, models: Sequence[str], board: Board | Non
     return replace(result, removed=(*result.removed, *removed))
 
 
-def target_files(models: Sequence[str], board: Board | None, cpu: Cpu) -> dict[str, bytes]:
-    """Return the files of a target's folder, but for the models' trees and the record: relative path -> content."""
+def target_files(models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()) -> dict[str, bytes]:
+    """Return the files of a target's folder: relative path -> content.
+
+    All but the models' trees, the record, and what only a package of ``systems`` has.
+    """
     return {
         FRAGMENT: _fragment(models, board, cpu).encode(),
         MAKE_FRAGMENT: make_aggregate(models, board.name if board else None).encode(),
-        SCONS_FRAGMENT: scons_aggregate(models).encode(),
+        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems).encode(),
         **(_board_files(board) if board else {}),
     }
 
 
-def check_target_tree(directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu) -> None:
-    """Raise what ``write_target_tree`` would raise of files that mlfbuild did not write, before models are unpacked."""
-    check_tree(directory, target_files(models, board, cpu))
+def check_target_tree(
+    directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()
+) -> None:
+    """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
+    _check_names(models, systems)
+    check_tree(directory, [*target_files(models, board, cpu, systems), *adapter_paths(systems)])
+
+
+def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
+    for model in models:
+        if model in _RESERVED:
+            raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
+    check_model_names(systems, models)
 
 
 def _remove_model(tree: Path) -> tuple[str, ...]:

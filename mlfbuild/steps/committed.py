@@ -8,20 +8,32 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.errors import UsageError
-from mlfbuild.firmware import check_target_tree, read_record
+from mlfbuild.firmware import ADAPTERS, check_target_tree, read_record
 from mlfbuild.firmware.verification import HOST
-from mlfbuild.manifest import Project
+from mlfbuild.manifest import Project, suggestion
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 
 
-def committed(project: Project, targets: Sequence[TargetJob], folder: Path, *, with_verify: bool = False) -> TargetJob:
+def committed(
+    project: Project,
+    targets: Sequence[TargetJob],
+    folder: Path,
+    *,
+    with_verify: bool = False,
+    systems: Sequence[str] = (),
+) -> TargetJob:
     """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
 
-    ``with_verify``: the trees also hold the sources of test firmware. Raises ``UsageError`` where there are more
-    targets, where test firmware has nothing to run on, or where ``folder`` is no place for trees: inside a tree or a
-    model file, or where a model's source would lie among the files of a tree; ``ConflictError`` where it holds files
-    of others that would be overwritten.
+    ``with_verify``: the trees also hold the sources of test firmware. ``systems``: the build systems that take the
+    folder for a package of theirs. Raises ``UsageError`` where there are more targets, where test firmware has nothing
+    to run on, for an unknown system or a model name that it cannot take, or where ``folder`` is no place for trees:
+    inside a tree or a model file, or where a model's source would lie among the files of a tree; ``ConflictError``
+    where it holds files of others that would be overwritten.
     """
+    for name in systems:
+        if name not in ADAPTERS:
+            known = suggestion(name, ADAPTERS) or f" (supported: {', '.join(ADAPTERS)})"
+            raise UsageError(f"--for {name}: unknown build system{known}")
     if len(targets) != 1:
         names = ", ".join(target.name for target in targets)
         raise UsageError(f"--tree {folder}: holds the models of one target; choose it with --target (of {names})")
@@ -32,10 +44,11 @@ def committed(project: Project, targets: Sequence[TargetJob], folder: Path, *, w
         tree=folder,
         models=tuple(_moved(model, folder, place) for model in target.models),
         others=tuple(_moved(model, folder, place) for model in target.others),
+        systems=tuple(name for name in ADAPTERS if name in systems),
     )
     for reason in _objections(project, job):
         raise UsageError(f"--tree {folder}: {reason}; choose another folder")
-    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu)
+    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems)
     return job
 
 

@@ -104,6 +104,8 @@ class TargetJob:
     models: tuple[CompileJob, ...]
     others: tuple[CompileJob, ...] = ()
     """Models of the target that this build leaves alone; their trees stay in the fragment where they are there."""
+    systems: tuple[str, ...] = ()
+    """Build systems, by the names of ``firmware.ADAPTERS``, of which the folder is a package, too."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
