@@ -90,7 +90,11 @@ def plan(settings: Settings, build_dir: Path | None) -> None:
 @click.option(
     "--with-verify", is_flag=True, help="With --tree: test firmware of each model too, for `mlfbuild verify --elf`."
 )
-def build(settings: Settings, tree: Path | None, with_verify: bool) -> None:
+@click.option(
+    "--for", "systems", multiple=True, metavar="SYSTEM",
+    help="With --tree: DIR is a package of zephyr, rt-thread, esp-idf or platformio, too; may be repeated.",
+)  # fmt: skip
+def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
     """Compile and unpack every model, then build every firmware."""
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.committed import committed
@@ -98,11 +102,13 @@ def build(settings: Settings, tree: Path | None, with_verify: bool) -> None:
 
     if with_verify and tree is None:
         raise UsageError("--with-verify means nothing without --tree: `mlfbuild verify` builds test firmware by itself")
+    if systems and tree is None:
+        raise UsageError(f"--for {systems[0]} means nothing without --tree, which names the folder of the package")
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
-        targets = [committed(project, targets, tree, with_verify=with_verify)]
+        targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
     with watching(settings) as watch:
         report = build_all(targets, firmware, jobs=settings.jobs, progress=watch)
     if settings.json:
