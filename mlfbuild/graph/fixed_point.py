@@ -74,12 +74,53 @@ def reciprocal_of_one_plus(x: Raw) -> Raw:
 
     Three steps of Newton and Raphson for the reciprocal of (1 + x) / 2, from the line 48/17 - 32/17 * y.
     """
+    return shift_left(_half_reciprocal(x), 1)
+
+
+def _half_reciprocal(x: Raw) -> Raw:
+    """Return 2 / (1 + x), with 2 integer bits, for raw ``x`` in [0, 1) without integer bits."""
     half = (x + _MAX + 1) // 2
     y = constant(48 / 17, 2) + high_multiply(half, constant(-32 / 17, 2))
     for _ in range(3):
         error = (1 << 29) - high_multiply(half, y)
         y = y + shift_left(high_multiply(y, error), 2)
-    return shift_left(y, 1)
+    return y
+
+
+def logistic(x: Raw, integer_bits: int) -> Raw:
+    """Return 1 / (1 + exp(-x)), without integer bits, for raw ``x`` with ``integer_bits`` of at most 5."""
+    of_magnitude = reciprocal_of_one_plus(exp_of_negative(-np.abs(x), integer_bits))
+    return np.where(x == 0, 1 << 30, np.where(x > 0, of_magnitude, _MAX - of_magnitude))
+
+
+def tanh(x: Raw, integer_bits: int) -> Raw:
+    """Return the hyperbolic tangent, without integer bits, for raw ``x`` with ``integer_bits`` of at most 4."""
+    power = exp_of_negative(-np.abs(x), integer_bits + 1)  # the same raw number stands for twice the value
+    of_magnitude = shift_left(_half_reciprocal(power) - (1 << 29), 2)
+    return np.where(x == 0, 0, np.where(x > 0, of_magnitude, -of_magnitude))
+
+
+def inverse_square_root(value: int) -> tuple[int, int]:
+    """Return (multiplier, shift) with multiplier * 2**(shift - 31) near 1 / sqrt(value), for whole ``value`` >= 0.
+
+    Five steps of Newton and Raphson from 1, with 3 integer bits, on the value brought to [2**27, 2**29) by pairs of
+    bits; 0 counts as 1.
+    """
+    if value <= 1:
+        return _MAX, 0
+    shift = 11
+    while value >= 1 << 29:
+        value //= 4
+        shift += 1
+    pairs = (31 - value.bit_length()) // 2 - 1
+    shift -= pairs
+    source = np.array([value << (2 * pairs) >> 1], np.int64)
+    half, root = shift_right(source, 1), np.array([1 << 28], np.int64)
+    for _ in range(5):
+        cube = shift_left(high_multiply(high_multiply(root, root), root), 6)
+        root = shift_left(high_multiply(root, (1 << 28) + (1 << 27)) - high_multiply(half, cube), 3)
+    multiplier = int(high_multiply(root, constant(math.sqrt(0.5)))[0])
+    return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
 
 
 def constant(real: float, integer_bits: int = 0) -> int:

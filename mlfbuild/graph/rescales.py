@@ -74,3 +74,20 @@ def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
 def _divide_float32(x: float, y: float) -> float:
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(x) / np.float32(y))
+
+
+def ratio_rescale(source: Tensor, output: Tensor) -> Rescale:
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (RELU, ABS)."""
+    return quantize_multiplier(_divide_float32(scale_of(source), scale_of(output)))
+
+
+def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
+    """Return the rescaling of negative values of a LEAKY_RELU by the magnitude of ``alpha``, computed in float32."""
+    with np.errstate(over="ignore", under="ignore"):
+        product = float(np.float32(scale_of(source)) * np.float32(abs(alpha)))
+    return quantize_multiplier(_divide_float32(product, scale_of(output)))
+
+
+def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
+    """Return the rescalings of positive values, and of negative ones times their factors."""
+    return quantize_multiplier(scale_of(source) / scale_of(output)), multiply_rescale(source, alpha, output)

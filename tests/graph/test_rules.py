@@ -105,6 +105,64 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
 }  # fmt: skip
 
 
+BROKEN |= {
+    "int16 with a zero point": (
+        ops.Relu(), [Tensor("x", (4,), DType.INT16, Quantization((0.5,), (3,)))], Tensor("y", (4,), DType.INT16, SCALE),
+        "'x' int16[4] must have the zero point 0, as int16 always has",
+    ),
+    "integers without a scale": (
+        ops.Relu(), [Tensor("x", (4,), DType.INT8)], image(4, dtype=DType.INT8),
+        "'x' int8[4] has no scale and zero point",
+    ),
+    "a quotient of integers": (
+        ops.Div(), [image(4, dtype=DType.INT8)] * 2, image(4, dtype=DType.INT8),
+        "'x' int8[4]: the type must be float32",
+    ),
+    "shapes that do not broadcast": (
+        ops.Sub(), [image(2, 3), image(2, 4)], image(2, 4), "'x' float32[2, 3] and 'x' float32[2, 4] do not broadcast",
+    ),
+    "shapes that broadcast to another": (
+        ops.Mul(), [image(2, 1), image(1, 4)], image(2, 3), "'x' float32[2, 3] should have the shape [2, 4]",
+    ),
+    "the greater of two scales": (
+        ops.Maximum(), [image(4, dtype=DType.INT8), Tensor("z", (4,), DType.INT8, Quantization((0.25,), (0,)))],
+        image(4, dtype=DType.INT8), "'z' int8[4] and 'x' int8[4] must have the same scale and zero point",
+    ),
+    "a difference that must grow": (
+        ops.Sub(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-7,), (0,))),
+        "the output's scale 1e-07 is too small for inputs of scale 0.5",
+    ),
+    "a product that no multiplier brings to its scale": (
+        ops.Mul(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-12,), (0,))),
+        "cannot rescale by 2.5e+11, more than 2**30",
+    ),
+    "a logistic function to another scale": (
+        ops.Logistic(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
+        "'x' int8[4] must have scale 1/256 and zero point -128",
+    ),
+    "a hyperbolic tangent of a huge scale": (
+        ops.Tanh(), [Tensor("x", (4,), DType.INT8, Quantization((1e9,), (0,)))],
+        Tensor("y", (4,), DType.INT8, Quantization((1 / 128,), (0,))),
+        "the input's scale 1e+09 has no fixed-point form",
+    ),
+    "a swish to a tiny scale": (
+        ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-4,), (0,))),
+        "the output's scale 0.0001 is too small for 0.5",
+    ),
+    "an exponential of int8": (
+        ops.Exp(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8), "'x' int8[4]: the type must be float32",
+    ),
+    "a slope that is no number": (
+        ops.LeakyRelu(float("nan")), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
+        "alpha nan must be a number",
+    ),
+    "factors of another type": (
+        ops.PRelu(), [Tensor("x", (4,), DType.INT16, SCALE), Tensor("a", (4,), DType.INT16, SCALE)],
+        Tensor("y", (4,), DType.INT16, SCALE), "'a' int16[4]: the type must be int8",
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("operator", "inputs", "output", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_rule(operator: Operator, inputs: Sequence[Tensor | None], output: Tensor, reason: str) -> None:
     assert operator.check(inputs, [output]) == reason

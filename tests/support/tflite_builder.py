@@ -170,6 +170,13 @@ class Network:
             options.setdefault("FusedActivationFunction", 0)
         return self.operator(name, [first, second], output, kind if options else None, **options)
 
+    def unary(
+        self, name: str, source: int, kind: str | None = None, options: dict[str, Any] | None = None, **affine: Any
+    ) -> int:
+        """The operator ``name`` of one tensor, whose shape the output has."""
+        output = self.activation(self.tensors[source].shape, **affine)
+        return self.operator(name, [source], output, kind, **(options or {}))
+
     def pool2d(
         self,
         kind: str,

@@ -22,14 +22,34 @@ def _activated(kind: Callable[[Activation], Operator], options: str) -> Callable
     return read
 
 
+def _leaky_relu(site: Site) -> Operator:
+    with reading(site.place):
+        return ops.LeakyRelu(float(site.read_options("LeakyReluOptions").Alpha()))
+
+
 KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.ABS: OperatorKind(lambda _: ops.Abs(), 1),
     BuiltinOperator.ADD: OperatorKind(_activated(ops.Add, "AddOptions"), 2),
     BuiltinOperator.DEQUANTIZE: OperatorKind(lambda _: ops.Dequantize(), 1),
     BuiltinOperator.DIV: OperatorKind(_activated(ops.Div, "DivOptions"), 2),
+    BuiltinOperator.ELU: OperatorKind(lambda _: ops.Elu(), 1),
+    BuiltinOperator.EXP: OperatorKind(lambda _: ops.Exp(), 1),
+    BuiltinOperator.HARD_SWISH: OperatorKind(lambda _: ops.HardSwish(), 1),
+    BuiltinOperator.LEAKY_RELU: OperatorKind(_leaky_relu, 1),
+    BuiltinOperator.LOG: OperatorKind(lambda _: ops.Log(), 1),
+    BuiltinOperator.LOGISTIC: OperatorKind(lambda _: ops.Logistic(), 1),
     BuiltinOperator.MAXIMUM: OperatorKind(lambda _: ops.Maximum(), 2),
     BuiltinOperator.MINIMUM: OperatorKind(lambda _: ops.Minimum(), 2),
     BuiltinOperator.MUL: OperatorKind(_activated(ops.Mul, "MulOptions"), 2),
+    BuiltinOperator.NEG: OperatorKind(lambda _: ops.Neg(), 1),
+    BuiltinOperator.PRELU: OperatorKind(lambda _: ops.PRelu(), 2),
     BuiltinOperator.QUANTIZE: OperatorKind(lambda _: ops.Quantize(), 1),
+    BuiltinOperator.RELU: OperatorKind(lambda _: ops.Relu(), 1),
+    BuiltinOperator.RELU6: OperatorKind(lambda _: ops.Relu6(), 1),
+    BuiltinOperator.RELU_N1_TO_1: OperatorKind(lambda _: ops.ReluN1To1(), 1),
+    BuiltinOperator.RSQRT: OperatorKind(lambda _: ops.Rsqrt(), 1),
+    BuiltinOperator.SQRT: OperatorKind(lambda _: ops.Sqrt(), 1),
     BuiltinOperator.SQUARED_DIFFERENCE: OperatorKind(lambda _: ops.SquaredDifference(), 2),
     BuiltinOperator.SUB: OperatorKind(_activated(ops.Sub, "SubOptions"), 2),
+    BuiltinOperator.TANH: OperatorKind(lambda _: ops.Tanh(), 1),
 }

@@ -4,33 +4,52 @@ from mlfbuild.graph.ops.add import Add, Sub
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.fully_connected import FullyConnected
+from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
+from mlfbuild.graph.ops.logistic import Logistic, Tanh
+from mlfbuild.graph.ops.math import Abs, Exp, Log, Neg, Rsqrt, Sqrt
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
 from mlfbuild.graph.ops.mean import Mean
 from mlfbuild.graph.ops.mul import Div, Mul
 from mlfbuild.graph.ops.pad import Pad
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
+from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import Reshape
 from mlfbuild.graph.ops.softmax import Softmax
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 
 __all__ = [
+    "Abs",
     "Add",
     "AveragePool2D",
     "Conv2D",
     "DepthwiseConv2D",
     "Dequantize",
     "Div",
+    "Elu",
+    "Exp",
     "FullyConnected",
+    "HardSwish",
+    "LeakyRelu",
+    "Log",
+    "Logistic",
     "MaxPool2D",
     "Maximum",
     "Mean",
     "Minimum",
     "Mul",
+    "Neg",
+    "PRelu",
     "Pad",
     "Quantize",
+    "Relu",
+    "Relu6",
+    "ReluN1To1",
     "Reshape",
+    "Rsqrt",
     "Softmax",
+    "Sqrt",
     "SquaredDifference",
     "Sub",
+    "Tanh",
 ]

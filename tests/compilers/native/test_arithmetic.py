@@ -17,15 +17,29 @@ from mlfbuild.graph.quantize import multiply_by_quantized_multiplier
 
 KERNELS = Path(mlfbuild.compilers.native.__file__).parent / "kernels"
 
+FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "exponential": np.exp,
+    "exponential_less_one": np.expm1,
+    "logarithm": np.log,
+    "root": np.sqrt,
+    "tangent": np.tanh,
+    "logistic": lambda x: 1 / (1 + np.exp(-x)),
+}
+
 _SOURCE = """
+#include "float_math.h"
 #include "quantize.h"
-#include "softmax.h"
 int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) {
   const struct mlf_rescale rescale = {multiplier, left, right};
   return mlf_rescale_value((uint32_t)value, &rescale);
 }
 int8_t quantize(float real, float scale, int32_t zero_point) { return mlf_quantize_value(real, scale, zero_point); }
-float exponential(float x) { return mlf_exp_float(x); }
+float exponential(float x) { return mlf_float_exp(x); }
+float exponential_less_one(float x) { return mlf_float_expm1(x); }
+float logarithm(float x) { return mlf_float_log(x); }
+float root(float x) { return mlf_float_sqrt(x); }
+float tangent(float x) { return mlf_float_tanh(x); }
+float logistic(float x) { return mlf_float_logistic(x); }
 """
 
 
@@ -41,8 +55,9 @@ def library(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
     loaded = ctypes.CDLL(str(output))
     loaded.quantize.argtypes = [ctypes.c_float, ctypes.c_float, ctypes.c_int32]
     loaded.quantize.restype = ctypes.c_int8
-    loaded.exponential.argtypes = [ctypes.c_float]
-    loaded.exponential.restype = ctypes.c_float
+    for name in FUNCTIONS:
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
     return loaded
 
 
@@ -81,12 +96,61 @@ def test_quantizing_rounds_half_away_from_zero(library: ctypes.CDLL) -> None:
     assert library.quantize(math.nan, 1.0, -5) == -5
 
 
-def test_exponential_is_close(library: ctypes.CDLL) -> None:
-    points = np.concatenate([np.linspace(-86.9, 0, 20_000), -np.logspace(-10, 1, 500)]).astype(np.float32)
-    got = np.array([library.exponential(x) for x in points])
-    exact = np.exp(points.astype(np.float64))
-    assert np.abs(got / exact - 1).max() < 3e-7
-    assert library.exponential(0.0) == 1.0
-    assert library.exponential(-88.0) == 0.0
-    assert library.exponential(-math.inf) == 0.0
-    assert math.isnan(library.exponential(math.nan))
+def relative_error(library: ctypes.CDLL, name: str, points: np.ndarray) -> float:
+    """The greatest error of a function of float32 over ``points``, as a part of its value."""
+    points = points.astype(np.float32)
+    got = np.array([getattr(library, name)(x) for x in points], np.float64)
+    exact = FUNCTIONS[name](points.astype(np.float64))
+    return float((np.abs(got - exact) / np.where(exact == 0, 1, np.abs(exact))).max())
+
+
+NEAR_ZERO = np.concatenate([np.logspace(-30, 1, 800), -np.logspace(-30, 1, 800), np.linspace(-2, 2, 4001)])
+
+
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("exponential", np.concatenate([np.linspace(-86.9, 88.7, 20_000), NEAR_ZERO])),
+        ("exponential_less_one", np.concatenate([np.linspace(-86.9, 0, 9_000), NEAR_ZERO[NEAR_ZERO <= 0]])),
+        ("logarithm", np.concatenate([np.logspace(-44, 38, 9_000), np.linspace(0.5, 2, 9_001)])),
+        ("root", np.concatenate([np.logspace(-37, 38, 9_000), np.linspace(0.01, 2, 2_000)])),
+        ("tangent", np.concatenate([np.linspace(-20, 20, 9_000), NEAR_ZERO])),
+        ("logistic", np.linspace(-86, 30, 9_000)),
+    ],
+)
+def test_functions_are_close(library: ctypes.CDLL, name: str, points: np.ndarray) -> None:
+    assert relative_error(library, name, points) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "expected"),
+    [
+        ("exponential", 0.0, 1.0),
+        ("exponential", -88.0, 0.0),
+        ("exponential", -math.inf, 0.0),
+        ("exponential", 89.0, math.inf),
+        ("exponential", math.inf, math.inf),
+        ("logarithm", 1.0, 0.0),
+        ("logarithm", 0.0, -math.inf),
+        ("logarithm", -0.0, -math.inf),
+        ("logarithm", math.inf, math.inf),
+        ("root", 0.0, 0.0),
+        ("root", math.inf, math.inf),
+        ("tangent", math.inf, 1.0),
+        ("tangent", -math.inf, -1.0),
+        ("logistic", math.inf, 1.0),
+        ("logistic", -math.inf, 0.0),
+    ],
+)
+def test_functions_at_their_limits(library: ctypes.CDLL, name: str, x: float, expected: float) -> None:
+    assert getattr(library, name)(x) == expected
+
+
+@pytest.mark.parametrize("name", ["exponential", "logarithm", "root", "tangent", "logistic"])
+def test_functions_of_no_number(library: ctypes.CDLL, name: str) -> None:
+    assert math.isnan(getattr(library, name)(math.nan))
+
+
+@pytest.mark.parametrize("name", ["logarithm", "root"])
+def test_functions_of_negative_numbers(library: ctypes.CDLL, name: str) -> None:
+    assert math.isnan(getattr(library, name)(-1.0))

@@ -17,10 +17,13 @@ from mlfbuild.graph.ops import (
     DepthwiseConv2D,
     Dequantize,
     FullyConnected,
+    LeakyRelu,
     MaxPool2D,
     Mean,
     Pad,
     Quantize,
+    Relu6,
+    ReluN1To1,
     Reshape,
     Softmax,
 )
@@ -153,6 +156,17 @@ def sums_beyond_32_bits() -> Graph:
     return s.graph(["x"], ["y"])
 
 
+def bounded() -> Graph:
+    """RELU_N1_TO_1 and its kin as clamps and as tables, of which TensorFlow Lite Micro has not all."""
+    s = Sketch("bounded")
+    s.node(ReluN1To1(), s.tensor("x", 3, 50), s.tensor("clamped", 3, 50))
+    s.node(ReluN1To1(), "x", s.tensor("finer", 3, 50, scale=0.009, zero_point=-5))
+    s.node(Relu6(), "x", s.tensor("coarser", 3, 50, scale=0.3, zero_point=-128))
+    s.node(LeakyRelu(-0.5), "x", s.tensor("folded", 3, 50))
+    s.node(ReluN1To1(), s.real("r", 3, 5), s.real("bounded", 3, 5))
+    return s.graph(["x", "r"], ["clamped", "finer", "coarser", "folded", "bounded"])
+
+
 GRAPHS: tuple[Callable[[], Graph], ...] = (
     no_nodes,
     input_is_output,
@@ -167,6 +181,7 @@ GRAPHS: tuple[Callable[[], Graph], ...] = (
     identities,
     dead_branch,
     sums_beyond_32_bits,
+    bounded,
 )
 
 

@@ -6,10 +6,10 @@
 #define MLF_SOFTMAX_H_
 
 #include <stdint.h>
-#include <string.h>
 
 #include "compiler.h"
 #include "fixed_point.h"
+#include "float_math.h"
 #include "requantize.h"
 
 /* The difference from the maximum, times rescale, is Q5.26; below least_difference its exponential counts as 0. */
@@ -65,33 +65,6 @@ MLF_KERNEL void mlf_softmax_int8(int32_t rows, int32_t depth, const struct mlf_s
     }
 }
 
-/*
- * Return e^x for x <= 0, within 2e-7 of its value; 0 below the normal range.
- *
- * e^x = 2^n * e^r with n the integer nearest to x / ln 2 and r = x - n * ln 2, |r| <= ln 2 / 2; e^r is a Taylor
- * polynomial of degree 7. Own code, so that firmware needs no mathematical library.
- */
-MLF_KERNEL float mlf_exp_float(float x)
-{
-    if (!(x > -87.0f)) {
-        return x <= -87.0f ? 0.0f : x;
-    }
-    const int32_t n = (int32_t)(x * 1.44269504f - 0.5f);
-    const float r = (x - (float)n * 0.693359375f) + (float)n * 2.12194440e-4f; /* ln 2 in two parts */
-    float power = 1.0f / 5040.0f;
-    power = power * r + 1.0f / 720.0f;
-    power = power * r + 1.0f / 120.0f;
-    power = power * r + 1.0f / 24.0f;
-    power = power * r + 1.0f / 6.0f;
-    power = power * r + 0.5f;
-    power = power * r + 1.0f;
-    power = power * r + 1.0f;
-    const uint32_t bits = (uint32_t)(n + 127) << 23; /* 2^n as IEEE 754 single precision */
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return power * scale;
-}
-
 MLF_KERNEL void mlf_softmax_row_float(int32_t depth, float beta, const float *input, float *output)
 {
     float greatest = input[0];
@@ -100,7 +73,7 @@ MLF_KERNEL void mlf_softmax_row_float(int32_t depth, float beta, const float *in
     }
     float sum = 0.0f;
     for (int32_t i = 0; i < depth; i++) {
-        output[i] = mlf_exp_float((input[i] - greatest) * beta);
+        output[i] = mlf_float_exp((input[i] - greatest) * beta);
         sum += output[i];
     }
     for (int32_t i = 0; i < depth; i++) {

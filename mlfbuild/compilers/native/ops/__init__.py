@@ -15,6 +15,7 @@ from mlfbuild.compilers.native.ops import (
     quantize,
     reshape,
     softmax,
+    unary,
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
 from mlfbuild.compilers.native.settings import Settings
@@ -24,24 +25,39 @@ from mlfbuild.graph import ops as graph_ops
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
     {
+        graph_ops.Abs: unary,
         graph_ops.Add: binary,
         graph_ops.AveragePool2D: pool2d,
         graph_ops.Conv2D: conv2d,
-        graph_ops.Dequantize: quantize,
         graph_ops.DepthwiseConv2D: depthwise_conv2d,
+        graph_ops.Dequantize: quantize,
         graph_ops.Div: binary,
+        graph_ops.Elu: unary,
+        graph_ops.Exp: unary,
         graph_ops.FullyConnected: fully_connected,
+        graph_ops.HardSwish: unary,
+        graph_ops.LeakyRelu: unary,
+        graph_ops.Log: unary,
+        graph_ops.Logistic: unary,
         graph_ops.MaxPool2D: pool2d,
         graph_ops.Maximum: binary,
         graph_ops.Mean: mean,
         graph_ops.Minimum: binary,
         graph_ops.Mul: binary,
+        graph_ops.Neg: unary,
+        graph_ops.PRelu: binary,
         graph_ops.Pad: pad,
         graph_ops.Quantize: quantize,
+        graph_ops.Relu6: unary,
+        graph_ops.Relu: unary,
+        graph_ops.ReluN1To1: unary,
         graph_ops.Reshape: reshape,
+        graph_ops.Rsqrt: unary,
         graph_ops.Softmax: softmax,
+        graph_ops.Sqrt: unary,
         graph_ops.SquaredDifference: binary,
         graph_ops.Sub: binary,
+        graph_ops.Tanh: unary,
     }
 )
 """The module of each operator, with a function ``lower(graph, node, settings) -> Call``."""

@@ -11,11 +11,11 @@ from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Activation, DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, SquaredDifference, Sub
+from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, PRelu, SquaredDifference, Sub
 from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
 from mlfbuild.graph.ops.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
-from mlfbuild.graph.rescales import BinaryRescales, multiply_rescale, squared_difference_rescales
+from mlfbuild.graph.rescales import BinaryRescales, multiply_rescale, prelu_rescales, squared_difference_rescales
 
 Fields = dict[str, int | Rescale]
 
@@ -40,12 +40,18 @@ def _sum(operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> F
     return _three(operator.numbers(first, second, output))
 
 
+def _prelu(_: Operator, first: Tensor, second: Tensor, output: Tensor) -> Fields:
+    positive, negative = prelu_rescales(first, second, output)
+    return {"positive": positive, "negative": negative}
+
+
 _KERNELS: dict[type[Operator], _Kernel] = {
     Add: _Kernel("add", "add.h", "mlf_add_quantization", _sum),
     Div: _Kernel("div", "mul.h"),
     Maximum: _Kernel("maximum", "maximum.h"),
     Minimum: _Kernel("minimum", "maximum.h"),
     Mul: _Kernel("mul", "mul.h", "mlf_mul_quantization", lambda _, *tensors: {"output": multiply_rescale(*tensors)}),
+    PRelu: _Kernel("prelu", "activations.h", "mlf_prelu_quantization", _prelu),
     SquaredDifference: _Kernel(
         "squared_difference",
         "add.h",

@@ -1,0 +1,105 @@
+"""Operators of one tensor: int8 as a table of 256 bytes or a clamp, int16 and float32 by kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.literals import floating
+from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
+from mlfbuild.graph.ops import Abs, LeakyRelu, Relu
+from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
+from mlfbuild.graph.rescales import leaky_rescale, ratio_rescale
+
+_HEADER = "activations.h"
+_NOTHING = Rescale(0, 0)
+
+
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+    """Return the call of a function, a table or a clamp."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    if source.dtype is DType.INT8:
+        return _int8(node.operator, source, output)
+    if source.dtype is DType.INT16:
+        return _int16(node.operator, source, output)
+    return _float(node.operator, source, output)
+
+
+def _int8(operator: Operator, source: Tensor, output: Tensor) -> Call:
+    if isinstance(operator, Relu) and source.quantization == output.quantization:
+        minimum, maximum = activation_range(operator.activation, output)
+        return _call(operator, source, output, _HEADER, "bound_int8", (str(minimum), str(maximum)))
+    every = Tensor(source.name, (256,), DType.INT8, source.quantization)
+    all_values = np.arange(-128, 128, dtype=np.int8)
+    (results,) = operator.reference(
+        [every], [all_values], [Tensor(output.name, (256,), output.dtype, output.quantization)]
+    )
+    table = Parameter("const int8_t *", "table", Constant.array("table", "int8_t", results))
+    return _call(operator, source, output, "unary.h", "lookup_int8", ("table",), (table,))
+
+
+def _int16(operator: Operator, source: Tensor, output: Tensor) -> Call:
+    kernel, negative = "rectify_int16", _NOTHING
+    minimum, maximum = integer_range(output.dtype)
+    positive = ratio_rescale(source, output)
+    if isinstance(operator, Relu):
+        minimum, maximum = activation_range(operator.activation, output)
+        negative = positive
+    elif isinstance(operator, LeakyRelu):
+        kernel = "fold_int16" if operator.alpha < 0 else kernel
+        negative = leaky_rescale(source, output, operator.alpha)
+    else:
+        assert isinstance(operator, Abs)
+        kernel = "abs_int16"
+    fields: dict[str, int | Rescale] = {
+        "minimum": minimum,
+        "maximum": maximum,
+        "positive": positive,
+        "negative": negative,
+    }
+    slopes = Constant.struct("slopes", "mlf_slopes", fields)
+    return _call(
+        operator,
+        source,
+        output,
+        _HEADER,
+        kernel,
+        ("slopes",),
+        (Parameter("const struct mlf_slopes *", "slopes", slopes),),
+    )
+
+
+def _float(operator: Operator, source: Tensor, output: Tensor) -> Call:
+    word = operator.name.lower()
+    if isinstance(operator, Relu):
+        return _call(
+            operator, source, output, _HEADER, "relu_float", ("range",), lines=(float_range_line(operator.activation),)
+        )
+    arguments = (floating(operator.alpha),) if isinstance(operator, LeakyRelu) else ()
+    return _call(operator, source, output, _HEADER, f"{word}_float", arguments)
+
+
+def _call(
+    operator: Operator,
+    source: Tensor,
+    output: Tensor,
+    header: str,
+    kernel: str,
+    arguments: Sequence[str],
+    parameters: Sequence[Parameter] = (),
+    lines: Sequence[str] = (),
+) -> Call:
+    """Return the call of ``mlf_<kernel>`` with ``arguments`` before count, input and output."""
+    c_type = C_TYPES[source.dtype]
+    operands = (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    )
+    words = ", ".join((*arguments, str(source.elements), "input", "output"))
+    return Call(operator.name.lower(), header, (*parameters, *operands), (*lines, f"mlf_{kernel}({words});"), (0,))

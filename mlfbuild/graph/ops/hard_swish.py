@@ -1,0 +1,90 @@
+"""HARD_SWISH and ELU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.fixed_point import shift_right
+from mlfbuild.graph.ops.unary import Unary, Whole
+from mlfbuild.graph.quantize import Rescale, quantize_multiplier, round_half_away, scale_of, zero_point_of
+from mlfbuild.graph.types import Array, Tensor
+
+_LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
+
+
+@dataclass(frozen=True)
+class HardSwish(Unary):
+    """x * min(max(x + 3, 0), 6) / 6, for int8 in 16-bit fixed point."""
+
+    name: ClassVar[str] = "HARD_SWISH"
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        to_output, to_gate = self._rescales(source, output)
+        fine = value << 7
+        gate = fine
+        if to_gate.shift > 0:
+            gate = _saturated(gate << (to_gate.shift - 1))
+        gate = _multiply(gate, to_gate.multiplier)
+        if to_gate.shift > 0:
+            gate = _saturated(gate << 1)
+        elif to_gate.shift < 0:
+            gate = shift_right(gate, -to_gate.shift)
+        gate = (gate + (1 << 15)) >> 1  # from [-1, 1] to [0, 1]
+        product = gate * _multiply(fine, to_output.multiplier)
+        towards_zero = np.where(product < 0, -(-product >> 15), product >> 15)
+        return shift_right(towards_zero, -to_output.shift) + zero_point_of(output)
+
+    def _rescales(self, source: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
+        """Return the 16-bit rescalings to the output's scale and to 3 / 2**15, computed in float32."""
+        with np.errstate(over="ignore", under="ignore"):
+            fine = np.float32(scale_of(source)) / np.float32(128)
+            to_output = _short(float(fine / np.float32(scale_of(output))))
+            to_gate = _short(float(fine / np.float32(3 / 32768)))
+        if to_output.shift > 0:
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too small for {scale_of(source):g}")
+        return to_output, to_gate
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.asarray(value * np.clip(value + 3, 0, 6) / 6)
+
+
+@dataclass(frozen=True)
+class Elu(Unary):
+    """x, or exp(x) - 1 where that is negative; for int8 in float32."""
+
+    name: ClassVar[str] = "ELU"
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        with np.errstate(over="ignore", under="ignore", divide="ignore"):
+            inverse = np.float32(1) / np.float32(scale_of(output))
+            real = np.float32(scale_of(source)) * value.astype(np.float32)
+            power = np.exp(real.astype(np.float64)).astype(np.float32) - np.float32(1)
+            scaled = np.where(real < 0, power, real) * inverse
+        if not np.isfinite(inverse) or not np.isfinite(scaled).all():
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too small")
+        stored = round_half_away(scaled) + np.float32(zero_point_of(output))
+        return np.asarray(np.clip(stored, _LEAST, _GREATEST), np.int64)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.where(value < 0, np.expm1(value), value)
+
+
+def _short(real: float) -> Rescale:
+    """Return the factor ``real`` with a multiplier of 16 bits."""
+    rescale = quantize_multiplier(real)
+    return Rescale(min((rescale.multiplier + (1 << 15)) >> 16, _GREATEST), rescale.shift)
+
+
+def _multiply(x: Whole, multiplier: int) -> Whole:
+    """Return ``x * multiplier / 2**15`` rounded to nearest, a half up."""
+    product = x * multiplier
+    nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
+    return _saturated(np.where(nudged >= 0, nudged >> 15, -(-nudged >> 15)))
+
+
+def _saturated(x: Whole) -> Whole:
+    return np.asarray(np.clip(x, _LEAST, _GREATEST), np.int64)

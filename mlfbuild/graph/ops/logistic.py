@@ -1,0 +1,84 @@
+"""LOGISTIC and TANH: int8 in gemmlowp's fixed point, int16 by interpolation in a table of the logistic function."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph import fixed_point
+from mlfbuild.graph.ops.unary import Unary, Whole
+from mlfbuild.graph.quantize import Rescale, integer_range, multiply_by_quantized_multiplier, scale_of, zero_point_of
+from mlfbuild.graph.types import Array, Tensor
+
+_INTEGER_BITS = 4
+"""Of the fixed-point argument of int8 functions."""
+
+
+@dataclass(frozen=True)
+class Sigmoid(Unary):
+    """An S-shaped function; an int8 output has the scale and zero point that use the whole type."""
+
+    output_scale: ClassVar[float]
+    output_zero_point: ClassVar[int]
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        if scale_of(output) != self.output_scale or zero_point_of(output) != self.output_zero_point:
+            return f"{output} must have scale 1/{round(1 / self.output_scale)} and zero point {self.output_zero_point}"
+        return super()._check_quantization(source, output)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        rescale = self._argument_rescale(source)
+        least, greatest = integer_range(output.dtype)
+        radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
+        inside = np.clip(value, 1 - radius, radius - 1) if radius else np.zeros_like(value)
+        argument = multiply_by_quantized_multiplier(inside, rescale.multiplier, rescale.shift).astype(np.int64)
+        result = self._fixed(argument)
+        fraction_bits = round(-math.log2(self.output_scale))
+        stored = fixed_point.shift_right(result, 31 - fraction_bits) + self.output_zero_point
+        return np.where(value <= -radius, least, np.where(value >= radius, greatest, stored))
+
+    @abc.abstractmethod
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        """Return the function of a raw ``argument`` with ``_INTEGER_BITS``, without integer bits."""
+
+    def _argument_rescale(self, source: Tensor) -> Rescale:
+        """Return the rescaling to the fixed-point argument; raises ``OverflowError`` where it would not fit."""
+        fraction, shift = math.frexp(scale_of(source) * (1 << (31 - _INTEGER_BITS)))
+        if not -31 <= shift <= 31:
+            raise OverflowError(f"the input's scale {scale_of(source):g} has no fixed-point form")
+        return Rescale(min(math.floor(fraction * (1 << 31) + 0.5), (1 << 31) - 1), shift)
+
+
+@dataclass(frozen=True)
+class Logistic(Sigmoid):
+    """1 / (1 + exp(-x))."""
+
+    name: ClassVar[str] = "LOGISTIC"
+    output_scale: ClassVar[float] = 1 / 256
+    output_zero_point: ClassVar[int] = -128
+
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        return fixed_point.logistic(argument, _INTEGER_BITS)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.asarray(1 / (1 + np.exp(-value)))
+
+
+@dataclass(frozen=True)
+class Tanh(Sigmoid):
+    """The hyperbolic tangent."""
+
+    name: ClassVar[str] = "TANH"
+    output_scale: ClassVar[float] = 1 / 128
+    output_zero_point: ClassVar[int] = 0
+
+    def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
+        return fixed_point.tanh(argument, _INTEGER_BITS)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.tanh(value)

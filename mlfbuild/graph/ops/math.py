@@ -1,0 +1,108 @@
+"""ABS, NEG, SQRT, RSQRT, EXP and LOG."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.fixed_point import inverse_square_root
+from mlfbuild.graph.ops.relu import rescaled
+from mlfbuild.graph.ops.unary import OnlyFloat, Unary, Whole
+from mlfbuild.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_of, zero_point_of
+from mlfbuild.graph.rescales import ratio_rescale
+from mlfbuild.graph.types import Array, DType, Tensor
+
+_ROOT_LEFT_SHIFT = 20
+"""Bits by which RSQRT scales a reciprocal root up before it is brought to the output's scale."""
+
+
+@dataclass(frozen=True)
+class Abs(Unary):
+    """The magnitude."""
+
+    name: ClassVar[str] = "ABS"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        return rescaled(np.abs(value), ratio_rescale(source, output)) + zero_point_of(output)
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.abs(value)
+
+
+@dataclass(frozen=True)
+class Neg(OnlyFloat):
+    """The value with the other sign."""
+
+    name: ClassVar[str] = "NEG"
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return -value
+
+
+@dataclass(frozen=True)
+class Sqrt(OnlyFloat):
+    """The square root."""
+
+    name: ClassVar[str] = "SQRT"
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.sqrt(value)
+
+
+@dataclass(frozen=True)
+class Rsqrt(Unary):
+    """The reciprocal of the square root.
+
+    An int8 value of 0 gives the greatest one, and so does a negative value, of which TensorFlow Lite Micro stops.
+    """
+
+    name: ClassVar[str] = "RSQRT"
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        rescale = self._rescale(source, output)
+        return np.array([self._one(int(x), rescale, output) for x in value.reshape(-1)], np.int64).reshape(value.shape)
+
+    def _one(self, value: int, rescale: Rescale, output: Tensor) -> int:
+        if value <= 0:
+            return integer_range(output.dtype)[1]
+        multiplier, shift = inverse_square_root(value)
+        root = rescaled(np.ones(1, np.int64), Rescale(multiplier, shift + _ROOT_LEFT_SHIFT))
+        return int(rescaled(root, rescale)[0]) + zero_point_of(output)
+
+    def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        # float32's root and product, double's reciprocal
+        with np.errstate(over="ignore", under="ignore"):
+            product = float(np.sqrt(np.float32(scale_of(source))) * np.float32(scale_of(output)))
+        rescale = quantize_multiplier(1 / product if product else math.inf)
+        shifted = Rescale(rescale.multiplier, rescale.shift - _ROOT_LEFT_SHIFT)
+        if shifted.shift < -31:
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too large for 1 / sqrt")
+        return shifted
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.asarray(1 / np.sqrt(value))
+
+
+@dataclass(frozen=True)
+class Exp(OnlyFloat):
+    """The exponential."""
+
+    name: ClassVar[str] = "EXP"
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.exp(value)
+
+
+@dataclass(frozen=True)
+class Log(OnlyFloat):
+    """The natural logarithm."""
+
+    name: ClassVar[str] = "LOG"
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return np.log(value)
