@@ -3,8 +3,11 @@
     python benchmarks/instructions.py [--cpus cortex-m4 ...] [--networks kws ...] [--cases 2] [--profile]
                                       [--json FILE] [--markdown FILE]
 
+Networks called _f32 compute in float32, for which the M4, M7 and M33 have an FPU.
+
 Needs ../shared beside the repository: the networks, their vectors and the counter. Each network is compiled for each
-CPU, built with arm-none-eabi-gcc -O2, run on QEMU, and its outputs compared with the vectors of TensorFlow Lite Micro.
+CPU, built with arm-none-eabi-gcc -O2, run on QEMU, and its outputs compared with the vectors of TensorFlow Lite Micro,
+float32 within 1e-5.
 Counts are instructions, not cycles, and repeat exactly.
 """
 
@@ -47,8 +50,12 @@ PEER = {
     "ic": {"cortex-m4": 29_863_871, "cortex-m7": 30_026_640, "cortex-m55": 4_912_655},
     "ad": {"cortex-m4": 582_927, "cortex-m7": 583_231, "cortex-m55": 285_547},
     "vww": {"cortex-m4": 24_101_877, "cortex-m7": 24_025_504, "cortex-m55": 6_558_687},
+    "ic_f32": {"cortex-m4": 99_931_108, "cortex-m7": 99_082_778, "cortex-m55": 77_579_173},
+    "ad_f32": {"cortex-m4": 1_340_999, "cortex-m7": 1_344_345, "cortex-m55": 950_022},
+    "vww_f32": {"cortex-m4": 53_395_923, "cortex-m7": 66_560_147, "cortex-m55": 56_007_771},
 }
-"""Instructions of TensorFlow Lite Micro 90b983c2 with CMSIS-NN 4ab83cc3, built and counted in the same way."""
+"""Instructions of the best peer, built and counted in the same way: TensorFlow Lite Micro 90b983c2 with CMSIS-NN
+4ab83cc3; for float32 its reference kernels, TVM 0.14 or onnx2c ea045cc1, whichever is best."""
 ROOFLINE = {
     "kws": {"cortex-m4": 3_423_332, "cortex-m55": 779_664},
     "ic": {"cortex-m4": 12_886_477, "cortex-m55": 2_378_175},
@@ -78,7 +85,7 @@ class Result:
 
 def measure(network: str, cpu: str, cases: int, folder: Path, *, profile: bool) -> Result:
     """Compile, build, run and count one network; stops where an output is not the expected one."""
-    model = SHARED / "models" / f"{network}_int8.tflite"
+    model = SHARED / "models" / f"{_file(network)}.tflite"
     library = NATIVE.compile(CompileRequest(network, model, CPUS[cpu]))
     _write(library, network, cases, folder)
     elf = _build(cpu, folder, ())
@@ -114,7 +121,7 @@ def _write(library: Library, network: str, cases: int, folder: Path) -> None:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
-    vectors = np.load(SHARED / "golden" / f"{network}_int8.npz")
+    vectors = np.load(SHARED / "golden" / f"{_file(network)}.npz")
     inputs, expected = (vectors[key].reshape(len(vectors[key]), -1)[:cases] for key in ("in0", "out0"))
     name = f"tvmgen_{network}"
     lines = [
@@ -125,15 +132,22 @@ def _write(library: Library, network: str, cases: int, folder: Path) -> None:
         f"#define WORKSPACE_SIZE {library.modules[0].main[0].workspace_size}",
         f"#define OUTPUT_SIZE {expected.shape[1]}",
         f"#define CASES {len(inputs)}",
+        f"#define ELEMENT {'float' if expected.dtype == np.float32 else 'int8_t'}",
+        f"#define TOLERANCE {f'{1e-5 * np.abs(expected).max():.9g}f' if expected.dtype == np.float32 else 0}",
         *_array("inputs", inputs),
         *_array("expected", expected),
     ]
     (folder / "case_data.h").write_text("\n".join(lines) + "\n")
 
 
+def _file(network: str) -> str:
+    return network if network.endswith("_f32") else f"{network}_int8"
+
+
 def _array(name: str, values: np.ndarray) -> Sequence[str]:
-    rows = (f"    {{{', '.join(str(value) for value in row)}}}," for row in values.tolist())
-    return (f"static const int8_t {name}[{values.shape[0]}][{values.shape[1]}] = {{", *rows, "};")
+    number, c_type = ("{:.9e}f", "float") if values.dtype == np.float32 else ("{}", "int8_t")
+    rows = (f"    {{{', '.join(map(number.format, row))}}}," for row in values.tolist())
+    return (f"static const {c_type} {name}[{values.shape[0]}][{values.shape[1]}] = {{", *rows, "};")
 
 
 def _build(cpu: str, folder: Path, defines: Sequence[str]) -> Path:
@@ -177,29 +191,31 @@ def _flash(elf: Path) -> int:
 
 
 def _least_constants(model: Path) -> int:
-    """Return the bytes of weights and biases of the int8 network, and five for each quantised channel."""
+    """Return the bytes of weights and biases of the network, and five for each quantised channel."""
     graph = parse_model(model.read_bytes(), model.stem, model)
     total = 0
     for node in graph.nodes:
         if isinstance(node.operator, Conv2D | DepthwiseConv2D | FullyConnected):
             constants = [tensor for tensor in graph.inputs_of(node) if tensor is not None and tensor.constant]
-            total += sum(tensor.size for tensor in constants) + 5 * graph.outputs_of(node)[0].shape[-1]
+            output = graph.outputs_of(node)[0]
+            total += sum(tensor.size for tensor in constants) + (5 * output.shape[-1] if output.quantization else 0)
     return total
 
 
 def markdown(results: Sequence[Result]) -> str:
     """Return the results as a table."""
     lines = [
-        "| network | cpu | instructions | TFLM, CMSIS-NN | roofline | code | constants (ratio) | arena | I/O | stack |",
+        "| network | cpu | instructions | best peer | roofline | code | constants (ratio) | arena | I/O | stack |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for r in results:
         peer = PEER[r.network].get(r.cpu)
         peer_text = "" if peer is None else f"{peer:,} ({peer / r.instructions:.2f} x)"
-        roof = ROOFLINE[r.network].get(r.cpu if r.cpu == "cortex-m55" else "cortex-m4", 0)
+        roof = ROOFLINE.get(r.network, {}).get(r.cpu if r.cpu == "cortex-m55" else "cortex-m4")
+        roof_text = "" if roof is None else f"{roof:,}"
         lines.append(
-            f"| {r.network} | {r.cpu.removeprefix('cortex-').upper()} | {r.instructions:,} | {peer_text} | {roof:,} | "
-            f"{r.code:,} | {r.constants:,} ({r.constants_ratio:.3f}) | {r.arena:,} | {r.io:,} | {r.stack:,} |"
+            f"| {r.network} | {r.cpu.removeprefix('cortex-').upper()} | {r.instructions:,} | {peer_text} | {roof_text} "
+            f"| {r.code:,} | {r.constants:,} ({r.constants_ratio:.3f}) | {r.arena:,} | {r.io:,} | {r.stack:,} |"
         )
     return "\n".join(lines) + "\n"
 

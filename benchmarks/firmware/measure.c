@@ -1,7 +1,8 @@
 /*
- * Firmware around one int8 model: marks one inference for the counter, and reports memory by painting it.
+ * Firmware around one model: marks one inference for the counter, and reports memory by painting it.
  *
- * case_data.h is generated: MODEL_HEADER, the names below, `inputs[CASES][INPUT_SIZE]`, `expected[CASES][OUTPUT_SIZE]`.
+ * case_data.h is generated: MODEL_HEADER, the names below, `inputs[CASES][INPUT_SIZE]`, `expected[CASES][OUTPUT_SIZE]`
+ * of ELEMENTs, which may differ by TOLERANCE.
  * With BASELINE defined the model is not called: what the linker keeps then is the harness alone.
  */
 #include <stdint.h>
@@ -17,12 +18,12 @@ enum { PAINT = 0xA5 };
 extern uint8_t __stack_limit[];
 
 static uint8_t workspace[WORKSPACE_SIZE + 16] __attribute__((aligned(16)));
-static int8_t output[OUTPUT_SIZE];
+static ELEMENT output[OUTPUT_SIZE];
 
-__attribute__((noinline)) static int32_t run(const int8_t *input)
+__attribute__((noinline)) static int32_t run(const ELEMENT *input)
 {
 #ifdef BASELINE
-    (void)input;
+    __asm__ volatile("" ::"r"(input)); /* keeps the inputs in the image */
     return 0;
 #else
     struct MODEL_INPUTS in = {(void *)(uintptr_t)input};
@@ -39,7 +40,7 @@ static void report(const char *what, long value)
 }
 
 /* Bytes of the stack below this function's frame that one inference writes to. */
-__attribute__((noinline)) static long stack_used(const int8_t *input)
+__attribute__((noinline)) static long stack_used(const ELEMENT *input)
 {
     volatile uint8_t *const top = (volatile uint8_t *)__builtin_frame_address(0) - 64; /* below: the frame */
     for (volatile uint8_t *at = __stack_limit; at < top; at++) {
@@ -75,7 +76,8 @@ int main(void)
         memset(output, PAINT, sizeof output);
         wrong += run(inputs[i]);
         for (int j = 0; j < OUTPUT_SIZE; j++) {
-            wrong += output[j] != expected[i][j];
+            const ELEMENT difference = (ELEMENT)(output[j] - expected[i][j]);
+            wrong += !(difference <= TOLERANCE && -difference <= TOLERANCE);
         }
     }
     report("wrong ", wrong + status);
