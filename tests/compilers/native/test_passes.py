@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from mlfbuild.compilers.native.passes import PASSES
 from mlfbuild.compilers.native.passes.fold_constants import fold_constants
+from mlfbuild.compilers.native.passes.fold_scales import fold_scales
+from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
-from mlfbuild.graph import Graph
+from mlfbuild.graph import DType, Graph, Tensor
 from mlfbuild.graph.evaluate import evaluate
-from mlfbuild.graph.ops import Add, Conv2D, MaxPool2D, Pad, Quantize, Reshape
+from mlfbuild.graph.ops import (
+    Add,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    MaxPool2D,
+    Mul,
+    Pad,
+    Quantize,
+    Relu,
+    Reshape,
+)
 from support.sketch import RANDOM, Sketch
 
 MARGIN = ((0, 0), (1, 1), (1, 1), (0, 0))
@@ -151,3 +165,60 @@ def test_passes_leave_their_argument_alone() -> None:
         one_pass(graph)
     assert graph.nodes == nodes
     assert dict(graph.tensors) == tensors
+
+
+def normalised(*, channels: tuple[int, ...] = (4,), weighted: str = "conv", shared: bool = False) -> Graph:
+    """A float32 convolution, a factor and an offset for each of ``channels``, and a RELU."""
+    s = Sketch()
+    s.real("x", 1, 5, 5, 4)
+    shape = {"conv": (4, 3, 3, 4), "depthwise": (1, 3, 3, 4), "dense": (4, 4)}[weighted]
+    operator = {"conv": Conv2D(), "depthwise": DepthwiseConv2D(), "dense": FullyConnected(keep_num_dims=True)}[weighted]
+    size = (1, 5, 5, 4) if weighted == "dense" else (1, 3, 3, 4)
+    for name, constant in (("w", shape), ("factor", channels), ("offset", channels)):
+        s.tensors.append(
+            Tensor(name, constant, DType.FLOAT32, data=RANDOM.standard_normal(constant).astype(np.float32))
+        )
+    s.node(operator, "x", "w", s.real("c", *size))
+    s.node(Mul(), "factor", "c", s.real("m", *size))
+    s.node(Add(), "m", "offset", s.real("a", *size))
+    s.node(Relu(), "a", s.real("y", *size))
+    return s.graph(["x"], ["y", "m"] if shared else ["y"])
+
+
+def assert_same_floats(before: Graph, after: Graph) -> None:
+    values = {name: RANDOM.standard_normal(before.tensor(name).shape).astype(np.float32) for name in before.inputs}
+    expected, got = evaluate(before, values), evaluate(after, values)
+    assert (before.inputs, before.outputs) == (after.inputs, after.outputs)
+    for name in before.outputs:
+        np.testing.assert_allclose(got[name], expected[name], rtol=0, atol=1e-6 * np.abs(expected[name]).max())
+
+
+@pytest.mark.parametrize("weighted", ["conv", "depthwise", "dense"])
+@pytest.mark.parametrize("channels", [(4,), (1, 1, 1, 4), (1,), ()])
+def test_a_batch_normalisation_and_a_relu_become_part_of_the_weights(weighted: str, channels: tuple[int, ...]) -> None:
+    before = normalised(weighted=weighted, channels=channels)
+    after = fuse_activation(fold_scales(before))
+    assert len(after.nodes) == 1
+    assert_same_floats(before, after)
+
+
+def test_what_is_an_output_itself_is_not_folded_away() -> None:
+    before = normalised(shared=True)
+    after = fuse_activation(fold_scales(before))
+    assert operators(after) == ["CONV_2D", "ADD"]
+    assert_same_floats(before, after)
+
+
+def test_a_factor_for_each_column_is_none_for_each_channel() -> None:
+    before = normalised(channels=(1, 3, 1))
+    assert operators(fold_scales(before)) == ["CONV_2D", "MUL", "ADD", "RELU"]
+
+
+def test_an_int8_relu_is_fused_where_both_sides_have_one_scale() -> None:
+    for scale, wanted in ((0.1, ["CONV_2D"]), (0.2, ["CONV_2D", "RELU"])):
+        s = Sketch()
+        s.node(Conv2D(), s.tensor("x", 1, 3, 3, 2), s.weights("w", 4, 1, 1, 2), s.tensor("c", 1, 3, 3, 4))
+        s.node(Relu(), "c", s.tensor("y", 1, 3, 3, 4, scale=scale))
+        before = s.graph(["x"], ["y"])
+        assert operators(fuse_activation(before)) == wanted
+        assert_same_values(before, fuse_activation(before))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.passes.fold_constants import fold_constants
+from mlfbuild.compilers.native.passes.fold_scales import fold_scales
+from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
 from mlfbuild.graph import Graph
 
-PASSES = (fold_constants, remove_identities, fuse_padding, remove_dead_nodes)
+PASSES = (fold_constants, remove_identities, fuse_padding, fold_scales, fuse_activation, remove_dead_nodes)
 """In the order in which they run."""
 
 
