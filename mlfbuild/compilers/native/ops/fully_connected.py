@@ -14,6 +14,8 @@ from mlfbuild.compilers.native.ops.call import (
     folded_bias,
     struct_lines,
 )
+from mlfbuild.compilers.native.ops.conv2d_dsp import lower_fully_connected_dsp
+from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import FullyConnected
@@ -21,10 +23,20 @@ from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
-    """Return the call of ``mlf_fully_connected_int8`` or ``mlf_fully_connected_float``."""
+def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+    """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
+    quantized = graph.outputs_of(node)[0].dtype is DType.INT8
+    call = None
+    if quantized and settings.has("mve"):
+        call = lower_fully_connected_mve(graph, node, operator)
+    if call is None and quantized and settings.has("dsp"):
+        call = lower_fully_connected_dsp(graph, node, operator)
+    return call or _lower_portable(graph, node, operator)
+
+
+def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     bias_data = None if bias is None else bias.data

@@ -13,7 +13,12 @@ _FARTHEST = 1 << 29
 
 
 def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> Sequence[str]:
-    """Return the local ``window`` of an operator that moves over the NHWC image ``source``.
+    """Return the local ``window`` of an operator that moves over the NHWC image ``source``; raises as its fields do."""
+    return struct_lines("mlf_window", "window", window_fields(node, window, source, output))
+
+
+def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) -> dict[str, str]:
+    """Return the fields of the ``struct mlf_window``.
 
     Raises ``UnsupportedModelError`` where coordinates would come near the limits of 32 bits.
     """
@@ -22,7 +27,7 @@ def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> 
     dilation = [step if size > 1 else 1 for step, size in zip(window.dilation, window.filter, strict=True)]
     if max(*dilation, *window.stride, *window.filter, top, bottom, left, right, *source.shape) > _FARTHEST:
         raise unsupported(node, f"filter, stride, dilation, padding and image must stay below {_FARTHEST} rows")
-    fields = {
+    return {
         "batches": str(source.shape[0]),
         "input": braces(source.shape[1:3]),
         "input_channels": str(source.shape[3]),
@@ -33,4 +38,3 @@ def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> 
         "dilation": braces(dilation),
         "padding": braces((top, left)),
     }
-    return struct_lines("mlf_window", "window", fields)

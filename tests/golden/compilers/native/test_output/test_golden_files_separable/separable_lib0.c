@@ -11,9 +11,8 @@
 
 #include "mlfbuild-0123456789ab/add.h"
 #include "mlfbuild-0123456789ab/compiler.h"
-#include "mlfbuild-0123456789ab/conv2d.h"
 #include "mlfbuild-0123456789ab/depthwise_conv2d.h"
-#include "mlfbuild-0123456789ab/fully_connected.h"
+#include "mlfbuild-0123456789ab/matmul_dsp.h"
 #include "mlfbuild-0123456789ab/softmax.h"
 
 #if defined(__GNUC__) && defined(__ELF__)
@@ -47,20 +46,9 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_depthwi
     {9, {1374389535, 0, 5}},
 };
 
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_quantization tvmgen_separable_conv2d_1_quantization = {
-    .input_zero_point = 3,
-    .output_zero_point = 3,
-    .minimum = -128,
-    .maximum = 127,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_conv2d_1_filter[16] = {
-    -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_conv2d_1_channels[4] = {
-    {18, {1374389535, 0, 5}}, {-9, {1374389535, 0, 5}}, {6, {1374389535, 0, 5}},
-    {0, {1374389535, 0, 5}},
+TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_1_filter[14] = {
+    50266365, -50331138, 36, -18, 1374389535, 1374389535, 1028, -50331138, -33488129,
+    12, 0, 1374389535, 1374389535, 1028,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_depthwise_conv2d_2_filter[36] = {
@@ -73,13 +61,9 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_depthwi
     {-9, {1374389535, 0, 5}},
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_conv2d_3_filter[16] = {
-    3, 2, 1, 0, -1, -2, -3, 3, 2, 1, 0, -1, -2, -3, 3, 2,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_conv2d_3_channels[4] = {
-    {-18, {1374389535, 0, 5}}, {9, {1374389535, 0, 5}}, {-6, {1374389535, 0, 5}},
-    {0, {1374389535, 0, 5}},
+TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_3_filter[14] = {
+    -50200829, 50396674, -36, 18, 1374389535, 1374389535, 1028, 50396674, 33553665,
+    -12, 0, 1374389535, 1374389535, 1028,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_quantization tvmgen_separable_add_4_quantization = {
@@ -93,19 +77,16 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_quantization tvmgen_separabl
     .output = {1073741824, 0, 18},
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_fully_connected_6_weights[192] = {
-    -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1,
-    0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2,
-    3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2,
-    -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1,
-    2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3,
-    -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0,
-    1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3,
-    -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_fully_connected_6_channels[3] = {
-    {9, {1099511680, 0, 7}}, {6, {1099511680, 0, 7}}, {3, {1099511680, 0, 7}},
+TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_fully_connected_6_filter[74] = {
+    -515, 16842494, -50134527, -33750270, 16842494, 33685503, -33750270, -16843517, 33685503,
+    50462976, -16843517, -515, 50462976, -50134527, -515, 16842494, -50134527, -33750270,
+    16842494, 33685503, -33750270, -16843517, 33685503, 50462976, -16843517, -515, 50462976,
+    -50134527, -515, 16842494, -50134527, -33750270, 18, 12, 1099511680, 1099511680,
+    1542, 16842494, 33685503, -33750270, -16843517, 33685503, 50462976, -16843517, -515,
+    50462976, -50134527, -515, 16842494, -50134527, -33750270, 16842494, 33685503, -33750270,
+    -16843517, 33685503, 50462976, -16843517, -515, 50462976, -50134527, -515, 16842494,
+    -50134527, -33750270, 16842494, 33685503, -33750270, -16843517, 12, 6, 1099511680,
+    1099511680, 1542,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_separable_softmax_7_quantization = {
@@ -135,21 +116,18 @@ MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const struct mlf_qu
 }
 
 /* CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-MLF_NOINLINE static void tvmgen_separable_conv2d_1(const struct mlf_quantization *quantization, const int8_t *input,
-    const int8_t *filter, const struct mlf_channel *channels, int8_t *output)
+MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const int32_t *filter, int8_t *output,
+    int16_t *scratch)
 {
-    const struct mlf_window window = {
-        .batches = 1,
-        .input = {4, 4},
-        .input_channels = 4,
-        .output = {4, 4},
-        .output_channels = 4,
-        .filter = {1, 1},
-        .stride = {1, 1},
-        .dilation = {1, 1},
-        .padding = {0, 0},
+    static const struct mlf_matmul_dsp matmul = {
+        .rows = 16,
+        .inputs = 4,
+        .outputs = 4,
+        .rounding = 7,
+        .minimum = -128,
+        .maximum = 127,
     };
-    mlf_conv2d_int8(&window, quantization, input, filter, channels, output);
+    mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
 /* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
@@ -165,15 +143,18 @@ MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_quantizatio
 }
 
 /* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const struct mlf_quantization *quantization,
-    const int8_t *input, const int8_t *weights, const struct mlf_channel *channels, int8_t *output)
+MLF_NOINLINE static void tvmgen_separable_fully_connected_6(const int8_t *input, const int32_t *filter,
+    int8_t *output, int16_t *scratch)
 {
-    const struct mlf_matrix matrix = {
+    static const struct mlf_matmul_dsp matmul = {
         .rows = 1,
         .inputs = 64,
         .outputs = 3,
+        .rounding = 7,
+        .minimum = -128,
+        .maximum = 127,
     };
-    mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);
+    mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
 /* SOFTMAX int8[1,3] -> int8[1,3] */
@@ -205,24 +186,24 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 1: node block 1
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1(&tvmgen_separable_conv2d_1_quantization, (const int8_t *)&arena[0],
-        tvmgen_separable_conv2d_1_filter, tvmgen_separable_conv2d_1_channels, (int8_t *)&arena[64]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[0], tvmgen_separable_conv2d_1_filter, (int8_t *)&arena[0],
+        (int16_t *)(void *)&arena[64]);
 
     /* 2: node block 2 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
     tvmgen_separable_depthwise_conv2d_0(&tvmgen_separable_depthwise_conv2d_0_quantization,
-        (const int8_t *)&arena[64], tvmgen_separable_depthwise_conv2d_2_filter,
-        tvmgen_separable_depthwise_conv2d_2_channels, (int8_t *)&arena[0]);
+        (const int8_t *)&arena[0], tvmgen_separable_depthwise_conv2d_2_filter,
+        tvmgen_separable_depthwise_conv2d_2_channels, (int8_t *)&arena[128]);
 
     /* 3: node block 2
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1(&tvmgen_separable_conv2d_1_quantization, (const int8_t *)&arena[0],
-        tvmgen_separable_conv2d_3_filter, tvmgen_separable_conv2d_3_channels, (int8_t *)&arena[128]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[128], tvmgen_separable_conv2d_3_filter, (int8_t *)&arena[128],
+        (int16_t *)(void *)&arena[64]);
 
     /* 4: node sum
        ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
     tvmgen_separable_add_4(&tvmgen_separable_add_4_quantization, (const int8_t *)&arena[128],
-        (const int8_t *)&arena[64], (int8_t *)&arena[128]);
+        (const int8_t *)&arena[0], (int8_t *)&arena[128]);
 
     /* 5: node flat
        RESHAPE int8[1,4,4,4] -> int8[1,64] */
@@ -230,12 +211,12 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-    tvmgen_separable_fully_connected_6(&tvmgen_separable_conv2d_1_quantization, (const int8_t *)&arena[128],
-        tvmgen_separable_fully_connected_6_weights, tvmgen_separable_fully_connected_6_channels, (int8_t *)&arena[0]);
+    tvmgen_separable_fully_connected_6((const int8_t *)&arena[128], tvmgen_separable_fully_connected_6_filter,
+        (int8_t *)&arena[128], (int16_t *)(void *)&arena[0]);
 
     /* 7: node classes
        SOFTMAX int8[1,3] -> int8[1,3] */
-    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[0],
+    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[128],
         (int8_t *)outputs->classes);
 
     return 0;

@@ -1,0 +1,68 @@
+"""Constants of the int8 kernels for the DSP extension: what ``matmul_dsp.h`` and ``depthwise_dsp.h`` requantise with.
+
+These kernels requantise in fewer instructions than the portable ones, which is exact only where nothing overflows.
+That is a question of the weights, and is answered here, channel by channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph import Array
+from mlfbuild.graph.quantize import Rescale, multiply_by_quantized_multiplier
+
+Int64Array = npt.NDArray[np.int64]
+
+_INT8 = np.iinfo(np.int8)
+
+
+@dataclass(frozen=True)
+class DspChannels:
+    """What follows the sums of the output channels; int64 arrays with one element a channel."""
+
+    weights: Int64Array
+    """[channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
+    bias: Int64Array
+    """Twice the bias, the input's zero point folded in."""
+    multiplier: Int64Array
+    shift: Int64Array
+    """The right shift that follows the high multiplication, less 1."""
+
+
+def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
+    """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
+
+    ``zero_point`` is the output's. ``None`` where twice a sum, or a rescaled one with what is added to it, may need
+    more than 32 bits, or where a rescaling has no right shift (a factor of 1/2 or more).
+    """
+    wide = weights.astype(np.int64)
+    least = bias + (wide * np.where(wide > 0, _INT8.min, _INT8.max)).sum(axis=1)
+    greatest = bias + (wide * np.where(wide > 0, _INT8.max, _INT8.min)).sum(axis=1)
+    if least.min() < -(1 << 31) or greatest.max() >= 1 << 31:
+        return None
+    multiplier = np.array([rescale.multiplier for rescale in rescales], np.int64)
+    left = np.array([rescale.shift for rescale in rescales], np.int64)
+    low, high = (
+        np.clip(multiply_by_quantized_multiplier(limit, multiplier, left).astype(np.int64) + zero_point, *_limits())
+        for limit in (least, greatest)
+    )
+    # A constant c of such a channel: a sum of 4 (c - zero point), halved twice, and no weights.
+    constant = low == high
+    multiplier = np.where(constant, 1 << 30, multiplier)
+    shift = np.where(constant, 0, -left - 1)
+    least, greatest = (np.where(constant, 4 * (low - zero_point), limit) for limit in (least, greatest))
+    magnitude = np.maximum(np.abs(least), np.abs(greatest)) + 1
+    added = (np.abs(2 * zero_point + 1) << np.clip(shift, 0, 31)) + 2
+    if shift.min() < 0 or magnitude.max() >= 1 << 30 or (magnitude + added).max() >= 1 << 31:
+        return None
+    return DspChannels(
+        np.where(constant[:, None], 0, wide), 2 * np.where(constant, least, bias.astype(np.int64)), multiplier, shift
+    )
+
+
+def _limits() -> tuple[int, int]:
+    return int(_INT8.min), int(_INT8.max)

@@ -1,0 +1,137 @@
+"""Networks for the int8 kernels of single instruction sets: sizes that fill and break blocks, and extreme values.
+
+Scales are such that outputs spread over the range of int8 and saturate at times, and no rescaling is 1/2 or more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from support.drawing import Case
+from support.tflite_builder import Network
+
+Array = npt.NDArray[Any]
+
+INPUT_SCALE = 0.05
+ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6")
+
+
+class Layers:
+    """A network whose layers are drawn from ``seed``; ``extreme`` values are the ends of their ranges only."""
+
+    def __init__(self, seed: int, *, extreme: bool = False) -> None:
+        self.random = np.random.default_rng(seed)
+        self.extreme = extreme
+        self.network = Network()
+        self.value: Array = np.zeros(0, np.int8)
+
+    def pick(self, *options: Any) -> Any:
+        return options[self.random.integers(len(options))]
+
+    def size(self, least: int, greatest: int) -> int:
+        return int(self.random.integers(least, greatest + 1))
+
+    def zero_point(self) -> int:
+        return int(self.pick(-128, 127, 0, self.size(-128, 127)))
+
+    def input(self, *shape: int) -> int:
+        values = [-128, 127] if self.extreme else np.arange(-128, 128)
+        self.value = self.random.choice(values, shape).astype(np.int8)
+        return self.network.input(shape, INPUT_SCALE, self.zero_point())
+
+    def weights(self, *shape: int) -> Array:
+        if self.extreme:
+            return self.random.choice(np.array([-127, 127], np.int8)) * np.ones(shape, np.int8)
+        return self.random.integers(-127, 128, shape, dtype=np.int8)
+
+    def affine(self, source: int, inputs: int, channels: int) -> dict[str, Any]:
+        """Scales of the weights and of the output of a layer that adds ``inputs`` products, and a bias."""
+        spread = 74.0 * (128 * inputs if self.extreme else 74 * inputs**0.5)
+        factors = self.random.uniform(0.5, 1.5, channels) * 40 / spread
+        output = float(np.float32(self.random.uniform(0.01, 0.1)))
+        scales = [float(np.float32(factor * output / self.network.tensors[source].scales[0])) for factor in factors]
+        bias = self.random.integers(-1, 2, channels) * self.random.integers(0, int(spread), channels)
+        return {
+            "weight_scales": scales,
+            "bias": bias.astype(np.int32) if self.random.integers(4) else None,
+            "scale": output,
+            "zero_point": self.zero_point(),
+            "activation": self.pick(*ACTIVATIONS),
+        }
+
+    def window(self, shape: tuple[int, int]) -> dict[str, Any]:
+        return {
+            "stride": (self.size(1, 3), self.size(1, 3)),
+            "padding": self.pick("SAME", "VALID"),
+            "dilation": self.pick((1, 1), (1, 1), (2, 1), (1, 2)) if shape != (1, 1) else (1, 1),
+        }
+
+    def conv2d(self, source: int, channels: int, shape: tuple[int, int]) -> int:
+        depth = self.network.tensors[source].shape[3]
+        weights = self.weights(channels, *shape, depth)
+        affine = self.affine(source, weights[0].size, channels)
+        return self.network.conv2d(source, weights, **affine, **self.window(shape))
+
+    def pointwise(self, source: int, channels: int) -> int:
+        depth = self.network.tensors[source].shape[3]
+        return self.network.conv2d(source, self.weights(channels, 1, 1, depth), **self.affine(source, depth, channels))
+
+    def depthwise(self, source: int, shape: tuple[int, int], multiplier: int = 1) -> int:
+        channels = self.network.tensors[source].shape[3] * multiplier
+        affine = self.affine(source, shape[0] * shape[1], channels)
+        weights = self.weights(1, *shape, channels)
+        return self.network.depthwise_conv2d(source, weights, **affine, **self.window(shape))
+
+    def fully_connected(self, source: int, channels: int) -> int:
+        depth = self.network.tensors[source].shape[-1]
+        return self.network.fully_connected(
+            source, self.weights(channels, depth), **self.affine(source, depth, channels)
+        )
+
+    def case(self, output: int) -> Case:
+        return Case(self.network.build(outputs=[output]), (self.value,))
+
+
+def conv2d(seed: int, *, extreme: bool = False) -> Case:
+    """A convolution with any window."""
+    layers = Layers(seed, extreme=extreme)
+    shape = layers.pick((1, 1), (3, 3), (2, 3), (1, 4), (5, 1))
+    image = layers.input(layers.size(1, 2), layers.size(9, 12), layers.size(9, 14), layers.pick(1, 2, 3, 4, 5, 8, 12))
+    return layers.case(layers.conv2d(image, layers.size(2, 9), shape))
+
+
+def pointwise(seed: int, *, extreme: bool = False) -> Case:
+    """Four convolutions of 1x1, of which the middle ones may compute in place, growing and shrinking."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(1, layers.size(1, 4), layers.size(1, 5), layers.pick(3, 4, 8, 16))
+    for channels in (layers.size(2, 24), layers.pick(4, 8, 20, 24), layers.pick(4, 8, 20, 24), layers.size(2, 9)):
+        image = layers.pointwise(image, channels)
+    return layers.case(image)
+
+
+def fully_connected(seed: int, *, extreme: bool = False) -> Case:
+    """A product with a vector or a few rows; more inputs than sums of 24 bits can take."""
+    layers = Layers(seed, extreme=extreme)
+    depth = layers.pick(1, 3, 4, 7, 8, 20, 36, 64, 100, 508, 512, 516, 640, 1500)
+    source = layers.input(layers.pick(1, 1, 2, 3, 7), depth)
+    return layers.case(layers.fully_connected(source, layers.size(2, 9)))
+
+
+def depthwise(seed: int, *, extreme: bool = False) -> Case:
+    """A depthwise convolution, mostly of 3x3."""
+    layers = Layers(seed, extreme=extreme)
+    shape = layers.pick((3, 3), (3, 3), (3, 3), (5, 5), (1, 3), (2, 4), (1, 1))
+    image = layers.input(1, layers.size(9, 12), layers.size(9, 14), layers.pick(1, 3, 4, 5, 8, 12))
+    return layers.case(layers.depthwise(image, shape, layers.pick(1, 1, 1, 2)))
+
+
+KINDS: dict[str, Callable[..., Case]] = {
+    "CONV_2D": conv2d,
+    "CONV_2D 1x1": pointwise,
+    "FULLY_CONNECTED": fully_connected,
+    "DEPTHWISE_CONV_2D": depthwise,
+}
