@@ -9,8 +9,9 @@ import click
 from mlfbuild import __version__
 from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validate
 from mlfbuild.cli.file_verbs import clashes, compile_model, unpack
+from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
-from mlfbuild.cli.project_verbs import build, check, generate, init, plan, verify
+from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
 from mlfbuild.cli.tool_verbs import cmake_dir, schema
 
 _SECTIONS = (

@@ -19,25 +19,6 @@ if TYPE_CHECKING:
     from mlfbuild.steps.verify import VerifyJob, VerifyReport
 
 
-@verb("format")
-@click.option("--model", "source", type=click.Path(path_type=Path), metavar="FILE", help="Model file to start with.")
-@click.option("--board", default="mps2-an386", show_default=True, metavar="NAME", help="Board that QEMU emulates.")
-def init(settings: Settings, source: Path | None, board: str) -> None:
-    """Write a starter project into this folder.
-
-    It is a whole firmware: mlfbuild.yml, SConstruct, CMakeLists.txt and src/main.c. Nothing is overwritten.
-    """
-    from mlfbuild.steps.starter import PLACEHOLDER, write_starter
-
-    written = write_starter(Path(), model=source, board=board)
-    if settings.json:
-        show_json({"written": written})
-    elif not settings.quiet:
-        show("\n".join(f"wrote {path}" for path in written))
-        put_a_model = "" if source else f"put a model at {PLACEHOLDER}, then "
-        show(f"next: {put_a_model}`mlfbuild check`, then `scons` or `mlfbuild build`")
-
-
 @verb("file", "format")
 def check(settings: Settings) -> None:
     """Check the project file and list every mistake in it."""

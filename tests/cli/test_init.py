@@ -1,89 +1,261 @@
-"""`mlfbuild init` writes a project that works as it is."""
+"""`mlfbuild init` writes all of a project or nothing of it, and says what it did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
+from mlfbuild.targets import BOARDS
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
+from support.tflite_builder import Network
 
-FILES = ["mlfbuild.yml", "SConstruct", "site_scons/site_tools/mlf.py", "CMakeLists.txt", "src/main.c"]
+TEMPLATES = ("scons", "cmake", "bare-metal")
+COMMON = {".gitignore", "README.md", "mlfbuild.yml", "src/main.c", "src/sample.h"}
+OWN = {
+    "scons": {"SConstruct", "site_scons/site_tools/mlf.py"},
+    "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake"},
+    "bare-metal": {"Makefile", ".gitattributes"},
+}
 
 
 @pytest.fixture
 def empty(folder: Folder) -> Folder:
-    """A folder with a model and nothing else."""
-    for name in ("mlfbuild.yml", "main.c", "alpha.npz", "models/alpha.tflite", "models/beta.tflite"):
-        (folder.root / name).unlink()
-    folder.write("models/Kws Net-2.tflite", tiny_network(5))
+    """A folder with a model beside it and nothing in it."""
+    for path in sorted(folder.root.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    (folder.root / "fw").mkdir()
+    folder.write("Kws Net-2.tflite", tiny_network(5))
     return folder
 
 
-def test_the_starter_is_what_it_was(empty: Folder, golden) -> None:
-    ended = empty.run("init", "--model", "models/Kws Net-2.tflite")
-    assert ended.status == 0
-    assert ended.out.splitlines()[:-1] == [f"wrote {name}" for name in FILES]
-    for name in FILES:
-        golden((empty.root / name).read_text(), Path(name).name)
-    assert empty.run("check").out == "mlfbuild.yml: no mistakes (1 target, 1 model, 1 firmware)\n"
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_example_is_what_it_was(empty: Folder, golden, template: str) -> None:
+    ended = empty.run("init", "fw", "--template", template)
+    assert (ended.status, ended.err) == (0, "")
+    golden(re.sub("wrote [0-9]+ files", "wrote some files", ended.out), "said.txt")  # kernels come and go
+    files = {name.removeprefix("fw/") for name in empty.files() if name.startswith("fw/")}
+    assert files >= COMMON | OWN[template] | {"models/tones.tflite", "tests/tones.npz"}
+    for name in sorted(COMMON | OWN[template]):
+        golden((empty.root / "fw" / name).read_text(), name.replace("/", "_").lstrip("."))
+    assert empty.run("-C", "fw", "check").status == 0
 
 
-def test_the_starter_builds_and_runs(empty: Folder, tool: Callable[[str], str]) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
-        tool(name)
-    ended = empty.run("init", "--model", "models/Kws Net-2.tflite", "--board", "mps3-an547", "--format", "json")
-    assert ended.json == {"written": FILES}
-    assert "m55: {cpu: cortex-m55, board: mps3-an547}" in (empty.root / "mlfbuild.yml").read_text()
-    built = empty.run("build")
-    assert built.status == 0, built.err
-    assert built.out.splitlines()[-1] == "app for m55: build/m55/app/app.elf"
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_the_same_request_gives_the_same_bytes(empty: Folder, template: str) -> None:
+    for place in ("one", "two words"):
+        assert empty.run("init", f"{place}/fw", "--template", template, "--model", "Kws Net-2.tflite").status == 0
+    first, second = (
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (empty.root / "one", empty.root / "two words")
+    )
+    assert first == second
+    assert len(first) > 8
 
 
-def test_quiet(empty: Folder) -> None:
-    assert empty.run("init", "-q").out == ""
+def test_a_model_is_copied_and_called_as_c_wants_it(empty: Folder) -> None:
+    ended = empty.run("init", "fw", "--model", "Kws Net-2.tflite")
+    assert "note: the model 'Kws Net-2' is called kws_net_2 in the project, as names become part of C\n" in ended.out
+    assert "note: the expected outputs are mlfbuild's own; put those of your training framework" in ended.out
+    assert (empty.root / "fw/models/kws_net_2.tflite").read_bytes() == tiny_network(5)
+    assert (
+        "  kws_net_2:\n    source: models/kws_net_2.tflite\n    vectors: tests/kws_net_2.npz"
+        in (empty.root / "fw/mlfbuild.yml").read_text()
+    )
 
 
-@pytest.mark.parametrize("there", FILES)
+def test_vectors_are_copied_and_their_first_case_is_the_sample(empty: Folder) -> None:
+    inputs = np.arange(16, dtype=np.int8).reshape(2, 1, 8)
+    np.savez(empty.root / "v.npz", in0=inputs, out0=np.full((2, 1, 4), 3, np.int8))
+    ended = empty.run("init", "fw", "--model", "Kws Net-2.tflite", "--vectors", "v.npz")
+    assert "the expected outputs" not in ended.out
+    assert (empty.root / "fw/tests/kws_net_2.npz").read_bytes() == (empty.root / "v.npz").read_bytes()
+    sample = (empty.root / "fw/src/sample.h").read_text()
+    assert "[8] = {\n    0, 1, 2, 3, 4, 5, 6, 7,\n};" in sample
+    assert "[4] = {\n    3, 3, 3, 3,\n};" in sample
+
+
+def test_an_archive_gives_its_modules_name(empty: Folder) -> None:
+    empty.write("Export 7.tar", pack_archive(native_library("tiny")))
+    ended = empty.run("init", "fw", "--archive", "Export 7.tar")
+    assert ended.status == 0, ended.err
+    assert "is called" not in ended.out
+    assert "note: no numbers are checked: that needs vectors of tiny (--vectors); README.md tells how\n" in ended.out
+    assert "verify" not in ended.out.partition("next, in fw:")[2]
+    assert (empty.root / "fw/models/tiny.tar").read_bytes() == (empty.root / "Export 7.tar").read_bytes()
+    assert "memcpy" not in (empty.root / "fw/src/main.c").read_text()
+
+
+def test_a_folder_that_is_not_there_yet_is_made(empty: Folder) -> None:
+    ended = empty.run("init", "new/and deep/er", "-q")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    assert (empty.root / "new/and deep/er/mlfbuild.yml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("place", "title"), [("My kws (2)", "My_kws_2"), ("7th", "firmware_7th"), ("größe", "gr_e"), ("@@", "firmware")]
+)
+def test_the_project_is_called_as_its_folder(empty: Folder, place: str, title: str) -> None:
+    assert empty.run("init", place, "--template", "cmake").status == 0
+    assert f"project({title} LANGUAGES C ASM)" in (empty.root / place / "CMakeLists.txt").read_text()
+    assert (empty.root / place / "README.md").read_text().startswith(f"# {title}\n")
+
+
+def test_json_lists_what_was_written(empty: Folder) -> None:
+    ended = empty.run("init", "fw", "--template", "bare-metal", "--format", "json")
+    assert set(ended.json) == {"written", "commands", "notes"}
+    assert set(ended.json["written"]) == {name for name in empty.files() if name.startswith("fw/")}
+    assert ended.json["commands"] == {
+        "build": "make", "run": "make run", "verify": "mlfbuild verify --target qemu",
+    }  # fmt: skip
+    assert ended.json["notes"] == []
+
+
+def test_a_long_list_is_short_unless_asked_for(empty: Folder) -> None:
+    short = empty.run("init", "a", "--template", "bare-metal").out
+    assert "of the model as C (-v lists them)\n" in short and "a/mlf/mlf.mk" not in short
+    assert "wrote b/mlf/mlf.mk\n" in empty.run("init", "b", "--template", "bare-metal", "-v").out
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_board_has_its_core(empty: Folder, board: str) -> None:
+    assert empty.run("init", "fw", "--board", board).status == 0
+    cpu = BOARDS[board].cpu
+    line = f"  {cpu.removeprefix('cortex-')}: {{cpu: {cpu}, board: {board}}} "
+    assert line in (empty.root / "fw/mlfbuild.yml").read_text()
+    assert empty.run("-C", "fw", "check").status == 0
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("there", ["README.md", "src/main.c", "mlf/mlf.mk", "models/tones.tflite"])
 def test_nothing_is_overwritten(empty: Folder, there: str) -> None:
-    empty.write(there, "mine\n")
+    empty.write(f"fw/{there}", "mine\n")
     before = empty.files()
-    ended = empty.run("init")
+    ended = empty.run("init", "fw", "--template", "bare-metal")
     assert (ended.status, ended.out) == (6, "")
-    assert ended.err == f"mlfbuild: {there}: already there; init writes into an empty folder (-C DIR)\n"
+    assert ended.err == (
+        f"mlfbuild: fw/{there}: already there; init overwrites nothing: move it away, or name another folder\n"
+    )
     assert empty.files() == before
-    assert (empty.root / there).read_text() == "mine\n"
+    assert (empty.root / "fw" / there).read_text() == "mine\n"
 
 
-def test_without_a_model_check_says_where_to_put_it(empty: Folder) -> None:
-    last = empty.run("init").out.splitlines()[-1]
-    assert last == "next: put a model at models/network.tflite, then `mlfbuild check`, then `scons` or `mlfbuild build`"
-    ended = empty.run("check")
-    assert ended.status == 2
-    assert ended.err == "mlfbuild.yml:10:13: models.network.source: models/network.tflite: no such file\n"
+def test_other_peoples_files_stay(empty: Folder) -> None:
+    empty.write("fw/src/driver.c", "mine\n")
+    empty.write("fw/.git/HEAD", "ref\n")
+    assert empty.run("init", "fw").status == 0
+    assert (empty.root / "fw/src/driver.c").read_text() == "mine\n"
+    assert empty.run("init", "fw").status == 6
 
 
-def test_an_archive_is_a_model_too(empty: Folder) -> None:
-    empty.write("models/tiny.tar", pack_archive(native_library("tiny")))
-    assert empty.run("init", "--model", "models/tiny.tar").status == 0
-    assert "tvmgen_tiny_run()" in (empty.root / "src/main.c").read_text()
-    assert empty.run("check").status == 0
+@pytest.mark.parametrize("place", ["file", "file/fw"])
+def test_a_file_in_place_of_the_folder(empty: Folder, place: str) -> None:
+    empty.write("file", "mine\n")
+    ended = empty.run("init", place)
+    assert ended.status == 6
+    assert ended.err.endswith("file: is a file, not a folder; name another place for the project\n")
+    empty.write("fw/src", "mine\n")
+    assert "fw/src: already there" in empty.run("init", "fw").err
+
+
+def unsupported() -> bytes:
+    """A network with an operator that no compiler of mlfbuild has."""
+    network = Network()
+    source = network.input((1, 4))
+    return network.build([network.operator("UNIQUE", [source], network.activation((1, 4)))])
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--model", "missing.tflite"], 5, "missing.tflite: no such model; check the path"),
-        (["--model", "models"], 5, "models: is a folder, not a model; name the file itself"),
-        (["--board", "mps2-an368"], 2, 'mps2-an368: unknown board (did you mean "mps2-an386"?)'),
+        ("--template cmak", 2, 'cmak: unknown template (did you mean "cmake"?)'),
+        ("--template ninja", 2, "ninja: unknown template (known: scons, cmake, bare-metal)"),
+        ("--board mps2-an368", 2, 'mps2-an368: unknown board (did you mean "mps2-an386"?)'),
+        ("--model missing.tflite", 5, "missing.tflite: no such model; check the path"),
+        ("--model fw", 5, "fw: is a folder, not a model; name the file itself"),
+        ("--model half.tflite", 5, "half.tflite: not a valid TFLite model: "),
+        ("--archive net.tflite", 5, "net.tflite: is not a tar file; copy or export the archive again"),
+        ("--model odd.tflite", 4, "odd.tflite: "),
+        ("--model big.tflite", 4, "big.tflite: needs an arena of 42"),
+        ("--model net.tflite --archive net.tar", 2, "--model and --archive: a project starts with one of them"),
+        ("--vectors v.npz", 2, "--vectors v.npz: of which network? name it with --model or --archive"),
+        ("--model net.tflite --vectors v.npz", 5, "v.npz: has no in0 (or in_t0) for input 0 of the model"),
+        ("--model net.tflite --vectors no.npz", 5, "no.npz: no such vectors file; check the path"),
     ],
-)
-def test_what_cannot_work_writes_nothing(empty: Folder, arguments: list[str], status: int, message: str) -> None:
+)  # fmt: skip
+def test_what_cannot_work_writes_nothing(empty: Folder, arguments: str, status: int, message: str) -> None:
+    empty.write("net.tflite", tiny_network(1))
+    empty.write("half.tflite", tiny_network(1)[:100])
+    empty.write("odd.tflite", unsupported())
+    empty.write("big.tflite", large_network())
+    np.savez(empty.root / "v.npz", x=np.zeros(1))
     before = empty.files()
-    ended = empty.run("init", *arguments)
-    assert (ended.status, ended.err) == (status, f"mlfbuild: {message}\n")
+    ended = empty.run("init", "fw", *arguments.split())
+    assert ended.err.startswith(f"mlfbuild: {message}"), ended.err
+    assert (ended.status, ended.err.count("\n")) == (status, 1)
     assert empty.files() == before
+    assert list((empty.root / "fw").iterdir()) == []
+
+
+def large_network() -> bytes:
+    """A network whose activations are larger than any board's RAM, with few weights."""
+    network = Network()
+    source = network.input((1, 1026, 1024, 1), scale=0.1)
+    weights = np.ones((4, 1, 1, 1), np.int8)
+    wide = network.conv2d(source, weights, weight_scales=[0.1] * 4, scale=0.1)
+    return network.build([network.mean(wide, (1, 2), scale=0.1)])
+
+
+def test_a_misspelt_option(empty: Folder) -> None:
+    ended = empty.run("init", "fw", "--modle", "x.tflite")
+    assert ended.status == 2
+    assert "No such option '--modle'. Did you mean '--model'?" in ended.err
+
+
+def test_a_full_disk_leaves_nothing(empty: Folder) -> None:
+    def limit_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
+
+    for place in ("fw", "new"):
+        ended = empty.spawn("init", place, "--template", "bare-metal", prepare=limit_files)
+        assert ended.status == 8, ended.err
+        assert ended.err.endswith(": cannot write: File too large; check free space and permissions\n")
+        assert ended.err.count("\n") == 1
+    assert empty.files() == {"Kws Net-2.tflite"}
+    assert not (empty.root / "new").exists()
+
+
+def test_a_folder_that_cannot_be_written(empty: Folder) -> None:
+    ended = empty.run("init", "/proc/fw")
+    assert ended.status == 8
+    assert ended.err.startswith("mlfbuild: /proc: cannot write: ")
+
+
+def test_ctrl_c_leaves_nothing(empty: Folder) -> None:
+    """The model comes through a pipe, so that the interrupt is sure to find the command at work."""
+    os.mkfifo(empty.root / "slow.tflite")
+    command = [sys.executable, "-m", "mlfbuild", "init", "fw", "--model", "slow.tflite"]
+    process = subprocess.Popen(command, cwd=empty.root, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    with Path(empty.root / "slow.tflite").open("wb") as pipe:  # opens when the command reads
+        pipe.write(b"TFL3")
+        pipe.flush()
+        time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    assert list((empty.root / "fw").iterdir()) == []

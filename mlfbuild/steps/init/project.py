@@ -1,0 +1,98 @@
+"""From a request to a project in a folder."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.errors import UsageError
+from mlfbuild.files import write_atomic
+from mlfbuild.steps.build import build
+from mlfbuild.steps.committed import committed
+from mlfbuild.steps.init.network import EXAMPLE, read_network
+from mlfbuild.steps.init.repo import TREE, Repo, template_called
+from mlfbuild.steps.init.sample import sample_of, why_no_verify
+from mlfbuild.steps.init.staging import staged
+from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.targets import board_called
+
+
+@dataclass(frozen=True)
+class InitRequest:
+    """What a project is to be; the model and the archive exclude each other, without both it is an example."""
+
+    folder: Path
+    template: str
+    board: str
+    model: Path | None = None
+    """A model file, or an archive."""
+    archive: Path | None = None
+    vectors: Path | None = None
+
+
+@dataclass(frozen=True)
+class InitReport:
+    """What was written."""
+
+    written: tuple[Path, ...]
+    """All files, the user's own first."""
+    generated: int
+    """How many of them, at the end, are the model as C."""
+    commands: dict[str, str]
+    """What to do in the folder next: ``build``, ``run`` and, where there are vectors, ``verify``."""
+    notes: tuple[str, ...]
+    """What the user should know."""
+
+
+def init_project(request: InitRequest) -> InitReport:
+    """Write the project that ``request`` describes: all of its files, or none.
+
+    Raises ``UsageError`` for an unknown template or board, ``InputFileError`` and ``UnsupportedModelError`` for what
+    cannot become firmware by itself, ``ConflictError`` where a file would be overwritten, and ``StorageError``.
+    """
+    template, board = template_called(request.template), board_called(request.board)
+    if request.model and request.archive:
+        raise UsageError("--model and --archive: a project starts with one of them; add the other to its mlfbuild.yml")
+    if request.vectors and not (request.model or request.archive):
+        raise UsageError(f"--vectors {request.vectors}: of which network? name it with --model or --archive")
+    network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
+    sample = sample_of(network, request.vectors, board)
+    repo = Repo(_title(request.folder), template, network, sample, board)
+    files = repo.files()
+    with staged(request.folder) as stage:
+        for path, data in files.items():
+            write_atomic(stage / path, data)
+        tree = _write_tree(stage, repo.target) if template.commits_tree else []
+    return InitReport(
+        written=tuple(request.folder / path for path in (*files, *tree)),
+        generated=len(tree),
+        commands=repo.commands,
+        notes=(*network.notes, *_about_vectors(repo)),
+    )
+
+
+def _write_tree(folder: Path, target: str) -> list[str]:
+    """Compile and unpack the project's models into its committed tree; returns the paths of its files."""
+    project = load(folder / "mlfbuild.yml")
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-init-") as scratch:
+        jobs = target_jobs(project, [target], build=Path(scratch))
+        build([committed(project, jobs, folder / TREE)])
+    return sorted(path.relative_to(folder).as_posix() for path in (folder / TREE).rglob("*") if path.is_file())
+
+
+def _about_vectors(repo: Repo) -> list[str]:
+    unverified = why_no_verify(repo.network, repo.board)
+    if unverified:
+        return [unverified]
+    if repo.sample is None:
+        return [f"no numbers are checked: that needs vectors of {repo.network.name} (--vectors); README.md tells how"]
+    if repo.sample.computed:
+        return ["the expected outputs are mlfbuild's own; put those of your training framework in their place"]
+    return []
+
+
+def _title(folder: Path) -> str:
+    name = re.sub(r"[^A-Za-z0-9_-]+", "_", folder.resolve().name).strip("_-")
+    return name if re.match("[A-Za-z]", name) else f"firmware_{name}".rstrip("_")

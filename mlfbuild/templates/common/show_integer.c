@@ -1,0 +1,14 @@
+/* Print an output; return how many of its elements are not as expected. Nothing is expected where that is NULL. */
+static unsigned show_@NAME@(const char *name, const @TYPE@ *values, const @TYPE@ *expected, unsigned count)
+{
+    unsigned wrong = 0;
+    printf("%s:", name);
+    for (unsigned i = 0; i < count; i++) {
+        if (i < SHOWN) {
+            printf(" %ld", (long)values[i]);
+        }
+        wrong += expected != NULL && values[i] != expected[i];
+    }
+    printf("%s\n", count > SHOWN ? " ..." : "");
+    return wrong;
+}
