@@ -86,6 +86,19 @@ def test_vectors_are_copied_and_their_first_case_is_the_sample(empty: Folder) ->
     assert "[4] = {\n    3, 3, 3, 3,\n};" in sample
 
 
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_what_lies_in_its_place_stays_there(empty: Folder, template: str) -> None:
+    empty.write("fw/models/kws.tflite", tiny_network(2))
+    (empty.root / "fw/tests").mkdir()
+    np.savez(empty.root / "fw/tests/kws.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
+    before = (empty.root / "fw/models/kws.tflite").stat().st_mtime_ns
+    options = ["--model", "models/kws.tflite", "--vectors", "tests/kws.npz", "--template", template]
+    ended = empty.run("-C", "fw", "init", *options)
+    assert ended.status == 0, ended.err
+    assert "kws.tflite" not in ended.out and "wrote tests" not in ended.out and "wrote mlfbuild.yml\n" in ended.out
+    assert (empty.root / "fw/models/kws.tflite").stat().st_mtime_ns == before
+
+
 def test_an_archive_gives_its_modules_name(empty: Folder) -> None:
     empty.write("Export 7.tar", pack_archive(native_library("tiny")))
     ended = empty.run("init", "fw", "--archive", "Export 7.tar")

@@ -61,16 +61,25 @@ def init_project(request: InitRequest) -> InitReport:
     sample = sample_of(network, request.vectors, board)
     repo = Repo(_title(request.folder), template, network, sample, board)
     files = repo.files()
+    in_place = {path for path in (network.file, repo.vectors) if _is_own(request, request.folder / path)}
     with staged(request.folder) as stage:
         for path, data in files.items():
             write_atomic(stage / path, data)
         tree = _write_tree(stage, repo.target) if template.commits_tree else []
+        for path in in_place:
+            (stage / path).unlink()
     return InitReport(
-        written=tuple(request.folder / path for path in (*files, *tree)),
+        written=tuple(request.folder / path for path in (*files, *tree) if path not in in_place),
         generated=len(tree),
         commands=repo.commands,
         notes=(*network.notes, *_about_vectors(repo)),
     )
+
+
+def _is_own(request: InitRequest, path: Path) -> bool:
+    """Whether ``path`` is what the user named, where the project wants it already."""
+    named = (request.model, request.archive, request.vectors)
+    return path.is_file() and any(own is not None and own.samefile(path) for own in named)
 
 
 def _write_tree(folder: Path, target: str) -> list[str]:
