@@ -18,9 +18,9 @@ def request(name: str, placement: Placement | None = None, cpu: str = "cortex-m4
     return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], placement=placement or Placement())
 
 
-def compile_bytes(model: bytes, name: str = "net") -> Library:
+def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4") -> Library:
     """The native library of the ``.tflite`` content ``model``."""
-    return compile_graph(parse_tflite(model, name, name), request(name), sha256(model))
+    return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu), sha256(model))
 
 
 def compile_network(graph: Graph) -> Library:

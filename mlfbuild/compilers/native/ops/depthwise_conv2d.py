@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.ops.convolution import lower_convolution
+from mlfbuild.compilers.native.ops.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.graph import Graph, Node
+from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import DepthwiseConv2D
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
-    """Return the call of ``mlf_depthwise_conv2d_int8`` or ``mlf_depthwise_conv2d_float``."""
-    assert isinstance(node.operator, DepthwiseConv2D)
-    return lower_convolution(graph, node, node.operator, "depthwise_conv2d", _overwrites(node.operator))
+def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+    """Return the call of the first kernel that the processor has and that takes the node."""
+    operator = node.operator
+    assert isinstance(operator, DepthwiseConv2D)
+    call = None
+    if graph.outputs_of(node)[0].dtype is DType.INT8 and settings.has("mve"):
+        call = lower_depthwise_conv2d_mve(graph, node, operator)
+    return call or lower_convolution(graph, node, operator, "depthwise_conv2d", _overwrites(operator))
 
 
 def _overwrites(operator: DepthwiseConv2D) -> tuple[int, ...]:

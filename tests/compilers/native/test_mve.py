@@ -1,0 +1,85 @@
+"""The int8 kernels for Helium: their C on this machine, their assembly on QEMU, both bit for bit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.library import Library
+from support.board_c import wrong_on_board
+from support.drawing import Case
+from support.host_c import run_many_on_host
+from support.mve_networks import KINDS
+from support.native import compile_bytes, generated
+from support.oracle import assert_equal, tflite_micro_run
+
+NETWORKS = 14
+SWEEP_NETWORKS = 150
+
+CALLS = {
+    "CONV_2D": "mlf_conv2d(_copied)?_int8_mve",
+    "CONV_2D 1x1": "mlf_conv2d_int8_mve",
+    "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
+    "DEPTHWISE_CONV_2D": "mlf_depthwise_conv2d_int8_mve",
+}
+"""What the last layer of most networks of a kind calls."""
+
+
+def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
+    return [KINDS[kind](seed, extreme=seed % 4 == 1) for seed in seeds]
+
+
+def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
+    """The libraries of ``cases``; at least three in four must use the kernels that are tested here."""
+    libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
+    sources = [generated(library) for library in libraries]
+    assert sum(re.search(CALLS[kind], source) is not None for source in sources) >= 3 * len(cases) // 4
+    for rounding in ("relu", "right", "any"):
+        assert any(f"_{rounding}, " in source for source in sources), rounding
+    return libraries
+
+
+def check_on_host(kind: str, seeds: Sequence[int]) -> None:
+    cases = drawn(kind, seeds)
+    libraries = compiled(cases, kind)
+    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
+    for case, got, seed in zip(cases, run_many_on_host(jobs), seeds, strict=True):
+        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{kind} {seed}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
+    check_on_host(kind, range(NETWORKS))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+    check_on_host(kind, range(NETWORKS, NETWORKS + SWEEP_NETWORKS))
+
+
+def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], *flags: str) -> None:
+    cases = drawn(kind, seeds)
+    libraries = compiled(cases, kind)
+    jobs = [
+        (library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0])
+        for library, case in zip(libraries, cases, strict=True)
+    ]
+    assert wrong_on_board(jobs, "cortex-m55", folder, tool, *flags) == [0] * len(jobs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    check_on_board(kind, range(100, 100 + NETWORKS), tmp_path, tool, "-O2")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("optimise", ["-O0", "-Os", "-O3"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_assembly_equals_tensorflow_lite_micro_often(
+    kind: str, optimise: str, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    check_on_board(kind, range(200, 260), tmp_path, tool, optimise)

@@ -1,0 +1,79 @@
+"""Networks for the int8 kernels for Helium: lengths around whole vectors, channels around whole groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from support.drawing import Case
+from support.dsp_networks import Array, Layers
+
+
+class MveLayers(Layers):
+    """As ``Layers``; every third network has weights so few and small that some channels are rescaled by 1 or more."""
+
+    def __init__(self, seed: int, *, extreme: bool = False) -> None:
+        super().__init__(seed, extreme=extreme)
+        self.growing = seed % 3 == 0 and not extreme
+
+    def weights(self, *shape: int) -> Array:
+        if not self.growing:
+            return super().weights(*shape)
+        return (self.random.integers(-1, 2, shape) * (self.random.random(shape) < 0.1)).astype(np.int8)
+
+    def affine(self, source: int, inputs: int, channels: int) -> dict[str, Any]:
+        affine = super().affine(source, inputs, channels)
+        if self.growing:
+            scale = affine["scale"] / self.network.tensors[source].scales[0]
+            affine["weight_scales"] = [float(np.float32(scale * self.random.uniform(0.3, 5))) for _ in range(channels)]
+            affine["bias"] = self.random.integers(-40, 41, channels).astype(np.int32)
+        return affine
+
+    def window(self, shape: tuple[int, int]) -> dict[str, Any]:
+        """As that of ``Layers``, with fewer dilations, which have no kernel of their own."""
+        window = super().window(shape)
+        return window if self.random.integers(2) else {**window, "dilation": (1, 1)}
+
+
+def conv2d(seed: int, *, extreme: bool = False) -> Case:
+    """A convolution with any window; rows of a filter from 1 to 100 bytes."""
+    layers = MveLayers(seed, extreme=extreme)
+    shape = layers.pick((3, 3), (3, 3), (3, 3), (1, 1), (2, 3), (1, 4), (5, 1), (4, 5))
+    depth = layers.pick(1, 3, 4, 5, 8, 15, 16, 17, 20, 32)
+    image = layers.input(layers.size(1, 2), layers.size(9, 11), layers.size(9, 12), depth)
+    return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
+
+
+def pointwise(seed: int, *, extreme: bool = False) -> Case:
+    """Two convolutions of 1x1 over up to six vectors of channels."""
+    layers = MveLayers(seed, extreme=extreme)
+    image = layers.input(layers.size(1, 2), layers.size(1, 5), layers.size(1, 5), layers.size(1, 100))
+    return layers.case(layers.pointwise(layers.pointwise(image, layers.size(1, 40)), layers.size(1, 9)))
+
+
+def fully_connected(seed: int, *, extreme: bool = False) -> Case:
+    """A product with a vector, or with a few rows."""
+    layers = MveLayers(seed, extreme=extreme)
+    depth = layers.pick(1, 8, 15, 16, 17, 31, 48, 64, 80, 96, 100, 112, 128, 640)
+    source = layers.input(layers.pick(1, 1, 1, 2, 3), depth)
+    return layers.case(layers.fully_connected(source, layers.size(1, 26)))
+
+
+def depthwise(seed: int, *, extreme: bool = False) -> Case:
+    """A depthwise convolution, after one of 1x1 so that it may compute in place; images high and wide."""
+    layers = MveLayers(seed, extreme=extreme)
+    shape = layers.pick((3, 3), (3, 3), (3, 3), (3, 3), (4, 4), (2, 5), (5, 2), (1, 3), (16, 1), (1, 1), (5, 5))
+    height, width = layers.pick((16, 17), (17, 16), (16, 16), (18, 23), (25, 16))
+    image = layers.input(layers.size(1, 2), height, width, layers.size(1, 3))
+    wide = layers.pointwise(image, layers.pick(4, 5, 7, 8, 16, 18, 20, 24, 35))
+    return layers.case(layers.depthwise(wide, shape))
+
+
+KINDS: dict[str, Callable[..., Case]] = {
+    "CONV_2D": conv2d,
+    "CONV_2D 1x1": pointwise,
+    "FULLY_CONNECTED": fully_connected,
+    "DEPTHWISE_CONV_2D": depthwise,
+}
