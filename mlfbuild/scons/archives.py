@@ -132,7 +132,7 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     whole = tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)
-    if outline and not (whole and folder.srcnode() is folder):
+    if outline and not (whole and folder.srcnode() is folder and outline.is_laid_out()):
         _announce(env, folder, outline, nodes)
     clean_generated(env, nodes, Path(folder.get_abspath()))
     return nodes, source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,6 +51,12 @@ class Outline:
         """All further files of the tree, in alphabetical order."""
         files = tree_files(self.library, model=self.job.model, params_section=self.job.request.placement.params)
         return tuple(sorted(files.keys() - {*self.compiled}))
+
+    def is_laid_out(self) -> bool:
+        """Whether every file of the modules lies in the tree already, whatever it holds."""
+        codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
+        files = (file for module in self.library.modules for file in module.codegen)
+        return all(os.path.exists(f"{codegen}{file.path}") for file in files)  # noqa: PTH110 - thousands of them
 
 
 def tree_outline(job: CompileJob) -> Outline:

@@ -1,20 +1,67 @@
-"""The rebuild matrix: what each change rebuilds, and what it must not, by looking at the files that were written."""
+"""The rebuild matrix of ``MlfFirmware``: what each change makes, and why, as SCons and Ninja themselves tell it.
+
+``test_rebuild_program.py`` has the same rows for programs that SCons links itself.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from support.firmware_repo import FirmwareRepo, Ran
+from support.firmware_repo import SCONSTRUCT, FirmwareRepo
 
 ELF = "build/m4/app/app.elf"
+TREES = "build/mlf/m4/"
+LINKED = "Linking C executable app.elf"
+CONFIGURED = "Re-running CMake..."
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """What one change made, by the words of SCons and Ninja; what was written is held to that."""
+
+    reasons: dict[str, str]
+    """Of SCons, by the place below the folder of the trees; the image is left out, as Ninja is always asked."""
+    ninja: list[str]
+    """What Ninja did; without libraries, which follow from objects."""
+    written: set[str]
+
+    @property
+    def objects(self) -> set[str]:
+        """The objects that were compiled."""
+        return {step.rpartition(" ")[2] for step in self.ninja if step.startswith("Building")}
+
+    @property
+    def linked(self) -> bool:
+        """Whether the image was linked."""
+        return LINKED in self.ninja
+
+
+def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Rebuilt:
+    """Build, and hold what was written to what SCons and Ninja say that they did."""
+    ran = repo.scons("-Q", "--debug=explain", env=env)
+    assert ran.status == 0, ran.output
+    reasons = {path.removeprefix(TREES): why for path, why in ran.reasons.items() if path != ELF}
+    ninja = [step for step in ran.steps if step.startswith(("Building", "Linking C executable", "Re-running"))]
+    rebuilt = Rebuilt(reasons, ninja, ran.written)
+    below = ran.written_below(TREES)
+    assert {path for path in below if path.endswith(".tar")} == {name for name in reasons if name.endswith(".tar")}
+    folders = {path.split("/")[0] for path in below if "/" in path}
+    assert folders - {"board"} == {name.split("/")[0] for name in reasons if name.endswith("/RECORD.json")}
+    assert {Path(path).name for path in ran.written if path.endswith(".obj")} == rebuilt.objects
+    assert (ELF in ran.written) == rebuilt.linked
+    return rebuilt
+
+
+def assert_nothing_ran(ran: Rebuilt) -> None:
+    assert (ran.reasons, ran.ninja, ran.written) == ({}, [], set())
 
 
 @pytest.fixture
@@ -23,150 +70,121 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)
     repo = FirmwareRepo(tmp_path)
+    repo.write("SConstruct", SCONSTRUCT.replace('"mlf"])', '"mlf"], MLFVERBOSE=True)'))
     repo.build()
     assert (tmp_path / ELF).is_file()
     return repo
 
 
-def archives(ran: Ran) -> set[str]:
-    return {Path(path).stem for path in ran.written if path.endswith(".tar")}
-
-
-def trees(ran: Ran) -> set[str]:
-    """The models whose unpacked tree was written to."""
-    return {
-        Path(path).parts[3] for path in ran.written if path.startswith("build/mlf/m4/") and len(Path(path).parts) > 4
-    }
-
-
-def objects(ran: Ran) -> set[str]:
-    return {Path(path).name for path in ran.written if path.endswith(".obj")}
-
-
-def linked(ran: Ran) -> bool:
-    return ELF in ran.written
-
-
-def reasons(ran: Ran) -> dict[str, str]:
-    """What of mlfbuild's SCons made below build/mlf, each with why, as ``--debug=explain`` says."""
-    return dict(re.findall(r"scons: (?:re)?building `build/mlf/m4/([^']*)' because:?\s*(.*)", ran.output))
-
-
-def assert_nothing_ran(ran: Ran) -> None:
-    assert not archives(ran)
-    assert not trees(ran)
-    assert not objects(ran)
-    assert not linked(ran)
+# Nothing -------------------------------------------------------------------------------------------------------------
 
 
 def test_nothing_changed(repo: FirmwareRepo) -> None:
-    ran = repo.build("--debug=explain")
-    assert_nothing_ran(ran)
-    assert not reasons(ran)
-    assert "Compiling model" not in ran.output
-    assert "Unpacking" not in ran.output
+    ran = repo.build("-Q", "--debug=explain")
+    assert ran.reasons == {ELF: "AlwaysBuild() is specified"}
+    assert ran.output.splitlines()[1:] == [f"Building firmware {ELF}", "ninja: no work to do."]
+    assert not ran.written
 
 
 def test_touch(repo: FirmwareRepo) -> None:
     later = time.time() + 60
     for name in ("models/alpha.tflite", "mlfbuild.yml", "SConstruct"):
         os.utime(repo.root / name, (later, later))
-    assert_nothing_ran(repo.build())
+    assert_nothing_ran(rebuild(repo))
 
 
 def test_a_comment_in_the_project_file(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", "# a comment\n" + repo.read("mlfbuild.yml").decode())
-    assert_nothing_ran(repo.build())
+    assert_nothing_ran(rebuild(repo))
+
+
+# Models --------------------------------------------------------------------------------------------------------------
 
 
 def test_one_models_options(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
-    ran = repo.build("--debug=explain")
-    assert list(reasons(ran)) == ["alpha.tar", "alpha/RECORD.json"]
-    assert ".rodata.elsewhere" in ran.output, "SCons names the settings that are new"
-    assert archives(ran) == {"alpha"}
-    assert trees(ran) == {"alpha"}
-    assert objects(ran) == {"alpha_lib0.c.obj"}
-    assert linked(ran)
+    ran = rebuild(repo)
+    assert list(ran.reasons) == ["alpha.tar", "alpha/RECORD.json"]
+    assert ".rodata.elsewhere" in str(ran.reasons), "SCons names the settings that are new"
+    assert ran.ninja == ["Building C object alpha_lib0.c.obj", LINKED]
 
 
 def test_weights_of_one_model(repo: FirmwareRepo) -> None:
-    header = repo.snapshot()["build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c"]
+    before = repo.snapshot()
     repo.write_model("alpha", seed=7)
-    ran = repo.build("--debug=explain")
-    assert reasons(ran) == {
+    ran = rebuild(repo)
+    assert ran.reasons == {
         "alpha.tar": "`models/alpha.tflite' changed",
         "alpha/RECORD.json": "`build/mlf/m4/alpha.tar' changed",
     }
-    assert archives(ran) == {"alpha"}
-    assert trees(ran) == {"alpha"}
-    assert "build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c" in ran.written
-    assert "build/mlf/m4/alpha/mlf.cmake" not in ran.written
-    assert not list(ran.matching("/alpha/codegen/host/include/mlfbuild-")), "kernels did not change"
-    assert objects(ran) == {"alpha_lib0.c.obj"}
-    assert linked(ran)
-    assert header != repo.snapshot()["build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c"]
+    assert ran.ninja == ["Building C object alpha_lib0.c.obj", LINKED]
+    changed = {path.removeprefix(f"{TREES}alpha/") for path in ran.written if f"{TREES}alpha/" in path}
+    assert "codegen/host/src/alpha_lib0.c" in changed
+    assert "mlf.cmake" not in changed and "mlf.mk" not in changed
+    assert not [path for path in changed if "/include/mlfbuild-" in path], "kernels did not change"
+    assert {path for path in before if path.startswith(f"{TREES}beta")}.isdisjoint(ran.written)
 
 
 def test_a_model_is_added(repo: FirmwareRepo) -> None:
     repo.write_model("gamma", seed=3)
     repo.replace("mlfbuild.yml", "firmware:", "  gamma: {source: models/gamma.tflite}\nfirmware:")
-    ran = repo.build("--debug=explain")
-    assert set(reasons(ran)) == {"gamma.tar", "gamma/RECORD.json", "mlf.cmake"}
-    assert archives(ran) == {"gamma"}
-    assert trees(ran) == {"gamma"}
-    assert objects(ran) - {"main.c.obj"} == {"gamma_lib0.c.obj"}, "main.c has one include folder more"
-    assert linked(ran)
+    ran = rebuild(repo)
+    assert set(ran.reasons) == {"gamma.tar", "gamma/RECORD.json", "mlf.cmake"}
+    assert ran.ninja[0] == CONFIGURED
+    assert ran.objects - {"main.c.obj"} == {"gamma_lib0.c.obj"}, "main.c has one include folder more"
+    assert ran.linked
+    assert_nothing_ran(rebuild(repo))
 
 
 def test_a_model_is_removed(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "  beta: {source: models/beta.tflite}\n", "")
     repo.replace("mlfbuild.yml", "[alpha, beta]", "[alpha]")
-    ran = repo.build()
-    assert not archives(ran)
+    ran = rebuild(repo)
+    assert list(ran.reasons) == ["mlf.cmake"]
     assert not (repo.root / "build/mlf/m4/beta").exists()
-    assert objects(ran) <= {"main.c.obj"}, "main.c has one include folder less"
-    assert linked(ran)
-    assert_nothing_ran(repo.build())
+    assert ran.objects <= {"main.c.obj"}, "main.c has one include folder less"
+    assert ran.linked
+    assert_nothing_ran(rebuild(repo))
 
 
-def test_the_generators_source_with_the_same_output(
-    repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    import shutil
+# mlfbuild itself -----------------------------------------------------------------------------------------------------
 
-    import mlfbuild
 
-    copy = tmp_path_factory.mktemp("package")
-    package = Path(mlfbuild.__file__).parent
-    shutil.copytree(package, copy / "mlfbuild", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(package.parent / "cmake", copy / "cmake")
-    path = {"PYTHONPATH": str(copy)}
-    settled = repo.scons(env=path)
-    assert settled.status == 0, settled.output
-    source = copy / "mlfbuild/compilers/native/__init__.py"
+def test_the_generators_source_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
+    path = {"PYTHONPATH": str(package_copy)}
+    assert repo.scons(env=path).status == 0
+    source = package_copy / "mlfbuild/compilers/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = repo.scons("--debug=explain", env=path)
-    assert ran.status == 0, ran.output
-    assert set(reasons(ran)) == {"alpha.tar", "beta.tar"}
-    assert archives(ran) == {"alpha", "beta"}
-    assert "Unpacking" not in ran.output
-    assert not trees(ran)
-    assert not objects(ran)
-    assert not linked(ran)
+    ran = rebuild(repo, path)
+    assert set(ran.reasons) == {"alpha.tar", "beta.tar"}
+    assert ran.ninja == []
+    assert_nothing_ran(rebuild(repo, path))
 
 
-def test_a_firmware_header(repo: FirmwareRepo) -> None:
-    repo.write("src/app.h", '#define GREETING "good day"\n')
-    ran = repo.build()
-    assert not archives(ran)
-    assert not trees(ran)
-    assert objects(ran) == {"main.c.obj"}
-    assert linked(ran)
+def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
+    path = {"PYTHONPATH": str(package_copy)}
+    assert repo.scons(env=path).status == 0
+    header = package_copy / "mlfbuild/compilers/native/kernels/dot.h"
+    header.write_text(header.read_text() + "/* one line more */\n")
+    ran = rebuild(repo, path)
+    assert set(ran.reasons) == {f"{model}{what}" for model in ("alpha", "beta") for what in (".tar", "/RECORD.json")}
+    assert ran.objects == {"alpha_lib0.c.obj", "beta_lib0.c.obj"}, "the folder of the kernels has another name"
+    assert len(list((repo.root / TREES).glob("alpha/codegen/host/include/mlfbuild-*"))) == 1
+    assert_nothing_ran(rebuild(repo, path))
+
+
+# Firmware ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["src/main.c", "src/app.h"])
+def test_a_firmware_source_or_header(repo: FirmwareRepo, name: str) -> None:
+    repo.write(name, repo.read(name).decode().replace("hello", "good day").replace("return 0", "return 1"))
+    ran = rebuild(repo)
+    assert ran.reasons == {}
+    assert ran.ninja == ["Building C object main.c.obj", LINKED]
 
 
 def test_the_linker_script(repo: FirmwareRepo) -> None:
-    script = "#include linker"
     repo.write("extra.ld", "/* nothing to add */\n")
     repo.write(
         "CMakeLists.txt",
@@ -175,11 +193,21 @@ def test_the_linker_script(repo: FirmwareRepo) -> None:
         + "target_link_options(app PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/extra.ld)\n",
     )
     repo.build()
-    repo.write("extra.ld", f"/* {script} */\nPROVIDE(elsewhere = 4);\n")
-    ran = repo.build()
-    assert not archives(ran)
-    assert not objects(ran)
-    assert linked(ran)
+    repo.write("extra.ld", "PROVIDE(elsewhere = 4);\n")
+    ran = rebuild(repo)
+    assert ran.reasons == {}
+    assert ran.ninja == [LINKED]
+
+
+def test_the_boards_linker_script_is_healed(repo: FirmwareRepo) -> None:
+    script = repo.root / TREES / "board/mps2-an386.ld"
+    good = script.read_bytes()
+    script.write_bytes(good + b"/* by hand */\n")
+    ran = rebuild(repo)
+    assert ran.reasons == {"mlf.cmake": "AlwaysBuild() is specified"}
+    assert script.read_bytes() == good
+    assert ran.ninja == [LINKED], "Ninja goes by time"
+    assert_nothing_ran(rebuild(repo))
 
 
 def test_a_toolchain_file_of_the_users_own(repo: FirmwareRepo) -> None:
@@ -189,14 +217,16 @@ def test_a_toolchain_file_of_the_users_own(repo: FirmwareRepo) -> None:
     repo.write("own.cmake", f'include("{shipped}")\n')
     repo.replace("mlfbuild.yml", "mps2-an386}", "mps2-an386, toolchain: own.cmake}")
     repo.build()
-    repo.write(
-        "own.cmake",
-        f'include("{shipped}")\nstring(APPEND CMAKE_C_FLAGS_INIT " -DOWN=1")\nadd_compile_definitions(OWN=1)\n',
-    )
-    ran = repo.build()
-    assert not archives(ran)
-    assert not trees(ran)
-    assert {"main.c.obj", "alpha_lib0.c.obj", "beta_lib0.c.obj"} <= objects(ran)
+    repo.write("own.cmake", f'include("{shipped}")\nadd_compile_definitions(OWN=1)\n')
+    ran = rebuild(repo)
+    assert ran.reasons == {}
+    assert ran.ninja[0] == CONFIGURED
+    assert {"main.c.obj", "alpha_lib0.c.obj", "beta_lib0.c.obj"} <= ran.objects
+    assert ran.linked
+    assert_nothing_ran(rebuild(repo))
+
+
+# Trees ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted"])
@@ -208,21 +238,24 @@ def test_an_unpacked_file_is_healed(repo: FirmwareRepo, damage: str) -> None:
         victim.write_bytes(good + b"/* by hand */\n")
     else:
         victim.unlink()
-    ran = repo.build("--debug=explain")
+    ran = rebuild(repo)
     reason = "it doesn't exist" if damage == "record deleted" else "AlwaysBuild() is specified"
-    assert reasons(ran) == {"alpha/RECORD.json": reason}
+    assert ran.reasons == {"alpha/RECORD.json": reason}
     assert victim.read_bytes() == good
-    assert not archives(ran)
-    assert trees(ran) == {"alpha"}
-    assert_nothing_ran(repo.build())
+    by_time = [] if damage == "record deleted" else ["Building C object alpha_lib0.c.obj", LINKED]
+    assert ran.ninja == by_time, "Ninja looks at nothing else"
+    assert_nothing_ran(rebuild(repo))
 
 
 def test_a_board_file_is_healed(repo: FirmwareRepo) -> None:
     startup = repo.root / "build/mlf/m4/board/startup.c"
     good = startup.read_bytes()
     startup.write_bytes(b"")
-    repo.build()
+    assert rebuild(repo).reasons == {"mlf.cmake": "AlwaysBuild() is specified"}
     assert startup.read_bytes() == good
+
+
+# Options of SCons ----------------------------------------------------------------------------------------------------
 
 
 def test_clean_leaves_what_people_wrote(repo: FirmwareRepo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -76,6 +77,32 @@ class Ran:
     def matching(self, pattern: str) -> set[str]:
         """The written files whose path below the repo contains ``pattern``."""
         return {path for path in self.written if pattern in path}
+
+    def written_below(self, folder: str) -> set[str]:
+        """The written files below ``folder`` (with a slash behind it), relative to it."""
+        return {path.removeprefix(folder) for path in self.written if path.startswith(folder)}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """What SCons made, each with why; told by ``--debug=explain``."""
+        return dict(
+            re.findall(r"^scons: (?:re)?building `([^']*)' because:?\s*(.*(?:\n {5,}.*)*)$", self.output, re.MULTILINE)
+        )
+
+    @property
+    def steps(self) -> list[str]:
+        """What SCons, and Ninja under ``MLFVERBOSE``, say that they did; compilers' command lines by what they made."""
+        return [step for line in self.output.splitlines() if (step := _step(line))]
+
+
+def _step(line: str) -> str:
+    if found := re.match(
+        r"\[\d+/\d+\] (Building|Linking|Re-running)(.*?)(?:CMakeFiles/(\S+?)\.dir/\S*?)?([^\s/]+)$", line
+    ):
+        return f"{found[1]}{found[2]}{found[4]}"
+    if found := re.match(r"(?:gcc|ar|ranlib) (?:.*-o |rc )?(\S+)", line):
+        return f"{line.split(maxsplit=1)[0]} {found[1]}"
+    return line if re.match(r"(Compiling model|Copying|Unpacking|Writing) ", line) else ""
 
 
 class FirmwareRepo:

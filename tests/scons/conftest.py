@@ -1,0 +1,20 @@
+"""What several tests of the SCons tool need."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import mlfbuild
+
+
+@pytest.fixture
+def package_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for ``PYTHONPATH`` with a copy of mlfbuild that a test may change."""
+    folder = tmp_path_factory.mktemp("package")
+    package = Path(mlfbuild.__file__).parent
+    shutil.copytree(package, folder / "mlfbuild", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package.parent / "cmake", folder / "cmake")
+    return folder
