@@ -53,7 +53,7 @@ def write_target_tree(
     _check_names(models, systems)
     files = target_files(models, board, cpu, systems)
     if systems:
-        package = Package(cpu.name, tuple(model_files(directory, model) for model in models))
+        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)))
         files |= adapter_files(systems, package)
     old = read_record(directory)
     gone = sorted(set(old.models) - set(models)) if old else []

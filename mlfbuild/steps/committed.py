@@ -11,6 +11,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.firmware import ADAPTERS, check_target_tree, read_record
 from mlfbuild.firmware.verification import HOST
 from mlfbuild.manifest import Project, suggestion
+from mlfbuild.messages import quoted
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 
 
@@ -33,7 +34,7 @@ def committed(
     for name in systems:
         if name not in ADAPTERS:
             known = suggestion(name, ADAPTERS) or f" (supported: {', '.join(ADAPTERS)})"
-            raise UsageError(f"--for {name}: unknown build system{known}")
+            raise UsageError(f"--for {quoted(name)}: unknown build system{known}")
     if len(targets) != 1:
         names = ", ".join(target.name for target in targets)
         raise UsageError(f"--tree {folder}: holds the models of one target; choose it with --target (of {names})")

@@ -7,24 +7,17 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import SCons
 
 from mlfbuild.cli.run import run as mlfbuild
-from mlfbuild.emulator import run_elf
 from mlfbuild.firmware import tree_damage
-from mlfbuild.targets import BOARDS
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
-
-PROJECT = Path(__file__).parents[1] / "projects/tree-firmware"
-MODELS = ("alpha", "beta")
-CLEAN = {"PATH": "/usr/bin:/bin"}
-"""The whole environment of the builds: where mlfbuild may be installed is not in it."""
+from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons
 
 
 @pytest.fixture(scope="module")
@@ -32,17 +25,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -
     """The project with its committed tree; its networks, project file and build folder are gone."""
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
-    folder = tmp_path_factory.mktemp("tree") / "repo"
-    shutil.copytree(PROJECT, folder)
-    (folder / "networks").mkdir()
-    for seed, name in enumerate(MODELS):
-        (folder / f"networks/{name}.tflite").write_bytes(tiny_network(seed))
-    np.savez(folder / "alpha.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
-    assert mlfbuild(["-C", str(folder), "-j1", "build", "--target", "m55", "--tree", "models", "--with-verify"]) == 0
-    for path in (folder / "networks", folder / "build"):
-        shutil.rmtree(path)
-    (folder / "mlfbuild.yml").unlink()
-    return folder
+    return make_repo(tmp_path_factory.mktemp("tree") / "repo", "--with-verify")
 
 
 @pytest.fixture(autouse=True)
@@ -54,42 +37,6 @@ def _back(monkeypatch: pytest.MonkeyPatch) -> None:
 def work(repo: Path, tmp_path: Path) -> Path:
     """A copy of the repository somewhere else: the tree does not know where it was made."""
     return Path(shutil.copytree(repo, tmp_path / "moved"))
-
-
-def run(folder: Path, *command: str | Path, env: Mapping[str, str] = CLEAN) -> str:
-    done = subprocess.run([str(word) for word in command], cwd=folder, env=env, text=True, capture_output=True)
-    text = done.stdout + done.stderr
-    assert done.returncode == 0, text
-    return text
-
-
-def scons(folder: Path, *arguments: str) -> str:
-    """Run SCons in a Python that has nothing but its standard library and SCons."""
-    alone = folder / "scons-alone"
-    if not alone.is_dir():
-        alone.mkdir()
-        (alone / "SCons").symlink_to(Path(SCons.__file__).parent)
-    main = "import sys; sys.path.insert(0, sys.argv.pop(1)); from SCons.Script import main; main()"
-    return run(folder, sys.executable, "-I", "-S", "-c", main, str(alone), *arguments)
-
-
-def expected() -> list[str]:
-    lines = []
-    for case in range(3):
-        inputs = np.array([[37 * case + 11 * i for i in range(8)]]).astype(np.int8)
-        for seed, name in enumerate(MODELS):
-            outputs = tflite_micro_run(tiny_network(seed), [inputs])[0]
-            lines.append(f"{name}: {' '.join(str(value) for value in outputs.flat)}")
-    return lines
-
-
-def assert_right(elf: Path) -> None:
-    result = run_elf(elf, BOARDS["mps3-an547"], timeout=60)
-    assert (result.stdout.splitlines(), result.exit_status) == (expected(), 0)
-
-
-def files(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_no_mlfbuild_is_in_reach_of_the_scons_that_tests_use(work: Path) -> None:

@@ -5,6 +5,7 @@ group's sources are compiled with it.
 """
 
 import os
+import re
 
 from SCons.Script import Environment, File
 
@@ -17,9 +18,19 @@ Env = Environment(
     LINKFLAGS=FLAGS,
 )
 Projects = []
+BuildOptions = set()
+if os.path.isfile("rtconfig.h"):  # noqa: PTH113 - as RT-Thread does it
+    with open("rtconfig.h") as file:  # noqa: PTH123
+        BuildOptions.update(re.findall(r"^#define (\w+)", file.read(), re.MULTILINE))
 
 
-def DefineGroup(name, src, depend, **parameters):  # noqa: N802, ARG001 - its name and parameters
+def GetDepend(depend):  # noqa: N802 - its name
+    return all(name in BuildOptions for name in depend if name)
+
+
+def DefineGroup(name, src, depend, **parameters):  # noqa: N802 - its name
+    if not GetDepend(depend):
+        return []
     Projects.append(name)
     folders = [os.path.abspath(folder) for folder in parameters["CPPPATH"]]  # noqa: PTH100 - as RT-Thread does it
     Env.AppendUnique(CPPPATH=folders)
