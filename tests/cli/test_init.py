@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mlfbuild.archive import pack_archive
+from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.library import Target
 from mlfbuild.targets import BOARDS
 from support.command import Folder
 from support.firmware_repo import tiny_network
@@ -221,6 +223,92 @@ def test_what_cannot_work_writes_nothing(empty: Folder, arguments: str, status: 
     assert (ended.status, ended.err.count("\n")) == (status, 1)
     assert empty.files() == before
     assert list((empty.root / "fw").iterdir()) == []
+
+
+EXPORT = "export it with --executor=aot --executor-aot-interface-api=c --executor-aot-unpacked-api=1"
+
+CMSIS_NN = (
+    "kws_int8 includes dlpack/dlpack.h, arm_nnfunctions.h, arm_nn_types.h, arm_nn_math_types.h, which are not in the "
+    "archive; export it for the target c alone, without other libraries"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("conv-graph", f"conv is for the graph executor, which needs TVM's runtime; {EXPORT}"),
+        ("conv-llvm_graph_m4", f"conv is for the graph executor, which needs TVM's runtime; {EXPORT}"),
+        ("add-aotp", f"add has the packed interface, which needs TVM's runtime; {EXPORT}"),
+        ("multi-mixed", f"mod1 has the packed interface, which needs TVM's runtime; {EXPORT}"),
+        ("operator-add", "add is an operator, which TVM's runtime calls; export a whole network for the AOT executor"),
+        ("kws_int8-cmsisnn_m4", CMSIS_NN),
+    ],
+)
+def test_archives_that_need_more_than_a_compiler(shared: Path, empty: Folder, name: str, reason: str) -> None:
+    archive = shared / f"archives/{name}.tar"
+    for template in TEMPLATES:
+        ended = empty.run("init", "fw", "--template", template, "--archive", str(archive))
+        assert (ended.status, ended.err) == (4, f"mlfbuild: {archive}: module {reason}\n")
+    assert list((empty.root / "fw").iterdir()) == []
+
+
+def changed(**fields: object) -> bytes:
+    """An archive with the C interface whose module has these fields, as TVM would have written it."""
+    library = native_library("tiny")
+    (module,) = library.modules
+    return pack_archive(replace(library, modules=(replace(module, model_id="", **fields),)))
+
+
+def test_an_archive_for_another_core(empty: Folder) -> None:
+    empty.write("m55.tar", changed(targets=(Target("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),)))
+    assert empty.run("init", "fw", "--archive", "m55.tar", "--board", "mps3-an547").status == 0
+    ended = empty.run("init", "other", "--archive", "m55.tar")
+    assert ended.status == 2
+    assert "module tiny was exported for cortex-m55, with MVE (Helium) instructions, which cortex-m4" in ended.err
+    assert not (empty.root / "other").exists()
+
+
+def with_code(text: str) -> bytes:
+    (module,) = native_library("tiny").modules
+    source = next(file for file in module.codegen if file.path.suffix == ".c")
+    others = tuple(file for file in module.codegen if file is not source)
+    return changed(codegen=(*others, replace(source, content=source.data + text.encode())))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("void *f(void) { return TVMBackendAllocWorkspace(1, 0, 8, 2, 8); }", "calls TVM's runtime (TVMBackendAlloc"),
+        ('#include "vendor/npu.h"\n', "includes vendor/npu.h, which is not in the archive; "),
+    ],
+)
+def test_code_that_is_not_firmware_by_itself(empty: Folder, code: str, reason: str) -> None:
+    empty.write("a.tar", with_code(code))
+    ended = empty.run("init", "fw", "--archive", "a.tar")
+    assert ended.status == 4
+    assert ended.err.startswith(f"mlfbuild: a.tar: module tiny {reason}")
+
+
+def test_headers_of_tvm_are_added_where_they_are_missing(empty: Folder) -> None:
+    empty.write("a.tar", with_code('#include "tvm/runtime/c_runtime_api.h"\nTVM_DLL int more(void);\n'))
+    said = empty.run("init", "fw", "--archive", "a.tar").out
+    assert "note: a.tar came without TVM's headers; models/tiny.tar has, of tvm/runtime/c_runtime_api.h" in said
+    there = {str(file.path) for file in open_archive(empty.root / "fw/models/tiny.tar").other_files}
+    assert there == {f"runtime/include/tvm/runtime/{name}" for name in ("c_runtime_api.h", "c_backend_api.h")}
+    again = empty.run("init", "again", "--archive", "fw/models/tiny.tar")
+    assert "TVM's headers" not in again.out
+    assert (empty.root / "again/models/tiny.tar").read_bytes() == (empty.root / "fw/models/tiny.tar").read_bytes()
+
+
+def test_a_module_with_a_name_that_c_cannot_have(empty: Folder) -> None:
+    empty.write("a.tar", pack_archive(native_library("Tiny")))
+    ended = empty.run("init", "fw", "--archive", "a.tar")
+    assert "note: the module 'Tiny' is called tiny in the project, as names become part of C\n" in ended.out
+    assert (empty.root / "fw/models/tiny.tar").is_file()
+    empty.write("b.tar", changed(name="x y"))
+    ended = empty.run("init", "other", "--archive", "b.tar")
+    assert ended.status == 5
+    assert "'x y': the archive's module has a name that no build target can have" in ended.err
 
 
 def large_network() -> bytes:

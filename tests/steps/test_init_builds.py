@@ -96,7 +96,8 @@ def test_an_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) ->
     repo.runs("build")
     output = repo.runs("run")
     assert "many output0: -0.558 -0.039 0.356" in output and "PASS\n" in output
-    assert "many: 1 case right on mps2-an386" in repo.runs("verify")
+    if template == "bare-metal":  # what verify does is the same
+        assert "many: 1 case right on mps2-an386" in repo.runs("verify")
 
 
 @pytest.mark.parametrize(("name", "said"), [

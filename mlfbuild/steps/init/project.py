@@ -12,9 +12,10 @@ from mlfbuild.files import write_atomic
 from mlfbuild.steps.build import build
 from mlfbuild.steps.committed import committed
 from mlfbuild.steps.init.network import EXAMPLE, read_network
-from mlfbuild.steps.init.repo import TREE, Repo, template_called
+from mlfbuild.steps.init.repo import Repo
 from mlfbuild.steps.init.sample import sample_of, why_no_verify
 from mlfbuild.steps.init.staging import staged
+from mlfbuild.steps.init.templates import TREE, template_called
 from mlfbuild.steps.project import load, target_jobs
 from mlfbuild.targets import board_called
 

@@ -2,102 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.errors import UsageError
 from mlfbuild.firmware.target_tree import target_files
-from mlfbuild.manifest import suggestion
 from mlfbuild.steps.init.main_c import main_c, sample_h
 from mlfbuild.steps.init.network import EXAMPLE, Network
 from mlfbuild.steps.init.sample import Sample, why_no_verify
-from mlfbuild.steps.init.text import filled
+from mlfbuild.steps.init.templates import Template
+from mlfbuild.steps.init.text import filled, worded
 from mlfbuild.targets import CPUS, Board, Cpu
-
-TREE = "mlf"
-"""Folder of the committed tree."""
-QEMU = "qemu"
-"""Target of models where the firmware's own target has no board."""
-
-
-@dataclass(frozen=True)
-class Template:
-    """One way to build, with all that differs between ways but the build files themselves."""
-
-    files: Mapping[str, str]
-    """File of the project -> template; names may hold words."""
-    build: str
-    run: str
-    verify: str
-    """Commands."""
-    needs: str
-    """What is to be installed, for people."""
-    about: tuple[tuple[str, str], ...]
-    """Lines of the table of files, what is special."""
-    ignored: str = ""
-    """Further lines of .gitignore."""
-    commits_tree: bool = False
-    """Whether the models' C is committed, so that the build needs no mlfbuild."""
-
-
-TEMPLATES: Mapping[str, Template] = {
-    "scons": Template(
-        files={"SConstruct": "scons/SConstruct", "site_scons/site_tools/mlf.py": "scons/mlf.py.in"},
-        build="scons",
-        run="scons run",
-        verify="scons verify",
-        needs="The build needs mlfbuild, arm-none-eabi-gcc, CMake and Ninja, which SCons calls for the cross build.",
-        about=(
-            ("SConstruct", "the build; site_scons/ is where SCons finds mlfbuild"),
-            ("build/", "all that is generated; `scons -c` removes it"),
-        ),
-        ignored=".sconsign.dblite\n__pycache__/",
-    ),
-    "cmake": Template(
-        files={
-            "CMakeLists.txt": "cmake/CMakeLists.txt",
-            "CMakePresets.json": "cmake/CMakePresets.json",
-            "cmake/@CPU@.cmake": "cmake/toolchain.cmake",
-        },
-        build="cmake --preset @TARGET@ && cmake --build --preset @TARGET@",
-        run="cmake --build --preset @TARGET@ --target run",
-        verify="mlfbuild verify",
-        needs="The build needs mlfbuild, arm-none-eabi-gcc, CMake 3.22 or later, and Ninja.",
-        about=(
-            ("CMakeLists.txt", "the build; models are made in it, when they are needed"),
-            ("CMakePresets.json", "the board: toolchain, and the emulator that `run` and `ctest` use"),
-            ("cmake/@CPU@.cmake", "the toolchain: compiler and its flags for the core"),
-            ("build/", "all that is generated"),
-        ),
-    ),
-    "bare-metal": Template(
-        files={"Makefile": "bare-metal/Makefile", ".gitattributes": "bare-metal/gitattributes"},
-        build="make",
-        run="make run",
-        verify=f"mlfbuild verify --target {QEMU}",
-        needs=(
-            "The build needs GNU Make and arm-none-eabi-gcc: no mlfbuild, and no Python. mlfbuild is for those who "
-            "change a\nmodel (`make models`) or check one (`verify`, which also needs CMake and Ninja)."
-        ),
-        about=(
-            ("Makefile", "the build"),
-            ("board/", "start-up code, linker scripts and console of the board, for you to change"),
-            (f"{TREE}/", "the model as C, written by `make models`; commit it, and do not edit it"),
-            ("build/", "all that is generated"),
-        ),
-        commits_tree=True,
-    ),
-}
-"""Every template by its name; the first is the default."""
-
-
-def template_called(name: str) -> Template:
-    """Return the template called ``name``; raises ``UsageError`` with the nearest name there is."""
-    if name not in TEMPLATES:
-        hint = suggestion(name, TEMPLATES) or f" (known: {', '.join(TEMPLATES)})"
-        raise UsageError(f"{name}: unknown template{hint}")
-    return TEMPLATES[name]
 
 
 @dataclass(frozen=True)
@@ -129,17 +42,16 @@ class Repo:
     @property
     def commands(self) -> dict[str, str]:
         """The commands to begin with: ``build``, ``run``, and ``verify`` where there are vectors."""
-        words = {"TARGET": self.target}
         commands = {"build": self.template.build, "run": self.template.run}
         if self.vectors:
             commands["verify"] = self.template.verify
-        return {name: _named(command, words) for name, command in commands.items()}
+        return {name: worded(command, self._words) for name, command in commands.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return the files by their paths in the project; the committed tree is not among them."""
         texts = {
             "mlfbuild.yml": self._project_file(),
-            **{_named(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
+            **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
             "src/main.c": main_c(self.network.library, self.sample),
         }
         if self.sample:
@@ -181,21 +93,13 @@ class Repo:
     # For people ------------------------------------------------------------------------------------------------------
 
     def _project_file(self) -> str:
-        cpu, board = self.cpu.name, self.board.name
-        if self.template.commits_tree:
-            targets = f"  {self.target}: {{cpu: {cpu}}}   # the firmware; board/ is its own\n"
-            targets += f"  {QEMU}: {{cpu: {cpu}, board: {board}}}   # where `mlfbuild verify` runs the models"
-        elif "cmake/@CPU@.cmake" in self.template.files:
-            targets = f"  {self.target}: {{cpu: {cpu}, board: {board}, toolchain: cmake/{cpu}.cmake}}"
-        else:
-            targets = f"  {self.target}: {{cpu: {cpu}, board: {board}}}   # a board that QEMU emulates"
         return filled(
             "common/mlfbuild.yml",
-            TARGETS=targets,
+            TARGETS=worded(self.template.targets, self._words),
             MODEL=self.network.name,
             SOURCE=self.network.file,
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs, for `mlfbuild verify`" if self.vectors else "",
-            FIRMWARE="\nfirmware:\n  app: {sources: [src/main.c]}" if "SConstruct" in self.template.files else "",
+            FIRMWARE=self.template.firmware,
         )
 
     def _readme(self) -> str:
@@ -206,7 +110,7 @@ class Repo:
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self.sample else "")),
-            *((_named(path, self._words), text) for path, text in self.template.about),
+            *((worded(path, self._words), text) for path, text in self.template.about),
         ]
         return filled(
             "common/README.md",
@@ -233,19 +137,16 @@ class Repo:
             return (
                 f"To check the numbers, put inputs and expected outputs into a file `tests/{self.network.name}.npz` "
                 "(arrays `in0`.. and `out0`..,\nthe first axis is the case) and add `vectors:` with its path to the "
-                "model in `mlfbuild.yml`."
+                "model in `mlfbuild.yml`:\n`mlfbuild verify` then checks every output."
             )
         if self.sample.computed:
             return (
                 "mlfbuild worked the expected outputs out itself, by another implementation of each operator than the "
-                "firmware's.\nVectors from where the network was trained tell more: put them in their place."
+                "firmware's.\nVectors from where the network was trained tell more: put them in their place, and a "
+                "case into `src/sample.h`."
             )
         return ""
 
 
 def _is_for_make(path: str) -> bool:
     return not path.endswith((".cmake", "SConscript"))
-
-
-def _named(text: str, words: Mapping[str, str]) -> str:
-    return re.sub("@([A-Z]+)@", lambda match: words[match[1]], text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
@@ -19,5 +20,10 @@ def filled(template: str, **words: str) -> str:
         alone = _WORD.fullmatch(line.strip())
         if alone and not words[alone[1]]:
             continue
-        lines.append(_WORD.sub(lambda match: words[match[1]], line))
+        lines.append(worded(line, words))
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def worded(text: str, words: Mapping[str, str]) -> str:
+    """Return ``text`` with ``words`` for its ``@WORD@``."""
+    return _WORD.sub(lambda match: words[match[1]], text)
