@@ -38,27 +38,26 @@ function(mlfbuild_models PROJECT_FILE)
   list(TRANSFORM models PREPEND "--model;" OUTPUT_VARIABLE chosen)
   _mlfbuild_plan(plan "${project}" ${choice} ${chosen})
 
-  string(JSON count LENGTH "${plan}" targets)
+  _mlfbuild_next_line(names plan)
+  _mlfbuild_list(targets "${names}" targets)
+  _mlfbuild_list(models "${names}" models)
+  list(LENGTH targets count)
   if(NOT count EQUAL 1)
-    _mlfbuild_names(names "${plan}" targets target)
-    _mlfbuild_stop("${project}: has the targets ${names}: mlfbuild_models needs TARGET <target>")
+    list(JOIN targets ", " targets)
+    _mlfbuild_stop("${project}: has the targets ${targets}: mlfbuild_models needs TARGET <target>")
   endif()
-  string(JSON target GET "${plan}" targets 0)
+  _mlfbuild_next_line(target plan)
   _mlfbuild_one_device("${target}" "${project}")
   _mlfbuild_note_checks("${target}")
-  _mlfbuild_watch_generator("${plan}")
+  _mlfbuild_watch_generator("${names}")
   if(NOT TARGET mlf_models)
     add_library(mlf_models INTERFACE)
     add_library(mlf::models ALIAS mlf_models)
   endif()
-  string(JSON count LENGTH "${plan}" models)
-  if(count GREATER 0)
-    math(EXPR last "${count} - 1")
-    foreach(index RANGE ${last})
-      string(JSON model GET "${plan}" models ${index})
-      _mlfbuild_model("${model}" "${project}")
-    endforeach()
-  endif()
+  foreach(model IN LISTS models)
+    _mlfbuild_next_line(model plan)
+    _mlfbuild_model("${model}" "${project}")
+  endforeach()
   _mlfbuild_board("${target}")
 endfunction()
 
@@ -93,11 +92,11 @@ function(_mlfbuild_find_command)
   endif()
 endfunction()
 
-# Set RESULT to the plan of the chosen models, as JSON; ARGN are the options that choose them.
+# Set RESULT to the plan of the chosen models, lines of JSON; ARGN are the options that choose them.
 function(_mlfbuild_plan RESULT PROJECT_FILE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_FILE}")
   execute_process(
-    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --format json
+    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --lines
     OUTPUT_VARIABLE plan
     ERROR_VARIABLE error
     RESULT_VARIABLE status
@@ -109,7 +108,8 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
     endif()
     _mlfbuild_stop("${error}")
   endif()
-  string(JSON fingerprint ERROR_VARIABLE error GET "${plan}" generator fingerprint)
+  string(REGEX MATCH "^[^\n]*" first "${plan}")
+  string(JSON fingerprint ERROR_VARIABLE error GET "${first}" generator fingerprint)
   if(error)
     _mlfbuild_stop("${MLFBUILD_COMMAND}: is another version of mlfbuild than ${CMAKE_CURRENT_FUNCTION_LIST_DIR}; set "
                    "mlfbuild_DIR to what `${MLFBUILD_COMMAND} cmake-dir` prints")
@@ -117,17 +117,15 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
   set(${RESULT} "${plan}" PARENT_SCOPE)
 endfunction()
 
-# Set RESULT to the members KEY of the objects in the array ARRAY of the plan, comma-separated.
-function(_mlfbuild_names RESULT PLAN ARRAY KEY)
-  string(JSON count LENGTH "${PLAN}" ${ARRAY})
-  set(names "")
-  math(EXPR last "${count} - 1")
-  foreach(index RANGE ${last})
-    string(JSON name GET "${PLAN}" ${ARRAY} ${index} ${KEY})
-    list(APPEND names "${name}")
-  endforeach()
-  list(JOIN names ", " names)
-  set(${RESULT} "${names}" PARENT_SCOPE)
+# Set LINE to the first line of the text in the variable TEXT, and take it off. JSON of one line is parsed for each value
+# that is asked of it, so that one text for 200 models would take seconds.
+function(_mlfbuild_next_line LINE TEXT)
+  string(FIND "${${TEXT}}" "\n" end)
+  string(SUBSTRING "${${TEXT}}" 0 ${end} line)
+  math(EXPR begin "${end} + 1")
+  string(SUBSTRING "${${TEXT}}" ${begin} -1 rest)
+  set(${LINE} "${line}" PARENT_SCOPE)
+  set(${TEXT} "${rest}" PARENT_SCOPE)
 endfunction()
 
 # Set RESULT to the list that the JSON array at the path ARGN of JSON holds.
@@ -259,19 +257,21 @@ function(_mlfbuild_steps MODEL PROJECT_FILE)
   string(SUBSTRING "${list}" 0 8 list)
   set(checked "${state}/${target}/${name}.${list}.checked")
   _mlfbuild_write("${state}/${target}/${name}.settings" "${settings}")
+  set(check_tree "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mlfbuild-check-tree.cmake")
   set(generate ${MLFBUILD_COMMAND} generate --file "${PROJECT_FILE}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}"
       --target ${target} --model ${name})
   add_custom_command(
     OUTPUT "${made}"
     BYPRODUCTS ${files}
-    COMMAND ${generate} --stamp "${made}" --depfile "${made}.d"
+    COMMAND ${generate} --stamp "${made}" --depfile "${made}.d" --tree-stamp "${checked}"
     DEPENDS "${source}" "${state}/${target}/${name}.settings" "${state}/generator"
     DEPFILE "${made}.d"
     COMMENT "Making model ${name} for ${target}"
     VERBATIM)
   add_custom_command(
     OUTPUT "${checked}"
-    COMMAND ${generate} --stamp "${checked}" --depfile "${checked}.d" --depends tree
+    COMMAND "${CMAKE_COMMAND}" "-DSTAMP=${checked}" "-DTITLE=${name} for ${target}" -P "${check_tree}" -- #
+            ${generate} --stamp "${checked}" --depfile "${checked}.d" --depends tree
     DEPENDS "${made}"
     DEPFILE "${checked}.d"
     COMMENT "Checking the tree of model ${name} for ${target}"

@@ -48,14 +48,17 @@ _BUILD_DIR = click.option(
 
 @verb("file", "target", "model", "format")
 @_BUILD_DIR
-def plan(settings: Settings, build_dir: Path | None) -> None:
+@click.option("--lines", is_flag=True, help="Names and generator, each target and each model as one line of JSON.")
+def plan(settings: Settings, build_dir: Path | None, lines: bool) -> None:
     """List every file that a build reads and writes."""
     from mlfbuild.steps.plan import plan as plan_of
-    from mlfbuild.steps.plan import plan_text
+    from mlfbuild.steps.plan import plan_lines, plan_text
     from mlfbuild.steps.project import load
 
     planned = plan_of(load(settings.file), settings.target, settings.model, build_dir)
-    if settings.json:
+    if lines:
+        show(plan_lines(planned))
+    elif settings.json:
         show_json(planned)
     else:
         show(plan_text(planned))
@@ -125,8 +128,15 @@ def _model(result: ModelResult) -> dict[str, Any]:
 )
 @click.option("--depends", type=click.Choice(["model", "tree"]), default="model", show_default=True,
               help="What the rule lists: what the archive is made from, or the tree's own files.")  # fmt: skip
+@click.option("--tree-stamp", type=click.Path(path_type=Path), metavar="FILE",
+              help="Stamp of a step that checks the tree: write FILE.d, its rule, and FILE.fresh, that all is right.")  # fmt: skip
 def generate(
-    settings: Settings, build_dir: Path | None, stamp: Path | None, depfile: Path | None, depends: str
+    settings: Settings,
+    build_dir: Path | None,
+    stamp: Path | None,
+    depfile: Path | None,
+    depends: str,
+    tree_stamp: Path | None,
 ) -> None:
     """Compile and unpack one model where need be, for another build system.
 
@@ -139,7 +149,7 @@ def generate(
     chosen = [model for target in jobs for model in target.models]
     if len(chosen) != 1:
         raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
-    result = generate_model(chosen[0], stamp, depfile, depends)
+    result = generate_model(chosen[0], stamp, depfile, depends, tree_stamp)
     if settings.json:
         show_json(_model(result))
     elif settings.verbose:

@@ -14,14 +14,20 @@ from mlfbuild.steps.models import compile_if_needed, unpack_job
 
 
 def generate(
-    job: CompileJob, stamp: Path | None = None, depfile: Path | None = None, depends: str = "model"
+    job: CompileJob,
+    stamp: Path | None = None,
+    depfile: Path | None = None,
+    depends: str = "model",
+    tree_stamp: Path | None = None,
 ) -> ModelResult:
     """Compile the job's model unless its archive is current, and put its tree right; good files keep their time.
 
     Then write ``stamp``, anew each time, and ``depfile``, which says in Make's words when ``stamp`` is out of date:
     with ``depends`` "model" by what the archive is made from, with "tree" by the tree's own files, so that the build
-    system notices one that was edited or deleted. Raises what compiling and unpacking do, and ``UsageError`` for a
-    depfile without a stamp.
+    system notices one that was edited or deleted. ``tree_stamp`` is the stamp of a step with ``depends`` "tree" that
+    follows this one: ``<tree_stamp>.d`` is its depfile, and ``<tree_stamp>.fresh`` says that the tree is right.
+
+    Raises what compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
     """
     if depfile is not None and stamp is None:
         raise UsageError("--depfile: needs --stamp, the file that it is about")
@@ -30,9 +36,16 @@ def generate(
     if depfile is not None:
         files = recorded_files(job.tree) if depends == "tree" else [job.request.source]
         write_atomic(depfile, _rule(stamp or depfile, files).encode())
+    if tree_stamp is not None:
+        write_atomic(_beside(tree_stamp, "d"), _rule(tree_stamp, recorded_files(job.tree)).encode())
+        write_atomic(_beside(tree_stamp, "fresh"), b"")
     if stamp is not None:
         write_atomic(stamp, b"")
     return ModelResult(job, compiled, written)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{path.name}.{suffix}")
 
 
 def _rule(target: Path, files: Iterable[Path]) -> str:

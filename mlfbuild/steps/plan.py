@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,16 @@ def plan(
 def plan_text(planned: dict[str, Any]) -> str:
     """Return a plan as lines for people: files read have ``<`` before them, files written ``>``."""
     return "\n".join(_lines(planned))
+
+
+def plan_lines(planned: dict[str, Any]) -> str:
+    """Return a plan as lines of JSON, for readers that would parse all of it for each part: names, then a part a line.
+
+    The first line has the names of targets and models and the generator; a line each follows for targets and models.
+    """
+    names = {f"{kind}s": [entry[kind] for entry in planned[f"{kind}s"]] for kind in ("target", "model")}
+    first = {"project": planned["project"], "generator": planned["generator"], **names}
+    return "\n".join(json.dumps(entry) for entry in (first, *planned["targets"], *planned["models"]))
 
 
 def _target(job: TargetJob) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -77,7 +78,7 @@ def target_jobs(
     """Return the jobs of the chosen targets and models (all where nothing is chosen), in the project file's order.
 
     ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
-    that the project file does not have.
+    that the project file does not have, and where a model file lies among what is made of the others.
     """
     wanted = _chosen("model", models, project.models)
     folder = build or project.root / BUILD_FOLDER
@@ -89,7 +90,27 @@ def target_jobs(
         if not any(job.model == name for target in jobs for job in target.models):
             built = ", ".join(project.models[name].targets)
             raise UsageError(f"model {name!r}: not built for {', '.join(targets)} (its targets: {built})")
+    for reason in _misplaced(project, jobs):
+        raise UsageError(f"{reason}; move the model file, or choose another build folder")
     return jobs
+
+
+def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
+    """Yield a line for every source that lies where the archive or the tree of a model goes."""
+    made: dict[Path, str] = {}
+    for job in (job for target in targets for job in (*target.models, *target.others)):
+        made |= {_place(job.tree): f"the tree of model {job.model!r}"}
+        made |= {_place(job.archive): f"the archive of model {job.model!r}"}
+    for name, model in project.models.items():
+        source = _place(model.source)
+        for place in (source, *source.parents):
+            if place in made:
+                yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
+
+
+def _place(path: Path) -> Path:
+    """Return where ``path`` really is; no symbolic link hides what it lies in."""
+    return Path(os.path.realpath(path))
 
 
 def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:

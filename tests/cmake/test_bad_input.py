@@ -10,6 +10,7 @@ import pytest
 
 from mlfbuild.targets import cmake_folder
 from support.cmake_repo import CMakeRepo, Ran, error_lines
+from support.firmware_repo import tiny_network
 
 CALL = "mlfbuild_models(mlfbuild.yml TARGET pc)"
 INSTALL = "install it (pip install mlfbuild) or set MLFBUILD_COMMAND to its path"
@@ -96,6 +97,46 @@ def test_every_mistake_of_the_project_file_is_shown_at_its_line(repo: CMakeRepo)
     first, second = error_lines(ran.output)
     assert first == f'{repo.root}/mlfbuild.yml:7:40: models.alpha.vectros: unknown key (did you mean "vectors"?)'
     assert second == f'{repo.root}/mlfbuild.yml:8:38: models.beta.tragets: unknown key (did you mean "targets"?)'
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("build/mlf/pc/beta/net.tflite", "the tree of model 'beta'"),
+        ("build/mlf/pc/beta.tar", "the archive of model 'beta'"),
+        ("link.tflite", "the tree of model 'beta'"),
+    ],
+)
+def test_an_output_folder_around_the_source_of_another_model(repo: CMakeRepo, source: str, words: str) -> None:
+    inside = repo.write("build/mlf/pc/beta/net.tflite", tiny_network(1))
+    repo.write("build/mlf/pc/beta.tar", b"")
+    (repo.root / "link.tflite").symlink_to(inside)
+    repo.replace("mlfbuild.yml", "models/alpha.tflite", source)
+    advice = "move the model file, or choose another build folder"
+    assert the_error(repo.configure()) == (
+        f"mlfbuild: {repo.root}/{source}, the source of model 'alpha', lies where {words} goes; {advice}"
+    )
+
+
+def test_a_generator_that_is_missing(repo: CMakeRepo) -> None:
+    repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, compiler: tvn}")
+    ran = repo.configure()
+    assert ran.status == 1
+    (line,) = error_lines(ran.output)
+    assert line.startswith(f"{repo.root}/mlfbuild.yml:7:50: models.alpha.compiler: ")
+
+
+def test_a_file_of_somebody_else_where_a_tree_goes(repo: CMakeRepo, tool: Callable[[str], str]) -> None:
+    tool("gcc")
+    repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
+    repo.write("build/mlf/pc/alpha/metadata.json", "mine")
+    assert repo.configure().status == 0
+    ran = repo.run_build("--target", "mlf_alpha")
+    assert ran.status != 0
+    tree = f"{repo.build_dir}/mlf/pc/alpha"
+    reason = "would overwrite what mlfbuild did not write: metadata.json"
+    assert f"mlfbuild: {tree}: {reason}; move it away or choose another folder" in ran.output.splitlines()
+    assert (repo.build_dir / "mlf/pc/alpha/metadata.json").read_text() == "mine"
 
 
 def test_an_older_cmake_is_no_error_where_the_package_is_optional(repo: CMakeRepo) -> None:

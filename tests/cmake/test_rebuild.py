@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mlfbuild
-from support.cmake_repo import GENERATORS, CMakeRepo, Ran
+from support.cmake_repo import GENERATORS, CMakeRepo, Ran, mlfbuild_command
 
 MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
 LINKED_ALPHA = [
@@ -222,23 +222,31 @@ def test_an_unpacked_file_is_healed(repo: CMakeRepo, damage: str) -> None:
     settle(repo)
 
 
-def test_a_board_file_is_healed(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    tool("arm-none-eabi-gcc")
-    repo = CMakeRepo(tmp_path)
-    repo.replace("CMakeLists.txt", "TARGET pc", "TARGET m4 MODELS alpha")
-    repo.replace("CMakeLists.txt", "src/main.c", "src/idle.c")
-    repo.replace("CMakeLists.txt", "mlf::models", "mlf::models mlf::board")
-    repo.replace("CMakeLists.txt", "LANGUAGES C", "LANGUAGES C ASM")
-    repo.write("src/idle.c", "int main(void) { return 0; }\n")
-    toolchain = Path(mlfbuild.__file__).parents[1] / "cmake/toolchains/cortex-m4.cmake"
-    assert repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={toolchain}").status == 0
+def test_a_file_is_healed_that_was_edited_before_a_stopped_build_went_on(repo: CMakeRepo) -> None:
+    victim = repo.build_dir / "mlf/pc/alpha/codegen/host/src/alpha_lib0.c"
+    good = victim.read_bytes()
+    (checked,) = (repo.build_dir / "mlf/.cmake/pc").glob("alpha.*.checked")
+    checked.unlink()  # it was stopped between the two steps of a model
+    checked.with_name(f"{checked.name}.fresh").write_bytes(b"")
+    time.sleep(0.01)
+    victim.write_bytes(good + b"# error\n")
+    ran = repo.build()
+    assert victim.read_bytes() == good
+    assert "Checking the tree of model alpha for pc" in ran.steps
+    settle(repo)
+
+
+def test_a_model_that_is_made_takes_one_run_of_mlfbuild(repo: CMakeRepo, tmp_path: Path) -> None:
+    command = tmp_path / "mlfbuild"
+    command.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/verbs"\nexec "{mlfbuild_command()}" "$@"\n')
+    command.chmod(0o755)
+    assert repo.configure(f"-DMLFBUILD_COMMAND={command}").status == 0
+    settle(repo)
+    (tmp_path / "verbs").unlink()
+    repo.write_model("alpha", seed=7)
     repo.build()
-    startup = repo.build_dir / "mlf/m4/board/startup.c"
-    good = startup.read_bytes()
-    startup.write_bytes(b"")
-    repo.build()
-    assert startup.read_bytes() == good
-    assert not repo.build().written - {".ninja_log", ".ninja_deps"}
+    assert (tmp_path / "verbs").read_text().split() == ["generate", "clashes"]
+    assert repo.configure().status == 0, "for the next test without this command"
 
 
 def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:

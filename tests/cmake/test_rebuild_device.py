@@ -1,0 +1,127 @@
+"""What a change of the firmware itself rebuilds for a device: code, linker script, toolchain file; never a model."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.targets import RUNTIME, cmake_folder
+from support.cmake_repo import GENERATORS, CMakeRepo
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C ASM)
+find_package(mlfbuild CONFIG REQUIRED)
+mlfbuild_models(mlfbuild.yml TARGET m4 MODELS alpha)
+add_executable(app src/main.c)
+target_link_libraries(app PRIVATE mlf::alpha mlf::board)
+target_link_options(app PRIVATE -T ${CMAKE_SOURCE_DIR}/src/extra.ld)
+set_target_properties(app PROPERTIES LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/extra.ld)
+"""
+MAIN = """\
+#include "app.h"
+#include "tvmgen_alpha.h"
+
+int main(void) { return tvmgen_alpha_run(0, 0) == STATUS; }
+"""
+TOOLCHAIN = f'include("{cmake_folder()}/toolchains/cortex-m4.cmake")\n'
+
+
+@pytest.fixture(scope="module", params=GENERATORS)
+def shared_repo(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
+) -> CMakeRepo:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
+        tool(name)
+    repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
+    write(repo)
+    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake")
+    assert ran.status == 0, ran.output
+    return repo
+
+
+def write(repo: CMakeRepo) -> None:
+    files = {
+        "CMakeLists.txt": CMAKELISTS,
+        "src/main.c": MAIN,
+        "device.cmake": TOOLCHAIN,
+        "src/extra.ld": "/* mine */\n",
+    }
+    for name, text in files.items():
+        repo.write(name, text)
+    repo.write("src/app.h", "#define STATUS 0\n")
+
+
+@pytest.fixture
+def repo(shared_repo: CMakeRepo) -> CMakeRepo:
+    """A repo as it was written first, all built."""
+    write(shared_repo)
+    for _ in range(3):
+        if not shared_repo.build().steps:
+            break
+    return shared_repo
+
+
+APP = ["Building C object main.c.obj", "Linking C executable app.elf"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "steps"),
+    [
+        ("src/main.c", MAIN.replace("==", "!="), APP),
+        ("src/app.h", "#define STATUS 1\n", APP),
+        ("src/extra.ld", "/* edited */\n", APP[1:]),
+        ("build/mlf/m4/board/mps2-an386.ld", None, APP[1:]),
+        ("src/app.h", None, APP),
+    ],
+    ids=["source", "header", "linker script", "linker script of the board", "header touched"],
+)
+def test_firmware(repo: CMakeRepo, name: str, text: str | None, steps: list[str]) -> None:
+    if text is None:
+        (repo.root / name).touch()
+    else:
+        repo.write(name, text)
+    ran = repo.build(explain=True)
+    assert ran.steps == steps
+    assert Path(name).name in ran.causes
+    assert not ran.archives
+    assert not ran.trees
+    assert repo.build().steps == []
+
+
+@pytest.mark.parametrize("change", ["comment", "flag"])
+def test_toolchain_file(repo: CMakeRepo, change: str) -> None:
+    repo.write("device.cmake", TOOLCHAIN + {"comment": "# none\n", "flag": "add_compile_options(-fwrapv)\n"}[change])
+    ran = repo.build()
+    assert ran.configured
+    assert not ran.archives
+    assert not ran.trees
+    built = {step.split()[-1] for step in ran.steps if step.startswith("Building")}
+    if change == "comment":
+        assert ran.steps == []
+    else:
+        assert {"alpha_lib0.c.obj", "main.c.obj"} <= built
+        assert "Linking C executable app.elf" in ran.steps
+    assert not {step for step in ran.steps if step.startswith(("Making", "Checking"))}
+    assert repo.build().steps == []
+
+
+def test_the_board_is_healed(repo: CMakeRepo) -> None:
+    startup = repo.build_dir / "mlf/m4/board/startup.c"
+    assert startup.read_bytes() == (RUNTIME / "board/startup.c").read_bytes()
+    startup.write_bytes(b"")
+    ran = repo.build()
+    assert startup.read_bytes() == (RUNTIME / "board/startup.c").read_bytes()
+    assert not ran.trees - {"board"}
+    assert repo.build().steps == []
+
+
+def test_the_folder_of_the_build_can_go(repo: CMakeRepo) -> None:
+    shutil.rmtree(repo.build_dir)
+    assert repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake").status == 0
+    ran = repo.build()
+    assert ran.archives == {"alpha"}
+    assert (repo.build_dir / "app.elf").is_file()
