@@ -128,8 +128,10 @@ def _model(result: ModelResult) -> dict[str, Any]:
 )
 @click.option("--depends", type=click.Choice(["model", "tree"]), default="model", show_default=True,
               help="What the rule lists: what the archive is made from, or the tree's own files.")  # fmt: skip
-@click.option("--tree-stamp", type=click.Path(path_type=Path), metavar="FILE",
-              help="Stamp of a step that checks the tree: write FILE.d, its rule, and FILE.fresh, that all is right.")  # fmt: skip
+@click.option(
+    "--tree-stamp", type=click.Path(path_type=Path), metavar="FILE",
+    help="Stamp of a step that checks the tree: write FILE.d, its rule, and FILE.fresh, that all is right.",
+)  # fmt: skip
 def generate(
     settings: Settings,
     build_dir: Path | None,
