@@ -305,10 +305,10 @@ def test_a_module_with_a_name_that_c_cannot_have(empty: Folder) -> None:
     ended = empty.run("init", "fw", "--archive", "a.tar")
     assert "note: the module 'Tiny' is called tiny in the project, as names become part of C\n" in ended.out
     assert (empty.root / "fw/models/tiny.tar").is_file()
-    empty.write("b.tar", changed(name="x y"))
+    empty.write("b.tar", changed(name="x-y"))
     ended = empty.run("init", "other", "--archive", "b.tar")
     assert ended.status == 5
-    assert "'x y': the archive's module has a name that no build target can have" in ended.err
+    assert "'x-y': the archive's module has a name that no build target can have" in ended.err
 
 
 def large_network() -> bytes:
