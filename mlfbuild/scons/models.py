@@ -13,6 +13,7 @@ from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
 from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
+from mlfbuild.steps.clashes import check_module_names
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
 from mlfbuild.steps.models import finish_target, tree_is_whole
 from mlfbuild.steps.project import load, target_jobs
@@ -51,6 +52,7 @@ def mlf_models(
     settings = job.settings()
     fragment = known_fragment(job, settings)
     trees = [model_tree(env, model) for model in job.models]
+    check_module_names({tree.job.model: [module.name for module in tree.outline.modules] for tree in trees})
     if fragment is None:
         fragment = _fragment(env, job, settings, trees)
         remember_fragment(job, settings, fragment)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlfbuild.steps.clashes import check_target
 from mlfbuild.steps.firmware import build_firmware
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.steps.models import compile_once, finish_target, unpack_job
@@ -49,6 +50,7 @@ def build(
     watch = progress or Silent()
     models = _build_models(targets, jobs, watch)
     for target in targets:
+        check_target(target)
         result = finish_target(target)
         if result.edited:
             task = f"write {target.tree}"

@@ -22,7 +22,7 @@ from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import holds, read_bytes, write_atomic
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.process import find_tool, run
-from mlfbuild.steps.jobs import CompileJob, FirmwareJob
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.steps.shared_symbols import Clash, clashes, compiled_objects
 
 _SHOWN = 4
@@ -86,6 +86,27 @@ def _advice(clash: Clash) -> str:
     return "merge their archives with `mlfbuild merge`, or export one of them again so that its names are its own"
 
 
+def check_module_names(modules: Mapping[str, Sequence[str]]) -> None:
+    """Raise ``CheckFailedError`` where two models, which are the keys, have a module of one name.
+
+    All its symbols would clash, and in a build so do its targets and files, long before anything is linked.
+    """
+    owners: dict[str, str] = {}
+    for model, names in modules.items():
+        for name in names:
+            other = owners.setdefault(name, model)
+            if other != model:
+                raise CheckFailedError(
+                    f"models {other} and {model} both have a module called {name!r}, so that all their symbols clash; "
+                    "export one of them again under another name (mod_name in TVM, --module-name of tvmc)"
+                )
+
+
+def check_target(target: TargetJob) -> None:
+    """Raise ``CheckFailedError`` where two models of ``target``, whose trees are there, have a module of one name."""
+    check_module_names({job.model: modules_of(job) for job in (*target.models, *target.others)})
+
+
 # What is linked ------------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +131,7 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     """Return what messages call the model that a static library belongs to, by the library's file name."""
     owners: dict[str, str] = {}
     for job in jobs:
-        names = _modules(job.tree / "metadata.json")
+        names = modules_of(job)
         for name in names:
             shown = owner_name(job, names, name)
             owners |= {f"libmlf_{name}.a": shown, f"libmlf_{name}_blobs.a": shown}
@@ -122,8 +143,14 @@ def owner_name(job: CompileJob, modules: Sequence[str], module: str) -> str:
     return job.model if list(modules) == [job.model] else f"{job.model} (module {module})"
 
 
-def _modules(metadata: Path) -> list[str]:
-    """Return the names of the modules in a tree; empty where it is not there: a model that this build left alone."""
+def modules_of(job: CompileJob) -> list[str]:
+    """Return the names of the modules in the job's tree; none where it is not there: what this build left alone.
+
+    The native compiler calls its only module as the project calls the model.
+    """
+    if job.compiler == "native":
+        return [job.model]
+    metadata = job.tree / "metadata.json"
     if not metadata.is_file():
         return []
     fields = Fields(parse_json(read_bytes(metadata, "metadata"), str(metadata)), str(metadata))

@@ -307,13 +307,30 @@ def test_make_says_which_file_it_cannot_hold(project: Project, tool: Callable[[s
         run(tool("make"), "-C", project.folder)
 
 
-def test_scons_puts_graph_and_parameters_into_the_library(project: Project) -> None:
+@pytest.mark.parametrize("blobs", ["incbin", "array"])
+def test_scons_puts_graph_and_parameters_into_the_library(project: Project, blobs: str) -> None:
     unpack(graph_library(), project.folder / "tree", archive_id="a")
     (project.folder / "SConstruct").write_text(
-        "env = Environment(CPPPATH='elsewhere', LIBS='m')\n"  # strings: SCons takes them as well as lists
+        f"env = Environment(CPPPATH='elsewhere', LIBS='m', MLF_BLOBS={blobs!r})\n"  # strings: SCons takes them, too
         "env.Append(**SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
     )
-    run(sys.executable, "-m", "SCons", "-Q", "-C", project.folder)
+    command = [sys.executable, "-m", "SCons", "-Q", "-C", project.folder]
+    output = run(*command)
     (library,) = (project.folder / "out").glob("*.a")
     name = library.stem.removeprefix("libmlf_")
-    assert f" R mlf_{name}_params\n" in run("nm", library)
+    symbols = run("nm", library)
+    assert f" R mlf_{name}_graph_json\n" in symbols and f" R mlf_{name}_params\n" in symbols
+    assert f"tree/blobs/{name}_blobs.{'S' if blobs == 'incbin' else 'c'}\n" in output
+    assert "is up to date" in run(*command)
+    (params,) = (project.folder / "tree/parameters").iterdir()
+    params.write_bytes(params.read_bytes() + b"more")
+    assert ("is up to date" in run(*command)) == (blobs == "array"), "the assembler reads the file itself"
+
+
+def test_scons_says_which_forms_of_graph_and_parameters_there_are(project: Project) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a")
+    (project.folder / "SConstruct").write_text(
+        "env = Environment(MLF_BLOBS='hex')\nSConscript('tree/SConscript', exports='env')\n"
+    )
+    with pytest.raises(RuntimeError, match="MLF_BLOBS is 'hex'; it must be array or incbin"):
+        run(sys.executable, "-m", "SCons", "-Q", "-C", project.folder)

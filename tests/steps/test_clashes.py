@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.archive import pack_archive
 from mlfbuild.errors import CheckFailedError, MlfError, ProcessFailedError
 from mlfbuild.files import read_bytes
 from mlfbuild.steps.build import build
 from mlfbuild.steps.clashes import check_models
 from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 from support.firmware_repo import tiny_network
+from support.libraries import native_library
 from support.tvm_headers import write_tvm_headers
 
 PROJECT = """\
@@ -274,6 +276,29 @@ def test_both_drivers_stop_with_the_words(repo: Repo, driver: str) -> None:
     assert done.returncode == (1 if driver == "mlfbuild" else 2)
     assert "models alpha and beta both define the global symbol 'helper'" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+ONE_NAME = (
+    "models alpha and beta both have a module called 'default', so that all their symbols clash; export one of them "
+    "again under another name (mod_name in TVM, --module-name of tvmc)"
+)
+
+
+@pytest.mark.parametrize("driver", ["build", "build --tree tree", "SCons"])
+def test_two_archives_with_modules_of_one_name_are_told_before_anything_is_linked(repo: Repo, driver: str) -> None:
+    for name in ("alpha", "beta"):
+        (repo.root / f"{name}.tflite").unlink()
+        repo.write(f"{name}.tar", pack_archive(native_library("default")))
+    repo.write("mlfbuild.yml", PROJECT.replace(".tflite", ".tar"))
+    (repo.root / "site_scons/site_tools").mkdir(parents=True)
+    repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
+    repo.write("SConstruct", 'Environment(tools=["default", "mlf"]).MlfModels("mlfbuild.yml")\n')
+    command = ["SCons", "-Q"] if driver == "SCons" else ["mlfbuild", "-q", *driver.split()]
+    done = subprocess.run([sys.executable, "-m", *command], cwd=repo.root, capture_output=True, text=True, check=False)
+    assert done.returncode == (2 if driver == "SCons" else 1), done.stdout + done.stderr
+    assert done.stderr.lstrip().startswith(
+        f"scons: *** {ONE_NAME}\n" if driver == "SCons" else f"mlfbuild: {ONE_NAME}\n"
+    )
 
 
 def test_objects_without_elf_are_left_alone_and_damaged_ones_are_told(tmp_path: Path) -> None:
