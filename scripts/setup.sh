@@ -58,8 +58,9 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# The compilers that only tests use, of CPUs that `make demo` has no board for.
+# What only tests use: Git, and the compilers of CPUs that `make demo` has no board for.
 missing_test_packages() {
+    has git || echo git
     has_clang || clang_package
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo $picolibc

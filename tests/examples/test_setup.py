@@ -19,6 +19,7 @@ PACKAGES = {
     "ninja": "ninja-build",
 }
 TEST_PACKAGES = {
+    "git": "git",
     "clang": "clang",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
 }
@@ -142,7 +143,7 @@ def test_the_test_suite_needs_more_compilers_than_the_demo(machine: Machine) -> 
     assert machine.setup().returncode == 0
     done = machine.setup("test")
     assert done.returncode == 3
-    assert re.search(r"missing: clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf\n", done.stdout)
+    assert re.search(r"missing: git clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf\n", done.stdout)
 
 
 def test_a_clang_that_is_too_old_does_not_count(machine: Machine) -> None:

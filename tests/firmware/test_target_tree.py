@@ -15,7 +15,7 @@ from support.libraries import native_library
 
 M4, HOST = CPUS["cortex-m4"], CPUS["host"]
 BOARD = BOARDS["mps2-an386"]
-OWN = {"RECORD.json", "SConscript", "mlf.cmake", "mlf.mk"}
+OWN = {".gitattributes", "RECORD.json", "SConscript", "mlf.cmake", "mlf.mk"}
 """The files of a target's folder without models and board."""
 
 
@@ -45,6 +45,47 @@ def test_without_a_board_there_is_none(tmp_path: Path) -> None:
     write_target_tree(tmp_path, ["kws"], None, HOST)
     assert set(names(tmp_path)) == OWN
     assert "board" not in (tmp_path / "mlf.cmake").read_text()
+
+
+def test_git_keeps_every_byte(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    git = [tool("git"), "-c", "core.autocrlf=true", "-c", "user.name=a", "-c", "user.email=a@b"]
+
+    def run(*arguments: str, folder: str = "first") -> str:
+        return subprocess.run(
+            [*git, "-C", tmp_path / folder, *arguments], check=True, capture_output=True, text=True
+        ).stdout
+
+    tree = tmp_path / "first/models"
+    unpack_models(tree, "kws")
+    write_target_tree(tree, ["kws"], BOARD, M4)
+    (tree / "mine.txt").write_text("mine\n")
+    run("init", "-q")
+    run("add", ".")
+    run("commit", "-q", "-m", "models")
+    run("clone", "-q", ".", "../second")
+    clone = tmp_path / "second/models"
+    assert (clone / "mine.txt").read_bytes() == b"mine\r\n", "Git changes line ends, but for those of mlfbuild"
+    assert tree_damage(clone) == tree_damage(clone / "kws") == []
+    assert not write_target_tree(clone, ["kws"], BOARD, M4).written
+    assert run("status", "--porcelain", folder="second") == ""
+
+
+def test_attributes_of_its_owner_stay(tmp_path: Path) -> None:
+    (tmp_path / ".gitattributes").write_text("* text\n")
+    for board in (BOARD, None):
+        assert ".gitattributes" not in write_target_tree(tmp_path, ["kws"], board, M4).written
+    assert (tmp_path / ".gitattributes").read_text() == "* text\n"
+    assert tree_damage(tmp_path) == []
+
+
+def test_what_somebody_edited_is_told(tmp_path: Path) -> None:
+    write_target_tree(tmp_path, ["kws", "vww"], BOARD, M4)
+    (tmp_path / "mlf.mk").write_text("edited")
+    (tmp_path / "board/startup.c").unlink()
+    result = write_target_tree(tmp_path, ["kws"], BOARD, M4)
+    assert result.edited == ("mlf.mk",)
+    assert {"mlf.mk", "mlf.cmake", "board/startup.c"} <= set(result.written), "what changed or was lost is not edited"
+    assert not write_target_tree(tmp_path, ["kws"], BOARD, M4).edited
 
 
 def test_a_second_time_nothing_is_written(tmp_path: Path) -> None:

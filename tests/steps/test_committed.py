@@ -35,7 +35,7 @@ def test_trees_lie_beside_the_model_files(folder: Folder) -> None:
     assert (ended.status, ended.out) == (0, "alpha for pc: models/alpha\nbeta for pc: models/beta\n")
     assert {path.name for path in (folder.root / "models").iterdir()} == {
         "alpha", "alpha.tflite", "beta", "beta.tflite",
-        "mlf.cmake", "mlf.mk", "SConscript", "RECORD.json",
+        "mlf.cmake", "mlf.mk", "SConscript", "RECORD.json", ".gitattributes",
     }  # fmt: skip
     assert not any(folder.root.rglob("*.elf")) and not (folder.root / "build/pc").exists(), "no firmware is built"
     assert not (folder.root / "build/mlf/pc/alpha").exists() and (folder.root / "build/mlf/pc/alpha.tar").exists()
