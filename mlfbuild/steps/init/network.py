@@ -54,8 +54,10 @@ def _from_model(path: Path, board: Board) -> Network:
     name = default_name(path)
     content = read_bytes(path, "model")
     library = compiler_called("native").compile(CompileRequest(name, path, CPUS[board.cpu]))
-    stem = path.name[: len(path.name) - len(source_suffix(path.name))]
-    return Network(name, path, "native", f"models/{name}.tflite", content, library, _renamed("model", stem, name))
+    suffix = source_suffix(path.name)
+    stem = path.name[: len(path.name) - len(suffix)]
+    file = f"models/{name}{suffix if SOURCES.get(suffix) == 'native' else '.tflite'}"
+    return Network(name, path, "native", file, content, library, _renamed("model", stem, name))
 
 
 def _from_archive(path: Path, board: Board) -> Network:
