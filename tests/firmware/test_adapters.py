@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -292,3 +293,13 @@ def test_the_manifests_are_what_their_formats_ask_for(folder: Folder) -> None:
     assert all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in library["build"]["flags"])
     package = json.loads((folder.root / "tree/package.json").read_text())
     assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
+
+
+def test_the_page_names_every_system_file_and_switch() -> None:
+    page = (Path(__file__).parents[2] / "docs/packages.md").read_text()
+    for system in SYSTEMS:
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| [`{system}`]")]
+        assert [path for path in adapter_paths([system]) if f"`{path}`" not in row] == []
+        text = "".join(content.decode() for content in adapter_files([system], EVERYTHING).values())
+        switches = re.findall(r"^(?:menu)?config (\w*(?:KWS|PKG)\w*)", text, re.MULTILINE)
+        assert [name for name in switches if f"{name}`" not in row] == []
