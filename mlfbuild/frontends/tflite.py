@@ -14,7 +14,7 @@ from tflite.TensorType import TensorType
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite_operators import OPERATORS, WITH_PARAMETERS, Site, operator_name, type_name
 from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, Quantization, Tensor
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor
 from mlfbuild.graph.ops.rules import alternatives
 
 TYPES = {
@@ -35,10 +35,12 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
     Raises ``InputFileError`` where it is not a valid model, ``UnsupportedModelError`` where it uses an operator, a type
-    or a variant that is not supported.
+    or a variant that is not supported, or where an operator's tensors and attributes do not fit each other.
     """
     try:
         return _Importer(Reader(data).read()).graph(name)
+    except OperatorError as error:
+        raise UnsupportedModelError(f"{where}: {error}") from None
     except GraphError as error:
         raise InputFileError(f"{where}: not a valid TFLite model: {error}") from None
     except UnsupportedModelError as error:
@@ -184,11 +186,11 @@ def _convert(raw: RawTensor, name: str, place: str) -> Tensor:
         if present:
             raise UnsupportedModelError(f"{where} {what}, which is not supported")
     if any(size < 0 for size in raw.shape):
-        raise GraphError(where, f"the shape {list(raw.shape)} has a negative dimension")
+        raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
     if 0 in raw.shape:
         raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
-        raise GraphError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
+        raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
     return Tensor(name, raw.shape, dtype, _quantization(raw, where), _data(raw, dtype, where))
 
 
@@ -199,7 +201,7 @@ def _quantization(raw: RawTensor, where: str) -> Quantization | None:
     try:
         return Quantization(raw.scales, zero_points, raw.axis)
     except GraphError as error:
-        raise GraphError(where, error.reason) from None
+        raise OperatorError(where, error.reason) from None
 
 
 def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:

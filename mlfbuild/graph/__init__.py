@@ -1,6 +1,17 @@
 """Networks as frozen, checked values, with a numpy reference of each operator."""
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.types import Array, DType, Graph, GraphError, Node, Quantization, Tensor
+from mlfbuild.graph.types import Array, DType, Graph, GraphError, Node, OperatorError, Quantization, Tensor
 
-__all__ = ["Activation", "Array", "DType", "Graph", "GraphError", "Node", "Operator", "Quantization", "Tensor"]
+__all__ = [
+    "Activation",
+    "Array",
+    "DType",
+    "Graph",
+    "GraphError",
+    "Node",
+    "Operator",
+    "OperatorError",
+    "Quantization",
+    "Tensor",
+]

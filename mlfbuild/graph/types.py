@@ -36,6 +36,10 @@ class GraphError(ValueError):
         return type(self), (self.where, self.reason)
 
 
+class OperatorError(GraphError):
+    """A node, or a tensor of it, is not what its operator can compute: the graph itself is in order."""
+
+
 class DType(enum.Enum):
     """Element types, by numpy's name."""
 
@@ -242,4 +246,4 @@ class Graph:
             written.add(name)
         reason = node.operator.check(self.inputs_of(node), self.outputs_of(node))
         if reason is not None:
-            raise GraphError(where, reason)
+            raise OperatorError(where, reason)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph import ops
 from mlfbuild.graph.evaluate import evaluate
 from support.networks import OPERATORS_AND_TYPES, cases
 from support.oracle import tflite_micro_run
@@ -27,12 +28,25 @@ def test_reference_equals_tflite_micro(operator: str, dtype: str, data: st.DataO
     case = data.draw(cases(operator, dtype))
     graph = parse_tflite(case.model, "network", "network.tflite")
     assert [node.operator.name for node in graph.nodes] == [operator]
-    (expected,) = tflite_micro_run(case.model, case.inputs)
+    values = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))
+    for name, expected in zip(graph.outputs, tflite_micro_run(case.model, case.inputs), strict=True):
+        got = values[name]
+        assert got.dtype == expected.dtype
+        # Where a float32 sum cancels, its error is in the size of the operands, which are around 1.
+        tolerance = FLOAT_TOLERANCE * max(1, np.abs(expected).max()) if got.dtype == np.float32 else 0
+        np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=tolerance)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_tile_equals_numpy(data: st.DataObject) -> None:
+    """TensorFlow Lite Micro has no TILE; numpy's is defined alike."""
+    case = data.draw(cases("TILE", "int8"))
+    graph = parse_tflite(case.model, "network", "network.tflite")
+    tile = graph.nodes[0].operator
+    assert isinstance(tile, ops.Tile)
     got = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))[graph.outputs[0]]
-    assert got.dtype == expected.dtype
-    # Where a float32 sum cancels, its error is in the size of the operands, which are around 1.
-    tolerance = FLOAT_TOLERANCE * max(1, np.abs(expected).max()) if got.dtype == np.float32 else 0
-    np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(got, np.tile(case.inputs[0], tile.multiples))
 
 
 MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_int8")

@@ -71,7 +71,7 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Reshape(), [X], image(32, dtype=DType.INT8), "mixes 'x' float32[1, 4, 4, 2] and 'x' int8[32]",
     ),
     "type without arithmetic": (
-        ops.Reshape(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8 or float32",
+        ops.Softmax(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8 or float32",
     ),
     "dequantise float32": (
         ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2] must be int8",

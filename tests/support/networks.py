@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from hypothesis import strategies as st
 
-from support import elementwise_networks
+from support import elementwise_networks, movement_networks
 from support.drawing import ACTIVATIONS, Case, Draw, Drawing
 
 __all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases"]
@@ -100,12 +100,20 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "SOFTMAX": _softmax,
 }
 
-OPERATORS: Mapping[str, Callable[[Drawing], None]] = {**_LAYERS, **elementwise_networks.OPERATORS}
+OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    **_LAYERS,
+    **elementwise_networks.OPERATORS,
+    **movement_networks.OPERATORS,
+}
+"""Those that TensorFlow Lite Micro has."""
+
+_ALL = {**OPERATORS, "TILE": movement_networks.tile}
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
     "DEQUANTIZE": ("int8",),
     **elementwise_networks.TYPES,
+    **movement_networks.TYPES,
 }
 """The element types of each operator's inputs."""
 
@@ -118,7 +126,7 @@ def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
     @st.composite
     def strategy(draw: Draw) -> Case:
         drawing = Drawing(draw, dtype)
-        OPERATORS[operator](drawing)
+        _ALL[operator](drawing)
         return drawing.case()
 
     return strategy()

@@ -21,6 +21,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
+from mlfbuild.frontends.tflite_operators.site import name_of
 from mlfbuild.graph.ops.window import output_size
 from support.tflite_writer import OperatorSpec, TensorSpec, Writer
 
@@ -90,8 +91,34 @@ class Network:
 
     def operator(self, name: str, inputs: Sequence[int], output: int, kind: str | None = None, **options: float) -> int:
         """Add the operator ``name`` with options of the table ``kind`` and return ``output``."""
-        self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), [output], kind, options))
-        return output
+        return self.many(name, inputs, [output], kind, **options)[0]
+
+    def many(
+        self, name: str, inputs: Sequence[int], outputs: Sequence[int], kind: str | None = None, **options: float
+    ) -> list[int]:
+        """Add the operator ``name``, which writes all of ``outputs``, and return them."""
+        self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), list(outputs), kind, options))
+        return list(outputs)
+
+    def integers(self, values: Sequence[int] | Array, dtype: str = "int32") -> int:
+        """Add a constant of integers that are no activations: axes, sizes, indices."""
+        return self.constant(np.array(values, dtype))
+
+    def move(
+        self,
+        name: str,
+        source: int,
+        shape: Sequence[int],
+        *attributes: int,
+        kind: str | None = None,
+        before: Sequence[int] = (),
+        **options: float,
+    ) -> int:
+        """An operator whose output has elements of ``source``, its type and scale, in another ``shape``.
+
+        Constant ``attributes`` stand after the source, those of ``before`` before it.
+        """
+        return self.operator(name, [*before, source, *attributes], self.like(source, shape), kind, **options)
 
     def conv2d(
         self,
@@ -192,7 +219,7 @@ class Network:
         del options["DilationHFactor"], options["DilationWFactor"]
         options.update(FilterHeight=filter_size[0], FilterWidth=filter_size[1])
         shape = self._image(source, filter_size, stride, (1, 1), padding, self.tensors[source].shape[3])
-        return self.operator(f"{kind}_POOL_2D", [source], self._like(source, shape), "Pool2DOptions", **options)
+        return self.operator(f"{kind}_POOL_2D", [source], self.like(source, shape), "Pool2DOptions", **options)
 
     def mean(
         self,
@@ -223,13 +250,13 @@ class Network:
         inputs = [source]
         if with_shape_tensor:
             inputs.append(self.constant(np.array(shape, np.int32)))
-        return self.operator("RESHAPE", inputs, self._like(source, shape))
+        return self.operator("RESHAPE", inputs, self.like(source, shape))
 
     def pad(self, source: int, paddings: Sequence[tuple[int, int]]) -> int:
         """PAD with one (before, after) for each dimension."""
         shape = [size + sum(pair) for size, pair in zip(self.tensors[source].shape, paddings, strict=True)]
         inputs = [source, self.constant(np.array(paddings, np.int32))]
-        return self.operator("PAD", inputs, self._like(source, shape), "PadOptions")
+        return self.operator("PAD", inputs, self.like(source, shape), "PadOptions")
 
     def quantize(self, source: int, scale: float, zero_point: int = 0) -> int:
         """QUANTIZE from float32 or int8."""
@@ -259,10 +286,12 @@ class Network:
         )
         return [shape[0], rows, columns, channels]
 
-    def _like(self, source: int, shape: Sequence[int]) -> int:
+    def like(self, source: int, shape: Sequence[int]) -> int:
+        """Add a tensor of ``shape`` with the type, scale and zero point of ``source``."""
         spec = self.tensors[source]
         scale = spec.scales[0] if spec.scales else None
-        return self.activation(shape, scale, spec.zero_points[0] if spec.zero_points else 0)
+        zero_point = spec.zero_points[0] if spec.zero_points else 0
+        return self.activation(shape, scale, zero_point, dtype=name_of(TensorType, spec.type).lower())
 
     def _parameters(
         self, source: int, weights: Array, bias: Array | None, weight_scales: Sequence[float], axis: int

@@ -11,7 +11,7 @@ from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeigh
 from mlfbuild.frontends.tflite_operators.kind import WITH_PARAMETERS, OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.frontends.tflite_reader import reading
-from mlfbuild.graph import GraphError, Operator, ops
+from mlfbuild.graph import Operator, ops
 from mlfbuild.graph.ops.window import Padding, Pair
 
 
@@ -40,7 +40,7 @@ def _window(site: Site, options: Any) -> tuple[Pair, Pair, Padding]:
     """Return (stride, dilation, padding) of a convolution."""
     weights = site.input(1)
     if len(weights.shape) != 4:
-        raise GraphError(site.place, f"the weights {weights} must have 4 dimensions")
+        raise site.wrong(f"the weights {weights} must have 4 dimensions")
     stride = (options.StrideH(), options.StrideW())
     dilation = (options.DilationHFactor(), options.DilationWFactor())
     filter_size = (weights.shape[1], weights.shape[2])

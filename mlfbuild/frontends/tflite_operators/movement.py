@@ -2,30 +2,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tflite.BuiltinOperator import BuiltinOperator
+from tflite.MirrorPadMode import MirrorPadMode
 
-from mlfbuild.frontends.tflite_operators.kind import OperatorKind
+from mlfbuild.frontends.tflite_operators.kind import ANY_NUMBER, OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
-from mlfbuild.graph import GraphError, Operator, ops
+from mlfbuild.frontends.tflite_reader import reading
+from mlfbuild.graph import Activation, Operator, Tensor, ops
+from mlfbuild.graph.ops.rules import same_quantization
+from mlfbuild.graph.ops.slice import Steps
 
 
-def _reshape(site: Site) -> Operator:
-    # The output's own shape is the truth; a shape that is computed at run time would make it a guess.
-    if len(site.inputs) > 1 and site.inputs[1] is not None:
-        site.constant(1, "new shape")
-    return ops.Reshape()
+def _same_bytes(kind: type[ops.Reshape], what: str) -> Callable[[Site], Operator]:
+    """Return the reader of an operator whose second input says ``what`` its output's shape says as well."""
+
+    def read(site: Site) -> Operator:
+        # The output's own shape is the truth; one that is computed at run time would make it a guess.
+        if len(site.inputs) > 1 and site.inputs[1] is not None:
+            site.constant(1, what)
+        return kind()
+
+    return read
 
 
-def _pad(site: Site) -> Operator:
+def _dimension(site: Site, axis: int, rank: int) -> int:
+    """Return ``axis`` counted from 0, of ``rank`` dimensions."""
+    if not -rank <= axis < rank:
+        raise site.wrong(f"axis {axis} is not one of {rank} dimensions")
+    return axis % rank
+
+
+def _concatenation(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("ConcatenationOptions")
+        axis, activation = options.Axis(), site.activation(options.FusedActivationFunction())
+    if activation is not Activation.NONE:
+        raise site.unsupported(f"fused activation {activation.name} is not supported here; put it behind")
+    return ops.Concatenation(_dimension(site, axis, len(site.input(0).shape)))
+
+
+def _pack(site: Site) -> Operator:
+    with reading(site.place):
+        return ops.Pack(_dimension(site, site.read_options("PackOptions").Axis(), len(site.output().shape)))
+
+
+def _unpack(site: Site) -> Operator:
+    with reading(site.place):
+        return ops.Unpack(_dimension(site, site.read_options("UnpackOptions").Axis(), len(site.input(0).shape)))
+
+
+def _split(site: Site) -> Operator:
+    return ops.Split(_only_axis(site, 0, site.input(1)))
+
+
+def _split_v(site: Site) -> Operator:
+    sizes = site.constant(1, "sizes").tolist()
+    axis = _only_axis(site, 2, site.input(0))
+    lengths = [output.shape[axis] if axis < len(output.shape) else 0 for output in site.outputs]
+    known = sum(size for size in sizes if size != -1)
+    if [site.input(0).shape[axis] - known if size == -1 else size for size in sizes] != lengths:
+        raise site.wrong(f"the sizes {sizes} are not those of its outputs, {lengths}")
+    return ops.SplitV(axis)
+
+
+def _only_axis(site: Site, index: int, source: Tensor) -> int:
+    axes = site.constant(index, "axis")
+    if axes.size != 1:
+        raise site.wrong(f"has {axes.size} axes, takes 1")
+    return _dimension(site, int(axes[0]), len(source.shape))
+
+
+def _slice(site: Site) -> Operator:
+    shape = site.input(0).shape
+    starts, sizes = _integers(site, 1, "begin", len(shape)), _integers(site, 2, "size", len(shape))
+    counts = [size - start if count == -1 else count for size, start, count in zip(shape, starts, sizes, strict=True)]
+    return ops.Slice(tuple(Steps(start, 1, count) for start, count in zip(starts, counts, strict=True)))
+
+
+def _strided_slice(site: Site) -> Operator:
+    shape = site.input(0).shape
+    with reading(site.place):
+        options = site.read_options("StridedSliceOptions")
+        masks = options.BeginMask(), options.EndMask(), options.ShrinkAxisMask()
+        if options.EllipsisMask() or options.NewAxisMask():
+            raise site.unsupported("ellipsis and new axes are not supported; give every dimension a begin and an end")
+        relative = bool(options.Offset())
+    starts = _integers(site, 1, "begin", len(shape))
+    ends = _integers(site, 2, "end", len(shape))
+    strides = _integers(site, 3, "strides", len(shape))
+    if 0 in strides:
+        raise site.wrong(f"strides {strides} must not be 0")
+    if relative:
+        ends = [start + end for start, end in zip(starts, ends, strict=True)]
+    steps = [_steps(axis, size, (starts[axis], ends[axis], strides[axis]), masks) for axis, size in enumerate(shape)]
+    return ops.StridedSlice(tuple(steps), tuple(axis for axis in range(len(shape)) if masks[2] >> axis & 1))
+
+
+def _steps(axis: int, size: int, bounds: tuple[int, int, int], masks: tuple[int, int, int]) -> Steps:
+    """Return the positions of one dimension; ``bounds`` are (begin, end, stride), bits of ``masks`` override them."""
+    start, end, stride = bounds
+    begin_mask, end_mask, shrink_mask = (mask >> axis & 1 for mask in masks)
+    first = slice(None if begin_mask else start, None, stride).indices(size)[0]
+    if shrink_mask:
+        return Steps(first, 1, 1)
+    return Steps.of(range(*slice(None if begin_mask else start, None if end_mask else end, stride).indices(size)))
+
+
+def _integers(site: Site, index: int, what: str, count: int) -> list[int]:
+    values = [int(value) for value in site.constant(index, what)]
+    if len(values) != count:
+        raise site.wrong(f"the {what} {values} does not fit {site.input(0)}")
+    return values
+
+
+def _transpose(site: Site) -> Operator:
+    rank = len(site.input(0).shape)
+    return ops.Transpose(tuple(_dimension(site, axis, rank) for axis in _integers(site, 1, "permutation", rank)))
+
+
+def _tile(site: Site) -> Operator:
+    return ops.Tile(tuple(_integers(site, 1, "multiples", len(site.input(0).shape))))
+
+
+def _broadcast_to(site: Site) -> Operator:
+    wanted = tuple(int(size) for size in site.constant(1, "shape"))
+    if wanted != site.output().shape:
+        raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")
+    return ops.BroadcastTo()
+
+
+def _block(kind: type[ops.SpaceToDepth | ops.DepthToSpace]) -> Callable[[Site], Operator]:
+    def read(site: Site) -> Operator:
+        with reading(site.place):
+            return kind(site.read_options(f"{kind.__name__}Options").BlockSize())
+
+    return read
+
+
+def _paddings(site: Site) -> tuple[tuple[int, int], ...]:
     paddings = site.constant(1, "paddings")
     if paddings.size != 2 * len(site.input(0).shape):
-        raise GraphError(site.place, f"{paddings.size} paddings do not fit {site.input(0)}")
-    return ops.Pad(tuple((int(before), int(after)) for before, after in paddings.reshape(-1, 2)))
+        raise site.wrong(f"{paddings.size} paddings do not fit {site.input(0)}")
+    return tuple((int(before), int(after)) for before, after in paddings.reshape(-1, 2))
+
+
+def _padv2(site: Site) -> Operator:
+    source, filling = site.input(0), site.input(2)
+    if filling.data is None:
+        raise site.unsupported(f"the value {filling} must be constant")
+    if filling.dtype is not source.dtype or filling.elements != 1:
+        raise site.wrong(f"the value {filling} must be one element of the type of {source}")
+    reason = same_quantization(filling, site.output())
+    if reason is not None:
+        raise site.wrong(reason)
+    return ops.PadV2(_paddings(site), filling.data.reshape(-1)[0].item())
+
+
+def _mirror_pad(site: Site) -> Operator:
+    with reading(site.place):
+        mode = site.read_options("MirrorPadOptions").Mode()
+    if mode not in {MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC}:
+        raise site.wrong(f"mode {mode} is neither REFLECT nor SYMMETRIC")
+    return ops.MirrorPad(_paddings(site), mode == MirrorPadMode.SYMMETRIC)
 
 
 KINDS: Mapping[int, OperatorKind] = {
-    BuiltinOperator.PAD: OperatorKind(_pad, 1, 1),
-    BuiltinOperator.RESHAPE: OperatorKind(_reshape, 1, 1),
+    BuiltinOperator.BROADCAST_TO: OperatorKind(_broadcast_to, 1, 1),
+    BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
+    BuiltinOperator.DEPTH_TO_SPACE: OperatorKind(_block(ops.DepthToSpace), 1),
+    BuiltinOperator.EXPAND_DIMS: OperatorKind(_same_bytes(ops.ExpandDims, "axis"), 1, 1),
+    BuiltinOperator.MIRROR_PAD: OperatorKind(_mirror_pad, 1, 1),
+    BuiltinOperator.PACK: OperatorKind(_pack, ANY_NUMBER),
+    BuiltinOperator.PAD: OperatorKind(lambda site: ops.Pad(_paddings(site)), 1, 1),
+    BuiltinOperator.PADV2: OperatorKind(_padv2, 1, 2),
+    BuiltinOperator.RESHAPE: OperatorKind(_same_bytes(ops.Reshape, "new shape"), 1, 1),
+    BuiltinOperator.SLICE: OperatorKind(_slice, 1, 2),
+    BuiltinOperator.SPACE_TO_DEPTH: OperatorKind(_block(ops.SpaceToDepth), 1),
+    BuiltinOperator.SPLIT: OperatorKind(_split, 1, leading=1),
+    BuiltinOperator.SPLIT_V: OperatorKind(_split_v, 1, 2),
+    BuiltinOperator.SQUEEZE: OperatorKind(_same_bytes(ops.Squeeze, "dimensions"), 1),
+    BuiltinOperator.STRIDED_SLICE: OperatorKind(_strided_slice, 1, 3),
+    BuiltinOperator.TILE: OperatorKind(_tile, 1, 1),
+    BuiltinOperator.TRANSPOSE: OperatorKind(_transpose, 1, 1),
+    BuiltinOperator.UNPACK: OperatorKind(_unpack, 1),
 }

@@ -9,7 +9,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.frontends.tflite_reader import reading
-from mlfbuild.graph import GraphError, Operator, ops
+from mlfbuild.graph import Operator, ops
 
 
 def _mean(site: Site) -> Operator:
@@ -19,7 +19,7 @@ def _mean(site: Site) -> Operator:
     axes = [int(axis) for axis in site.constant(1, "axes")]
     for axis in axes:
         if not -rank <= axis < rank:
-            raise GraphError(site.place, f"axis {axis} is not a dimension of {site.input(0)}")
+            raise site.wrong(f"axis {axis} is not a dimension of {site.input(0)}")
     return ops.Mean(tuple(sorted({axis % rank for axis in axes})), keep_dims)
 
 

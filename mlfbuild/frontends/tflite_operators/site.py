@@ -12,7 +12,7 @@ from tflite.Padding import Padding as PaddingMode
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite_reader import reading
-from mlfbuild.graph import Activation, Array, DType, GraphError, Tensor
+from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
 from mlfbuild.graph.ops.window import Padding, Pair, resolve_padding
 
 ACTIVATIONS = {
@@ -52,7 +52,7 @@ class Site:
         if tensor.data is None:
             raise self.unsupported(f"the {what} {tensor} must be constant")
         if tensor.dtype not in {DType.INT32, DType.INT64}:
-            raise GraphError(self.place, f"the {what} {tensor} must be int32 or int64")
+            raise self.wrong(f"the {what} {tensor} must be int32 or int64")
         return tensor.data.reshape(-1)
 
     def read_options(self, kind: str) -> Any:
@@ -66,6 +66,10 @@ class Site:
         with reading(self.place):
             options.Init(self.options.Bytes, self.options.Pos)
         return options
+
+    def wrong(self, reason: str) -> OperatorError:
+        """Return the error for what this operator cannot mean, here or anywhere."""
+        return OperatorError(self.place, reason)
 
     def unsupported(self, reason: str) -> UnsupportedModelError:
         """Return the error for what is sound but not supported at this operator."""
@@ -82,12 +86,12 @@ class Site:
     def padding(self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair) -> Padding:
         """Return TFLite's SAME or VALID as explicit numbers for the NHWC image in input 0."""
         if mode not in {PaddingMode.SAME, PaddingMode.VALID}:
-            raise GraphError(self.place, f"padding {mode} is neither SAME nor VALID")
+            raise self.wrong(f"padding {mode} is neither SAME nor VALID")
         image = self.input(0)
         if len(image.shape) != 4:
-            raise GraphError(self.place, f"{image} must have 4 dimensions")
+            raise self.wrong(f"{image} must have 4 dimensions")
         if min(*filter_size, *stride, *dilation) < 1:
-            raise GraphError(self.place, f"filter {filter_size}, stride {stride}, dilation {dilation}: one is below 1")
+            raise self.wrong(f"filter {filter_size}, stride {stride}, dilation {dilation}: one is below 1")
         rows, columns = (
             resolve_padding(image.shape[1 + axis], filter_size[axis], stride[axis], dilation[axis],
                             same=mode == PaddingMode.SAME)

@@ -1,6 +1,7 @@
 """The operators, one file each: attributes, rules of shape and type, and a numpy reference."""
 
 from mlfbuild.graph.ops.add import Add, Sub
+from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.fully_connected import FullyConnected
@@ -10,24 +11,30 @@ from mlfbuild.graph.ops.math import Abs, Exp, Log, Neg, Rsqrt, Sqrt
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
 from mlfbuild.graph.ops.mean import Mean
 from mlfbuild.graph.ops.mul import Div, Mul
-from mlfbuild.graph.ops.pad import Pad
+from mlfbuild.graph.ops.pad import MirrorPad, Pad, PadV2
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
 from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
-from mlfbuild.graph.ops.reshape import Reshape
+from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
+from mlfbuild.graph.ops.slice import Slice, StridedSlice
 from mlfbuild.graph.ops.softmax import Softmax
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
+from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 
 __all__ = [
     "Abs",
     "Add",
     "AveragePool2D",
+    "BroadcastTo",
+    "Concatenation",
     "Conv2D",
+    "DepthToSpace",
     "DepthwiseConv2D",
     "Dequantize",
     "Div",
     "Elu",
     "Exp",
+    "ExpandDims",
     "FullyConnected",
     "HardSwish",
     "LeakyRelu",
@@ -37,19 +44,31 @@ __all__ = [
     "Maximum",
     "Mean",
     "Minimum",
+    "MirrorPad",
     "Mul",
     "Neg",
     "PRelu",
+    "Pack",
     "Pad",
+    "PadV2",
     "Quantize",
     "Relu",
     "Relu6",
     "ReluN1To1",
     "Reshape",
     "Rsqrt",
+    "Slice",
     "Softmax",
+    "SpaceToDepth",
+    "Split",
+    "SplitV",
     "Sqrt",
     "SquaredDifference",
+    "Squeeze",
+    "StridedSlice",
     "Sub",
     "Tanh",
+    "Tile",
+    "Transpose",
+    "Unpack",
 ]

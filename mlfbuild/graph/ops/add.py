@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,19 @@ from mlfbuild.graph.types import Array, Tensor
 
 
 @dataclass(frozen=True)
-class Add(Arithmetic):
+class Sum(Arithmetic):
+    """A sum of two elements, one of them perhaps with the other sign."""
+
+    @abc.abstractmethod
+    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales: ...
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        left_shift = SUM_LEFT_SHIFT[tensors[2].dtype]
+        return on_one_scale(tensors, x, y, self.numbers(*tensors), left_shift, self._exact, self.activation)
+
+
+@dataclass(frozen=True)
+class Add(Sum):
     """Element-wise sum."""
 
     name: ClassVar[str] = "ADD"
@@ -23,13 +36,9 @@ class Add(Arithmetic):
     def _exact(self, x: Sums, y: Sums) -> Sums:
         return x + y
 
-    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
-        left_shift = SUM_LEFT_SHIFT[tensors[2].dtype]
-        return on_one_scale(tensors, x, y, self.numbers(*tensors), left_shift, self._exact, self.activation)
-
 
 @dataclass(frozen=True)
-class Sub(Add):
+class Sub(Sum):
     """Element-wise difference."""
 
     name: ClassVar[str] = "SUB"

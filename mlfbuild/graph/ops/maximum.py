@@ -15,10 +15,8 @@ from mlfbuild.graph.types import Array, Tensor
 
 
 @dataclass(frozen=True)
-class Maximum(Binary):
-    """The greater of two elements; the second where one is no number."""
-
-    name: ClassVar[str] = "MAXIMUM"
+class Extreme(Binary):
+    """One of two elements; the second where one is no number."""
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(first, output) or rules.same_quantization(second, output)
@@ -26,13 +24,20 @@ class Maximum(Binary):
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         return self._real(x, y) + zero_point_of(tensors[2])
 
+
+@dataclass(frozen=True)
+class Maximum(Extreme):
+    """The greater of two elements."""
+
+    name: ClassVar[str] = "MAXIMUM"
+
     def _real(self, x: Array, y: Array) -> Array:
         return np.where(x > y, x, y)
 
 
 @dataclass(frozen=True)
-class Minimum(Maximum):
-    """The lesser of two elements; the second where one is no number."""
+class Minimum(Extreme):
+    """The lesser of two elements."""
 
     name: ClassVar[str] = "MINIMUM"
 

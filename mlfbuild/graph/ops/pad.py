@@ -1,8 +1,8 @@
-"""PAD with the value that means 0."""
+"""PAD with the value that means 0, PADV2 with any, MIRROR_PAD with the tensor's own elements."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,16 +10,21 @@ import numpy as np
 
 from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.types import Array, Tensor
+from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.types import Array, DType, Tensor
+
+Paddings = tuple[tuple[int, int], ...]
+"""(before, after) of each dimension, in elements."""
 
 
 @dataclass(frozen=True)
 class Pad(Operator):
     """Adds ``paddings[d] = (before, after)`` elements to dimension d: 0, or the output's zero point."""
 
-    paddings: tuple[tuple[int, int], ...]
+    paddings: Paddings
 
     name: ClassVar[str] = "PAD"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
@@ -27,20 +32,69 @@ class Pad(Operator):
             return reason
         source, output = inputs[0], outputs[0]
         assert source is not None
-        return rules.arithmetic(source, output) or self._check_shape(source, output)
+        return rules.arithmetic(source, output, types=self.types) or padded_shape(self.paddings, source, output)
 
-    def _check_shape(self, source: Tensor, output: Tensor) -> str | None:
-        if len(self.paddings) != len(source.shape):
-            return f"{len(self.paddings)} pairs of paddings do not fit {source}"
-        if any(min(pair) < 0 for pair in self.paddings):
-            return f"paddings {self.paddings} must not be negative"
-        return rules.shape(output, [size + sum(pair) for size, pair in zip(source.shape, self.paddings, strict=True)])
+    def value(self, output: Tensor) -> float:
+        """Return what is stored around the input."""
+        return 0 if output.quantization is None else output.quantization.zero_point
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         (value,) = values
         assert value is not None
-        quantization = outputs[0].quantization
-        fill = 0 if quantization is None else quantization.zero_point
-        return (np.pad(value, self.paddings, constant_values=fill),)
+        return (np.pad(value, self.paddings, constant_values=value.dtype.type(self.value(outputs[0]))),)
+
+
+@dataclass(frozen=True)
+class PadV2(Pad):
+    """Adds elements of the stored ``filling``."""
+
+    filling: float
+
+    name: ClassVar[str] = "PADV2"
+
+    def value(self, output: Tensor) -> float:
+        return self.filling
+
+
+@dataclass(frozen=True)
+class MirrorPad(Movement):
+    """Adds elements that mirror the tensor at its borders; ``symmetric`` repeats those on the border too."""
+
+    paddings: Paddings
+    symmetric: bool
+
+    name: ClassVar[str] = "MIRROR_PAD"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        reason = padded_shape(self.paddings, inputs[0], outputs[0])
+        if reason is not None:
+            return reason
+        for size, pair in zip(inputs[0].shape, self.paddings, strict=True):
+            if max(pair) > size - (not self.symmetric):
+                return f"paddings {self.paddings} are wider than {inputs[0]} can mirror"
+        return None
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        """Copy the input to its place, then mirror dimension by dimension, each over what stands already."""
+        target, shape = outputs[0], sources[0].shape
+        inner = [slice(before, before + size) for size, (before, _) in zip(shape, self.paddings, strict=True)]
+        yield sources[0], target[tuple(inner)]
+        skipped = 0 if self.symmetric else 1
+        for axis, (before, after) in enumerate(self.paddings):
+            rows = np.moveaxis(target[(slice(None),) * (axis + 1) + tuple(inner[axis + 1 :])], axis, 0)
+            end = before + shape[axis]
+            if before:
+                yield rows[before + skipped : 2 * before + skipped][::-1], rows[:before]
+            if after:
+                yield rows[end - skipped - after : end - skipped][::-1], rows[end:]
+
+
+def padded_shape(paddings: Paddings, source: Tensor, output: Tensor) -> str | None:
+    """Return why ``source`` with ``paddings`` has not the shape of ``output``."""
+    if len(paddings) != len(source.shape):
+        return f"{len(paddings)} pairs of paddings do not fit {source}"
+    if any(min(pair) < 0 for pair in paddings):
+        return f"paddings {paddings} must not be negative"
+    return rules.shape(output, [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)])

@@ -6,7 +6,7 @@ Reasons chain with ``or``, so that ``check`` of an operator reads as a list in w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -126,11 +126,18 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
     """Integer ``source`` and ``output`` mean the same by a stored value (scales within 1e-6, as TFLite asks)."""
     if source.dtype is DType.FLOAT32 or source.quantization is None or output.quantization is None:
         return None
+    if source.quantization.per_channel or output.quantization.per_channel:
+        return affine(source) or affine(output)
     if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
         source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
     ):
         return f"{source} and {output} must have the same scale and zero point"
     return None
+
+
+def first(reasons: Iterable[Reason]) -> Reason:
+    """Return the first of ``reasons`` that is one."""
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def computable(*computations: Callable[[], object]) -> Reason:

@@ -13,6 +13,7 @@ from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops import (
     Add,
     AveragePool2D,
+    Concatenation,
     Conv2D,
     DepthwiseConv2D,
     Dequantize,
@@ -20,13 +21,18 @@ from mlfbuild.graph.ops import (
     LeakyRelu,
     MaxPool2D,
     Mean,
+    MirrorPad,
     Pad,
     Quantize,
     Relu6,
     ReluN1To1,
     Reshape,
     Softmax,
+    StridedSlice,
+    Tile,
+    Transpose,
 )
+from mlfbuild.graph.ops.slice import Steps
 from support.host_c import run_many_on_host, run_on_host
 from support.native import compile_network
 from support.sketch import RANDOM, Sketch
@@ -167,6 +173,18 @@ def bounded() -> Graph:
     return s.graph(["x", "r"], ["clamped", "finer", "coarser", "folded", "bounded"])
 
 
+def moved() -> Graph:
+    """Views of inputs, constants, outputs and tensors in the arena; a TILE, which TensorFlow Lite Micro lacks."""
+    s = Sketch("moved")
+    s.node(Tile((2, 1, 3)), s.tensor("x", 3, 4, 5), s.tensor("tiled", 6, 4, 15))
+    s.node(Transpose((2, 0, 1)), "tiled", s.tensor("turned", 15, 6, 4))
+    s.node(StridedSlice((Steps(14, -3, 5), Steps(1, 2, 3), Steps(0, 1, 4))), "turned", s.tensor("picked", 5, 3, 4))
+    s.node(Pad(((0, 0), (1, 1), (0, 0))), "picked", s.tensor("y", 5, 5, 4))
+    s.node(Concatenation(1), s.tensor("c", 5, 1, 4, constant=True), "picked", s.tensor("joined", 5, 4, 4))
+    s.node(MirrorPad(((2, 1), (0, 0), (3, 3)), symmetric=False), "joined", s.tensor("mirrored", 8, 4, 10))
+    return s.graph(["x"], ["y", "mirrored", "joined"])
+
+
 GRAPHS: tuple[Callable[[], Graph], ...] = (
     no_nodes,
     input_is_output,
@@ -182,6 +200,7 @@ GRAPHS: tuple[Callable[[], Graph], ...] = (
     dead_branch,
     sums_beyond_32_bits,
     bounded,
+    moved,
 )
 
 

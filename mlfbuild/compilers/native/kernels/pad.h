@@ -1,5 +1,5 @@
 /*
- * PAD over at most five dimensions: `before` and `after` elements of one value around each.
+ * PAD and PADV2 over at most five dimensions: `before` and `after` elements of one value around each.
  *
  * Dimensions that are not padded are expected to be merged into the one before.
  */
@@ -47,6 +47,8 @@ MLF_KERNEL int mlf_pad_line(const struct mlf_padding *shape, int32_t i, int32_t 
     }
 
 MLF_PAD(mlf_pad_int8, int8_t)
+MLF_PAD(mlf_pad_int16, int16_t)
+MLF_PAD(mlf_pad_int32, int32_t)
 MLF_PAD(mlf_pad_float, float)
 
 #endif /* MLF_PAD_H_ */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.literals import floating
 from mlfbuild.compilers.native.ops.call import Constant
-from mlfbuild.graph import Activation, Tensor
+from mlfbuild.graph import Activation, DType, Tensor
 from mlfbuild.graph.quantize import activation_range, float_activation_range
 
 
@@ -30,3 +30,8 @@ def float_range_line(activation: Activation) -> str:
     """Return the local ``range`` of a float32 operator."""
     minimum, maximum = float_activation_range(activation)
     return f"const struct mlf_float_range range = {{{floating(minimum)}, {floating(maximum)}}};"
+
+
+def suffix(dtype: DType) -> str:
+    """Return the end of the names of kernels for ``dtype``."""
+    return {DType.FLOAT32: "float", DType.BOOL: "uint8"}.get(dtype, dtype.value)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.interface import C_TYPES
-from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
 from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.graph import Activation, DType, Graph, Node, Operator, Tensor
+from mlfbuild.graph import Activation, Graph, Node, Operator, Tensor
 from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, PRelu, SquaredDifference, Sub
+from mlfbuild.graph.ops.add import Sum
 from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
 from mlfbuild.graph.ops.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
@@ -36,7 +37,7 @@ def _three(rescales: BinaryRescales) -> Fields:
 
 
 def _sum(operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> Fields:
-    assert isinstance(operator, Add)
+    assert isinstance(operator, Sum)
     return _three(operator.numbers(first, second, output))
 
 
@@ -84,11 +85,6 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         arguments.insert(0, "range")
     lines.append(f"mlf_{kernel.word}_{suffix(first.dtype)}({', '.join(arguments)});")
     return Call(kernel.word, kernel.header, tuple(parameters), tuple(lines), in_place((first, second), output))
-
-
-def suffix(dtype: DType) -> str:
-    """Return the end of the names of kernels for ``dtype``."""
-    return "float" if dtype is DType.FLOAT32 else dtype.value
 
 
 def _quantization(kernel: _Kernel, operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> Constant:

@@ -1,9 +1,10 @@
-"""PAD."""
+"""PAD and PADV2."""
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.literals import braces
-from mlfbuild.compilers.native.ops.activation import zero_point
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.literals import braces, floating, integer
+from mlfbuild.compilers.native.ops.activation import suffix
 from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, unsupported
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
@@ -13,16 +14,16 @@ _DIMENSIONS = 5
 
 
 def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
-    """Return the call of ``mlf_pad_int8`` or ``mlf_pad_float``."""
+    """Return the call of ``mlf_pad_<type>``."""
     operator = node.operator
     assert isinstance(operator, Pad)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     shape = struct_lines("mlf_padding", "shape", _padding_fields(node, operator, source))
-    if source.dtype is DType.FLOAT32:
-        c_type, statement = "float", "mlf_pad_float(&shape, 0.0f, input, output);"
-    else:
-        c_type, statement = "int8_t", f"mlf_pad_int8(&shape, {zero_point(output)}, input, output);"
+    c_type = C_TYPES[source.dtype]
+    value = operator.value(output)
+    text = floating(value) if source.dtype is DType.FLOAT32 else integer(int(value))
+    statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
     return Call("pad", "pad.h", (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),

@@ -32,6 +32,8 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
     if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
         return None
     batch, rows, columns, channels = operator.paddings
+    if operator.value(padded) != (0 if padded.quantization is None else padded.quantization.zero_point):
+        return None
     if any(batch) or any(channels) or source.quantization != padded.quantization:
         return None
     (top, bottom), (left, right) = convolution.padding

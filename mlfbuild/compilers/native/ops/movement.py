@@ -1,0 +1,96 @@
+"""Operators that move elements: their assignments between views become loops with literal strides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.literals import braces
+from mlfbuild.compilers.native.ops.activation import suffix
+from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.ops.movement import Move, Movement
+
+_DIMENSIONS = 5
+
+
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+    """Return the call of one copy after the other."""
+    operator = node.operator
+    assert isinstance(operator, Movement)
+    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    outputs = graph.outputs_of(node)
+    named = {**_named("input", sources), **_named("output", outputs)}
+    # Never read or written: only addresses and strides of views matter, and untouched pages cost nothing.
+    arrays = {name: np.empty(tensor.shape, tensor.dtype.numpy) for name, tensor in named.items()}
+    moves = operator.moves(list(arrays.values())[: len(sources)], list(arrays.values())[len(sources) :])
+    c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
+    lines = [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, arrays)]
+    parameters = tuple(
+        Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
+        for name, tensor in named.items()
+    )
+    return Call(operator.name.lower(), "copy.h", parameters, tuple(lines))
+
+
+def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Return ``tensors`` by the names of their parameters: numbered where there are several."""
+    return {word if len(tensors) == 1 else f"{word}{index}": tensor for index, tensor in enumerate(tensors)}
+
+
+def _copy(node: Node, name: str, kind: str, move: Move, arrays: dict[str, Array]) -> Iterator[str]:
+    """Yield the statements of one assignment of elements of ``kind``; ``name`` is for its strides."""
+    source, target = move
+    *outer, (run, _, _) = _runs(source, target)
+    if len(outer) > _DIMENSIONS:
+        raise unsupported(node, f"elements move over more than {_DIMENSIONS + 1} dimensions")
+    origin, goal = _place(source, arrays), _place(target, arrays)
+    if not outer:
+        yield f"memcpy({goal}, {origin}, {run * source.itemsize});"
+        return
+    padded = [(1, 0, 0)] * (_DIMENSIONS - len(outer)) + outer
+    yield from struct_lines(
+        "mlf_copy",
+        name,
+        {
+            "sizes": braces([size for size, _, _ in padded]),
+            "from_strides": braces([stride for _, stride, _ in padded]),
+            "to_strides": braces([stride for _, _, stride in padded]),
+            "run": str(run),
+        },
+    )
+    yield f"mlf_copy_{kind}(&{name}, {origin}, {goal});"
+
+
+def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:
+    """Return (size, source stride, target stride) of the merged dimensions; the last one is a run of elements."""
+    merged: list[tuple[int, int, int]] = []
+    strides = zip(source.shape, source.strides, target.strides, strict=True)
+    for size, source_bytes, target_bytes in strides:
+        step = (source_bytes // source.itemsize, target_bytes // target.itemsize)
+        if size == 1:
+            continue
+        if merged and merged[-1][1:] == (size * step[0], size * step[1]):
+            merged[-1] = (merged[-1][0] * size, *step)
+        else:
+            merged.append((size, *step))
+    if merged and merged[-1][1:] == (1, 1):
+        return merged
+    return [*merged, (1, 1, 1)]
+
+
+def _place(view: Array, arrays: dict[str, Array]) -> str:
+    """Return the C expression of the address of the first element of ``view``."""
+    address = _address(view)
+    for name, array in arrays.items():
+        offset = (address - _address(array)) // array.itemsize
+        if 0 <= offset < array.size:
+            return f"{name} + {offset}" if offset else name
+    raise AssertionError("a view of no tensor")
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

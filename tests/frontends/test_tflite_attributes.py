@@ -1,0 +1,119 @@
+"""Operators that do not fit their tensors or have impossible attributes: one line of place and reason, exit code 4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.tflite import parse_tflite
+from support.tflite_builder import Network
+
+
+def split(net: Network, x: int, axis: int) -> None:
+    outputs = [net.like(x, (1, 2, 4, 2)), net.like(x, (1, 2, 4, 2))]
+    net.many("SPLIT", [net.integers(axis), x], outputs, "SplitOptions", NumSplits=2)
+
+
+def split_v(net: Network, x: int, sizes: list[int]) -> None:
+    outputs = [net.like(x, (1, 1, 4, 2)), net.like(x, (1, 3, 4, 2))]
+    net.many("SPLIT_V", [x, net.integers(sizes), net.integers(1)], outputs, "SplitVOptions", NumSplits=2)
+
+
+def slices(net: Network, x: int, bounds: list[list[int]], **masks: int) -> None:
+    attributes = [net.integers(values) for values in bounds]
+    net.move("STRIDED_SLICE", x, (1, 1, 1, 1), *attributes, kind="StridedSliceOptions", **masks)
+
+
+MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
+    "concatenation along a dimension that is not there": (
+        lambda net, x: net.operator("CONCATENATION", [x, x], net.like(x, (1, 4, 4, 4)), "ConcatenationOptions", Axis=4),
+        "operator 0 (CONCATENATION) writing 't1': axis 4 is not one of 4 dimensions",
+    ),
+    "concatenation to another length": (
+        lambda net, x: net.operator("CONCATENATION", [x, x], net.like(x, (1, 4, 4, 5)), "ConcatenationOptions",
+                                    Axis=-1),
+        "CONCATENATION 't1': the parts of 't1' float32[1, 4, 4, 5] along dimension 3 add up to 4",
+    ),
+    "concatenation of other heights": (
+        lambda net, x: net.operator("CONCATENATION", [x, net.input((1, 3, 4, 2))], net.like(x, (1, 4, 4, 4)),
+                                    "ConcatenationOptions", Axis=3),
+        "CONCATENATION 't2': 't1' float32[1, 3, 4, 2] is no part of 't2' float32[1, 4, 4, 4] along dimension 3",
+    ),
+    "split along a dimension that is not there": (
+        lambda net, x: split(net, x, -5), "operator 0 (SPLIT) writing 't1': axis -5 is not one of 4 dimensions",
+    ),
+    "split along another dimension": (
+        lambda net, x: split(net, x, 2),
+        "SPLIT 't1': 't1' float32[1, 2, 4, 2] is no part of 'x' float32[1, 4, 4, 2] along dimension 2",
+    ),
+    "sizes that the outputs have not": (
+        lambda net, x: split_v(net, x, [2, 2]),
+        "operator 0 (SPLIT_V) writing 't1': the sizes [2, 2] are not those of its outputs, [1, 3]",
+    ),
+    "slice beyond the tensor": (
+        lambda net, x: net.move("SLICE", x, (1, 4, 2, 2), net.integers([0, 0, 3, 0]), net.integers([1, 4, 2, 2])),
+        "SLICE 't3': 2 elements from 3 on by 1 are not within dimension 2 of 'x' float32[1, 4, 4, 2]",
+    ),
+    "slice of another rank": (
+        lambda net, x: net.move("SLICE", x, (1, 4, 2), net.integers([0, 0, 3]), net.integers([1, 4, 2])),
+        "operator 0 (SLICE) writing 't3': the begin [0, 0, 3] does not fit 'x' float32[1, 4, 4, 2]",
+    ),
+    "stride zero in a slice": (
+        lambda net, x: slices(net, x, [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 1, 1]]),
+        "operator 0 (STRIDED_SLICE) writing 't4': strides [1, 0, 1, 1] must not be 0",
+    ),
+    "nothing in a slice": (
+        lambda net, x: slices(net, x, [[0, 3, 0, 0], [1, 2, 1, 1], [1, 1, 1, 1]]),
+        "STRIDED_SLICE 't4': 0 elements from 3 on by 1 are not within dimension 1 of 'x' float32[1, 4, 4, 2]",
+    ),
+    "new axes": (
+        lambda net, x: slices(net, x, [[0] * 4, [1] * 4, [1] * 4], NewAxisMask=1),
+        (
+            "operator 0 (STRIDED_SLICE) writing 't4': ellipsis and new axes are not supported; give every dimension "
+            "a begin and an end"
+        ),
+    ),
+    "dimension twice in a transposition": (
+        lambda net, x: net.move("TRANSPOSE", x, (1, 4, 4, 2), net.integers([0, 1, 1, 3])),
+        "TRANSPOSE 't2': [0, 1, 1, 3] is no order of the dimensions of 'x' float32[1, 4, 4, 2]",
+    ),
+    "squares that do not fit": (
+        lambda net, x: net.move("SPACE_TO_DEPTH", x, (1, 1, 1, 18), kind="SpaceToDepthOptions", BlockSize=3),
+        "SPACE_TO_DEPTH 't1': 'x' float32[1, 4, 4, 2] cannot be cut into squares of 3",
+    ),
+    "squares of nothing": (
+        lambda net, x: net.move("DEPTH_TO_SPACE", x, (1, 4, 4, 2), kind="DepthToSpaceOptions", BlockSize=0),
+        "DEPTH_TO_SPACE 't1': 't1' float32[1, 4, 4, 2] cannot be cut into squares of 0",
+    ),
+    "repeated zero times": (
+        lambda net, x: net.move("TILE", x, (1, 4, 4, 2), net.integers([1, 0, 1, 1])),
+        "TILE 't2': multiples [1, 0, 1, 1] do not fit 'x' float32[1, 4, 4, 2]",
+    ),
+    "repeated to another shape": (
+        lambda net, x: net.move("BROADCAST_TO", x, (1, 4, 4, 3), net.integers([1, 4, 4, 3])),
+        "BROADCAST_TO 't2': 'x' float32[1, 4, 4, 2] cannot be repeated to 't2' float32[1, 4, 4, 3]",
+    ),
+    "mirrored beyond the tensor": (
+        lambda net, x: net.move("MIRROR_PAD", x, (1, 8, 4, 2), net.integers([(0, 0), (4, 0), (0, 0), (0, 0)]),
+                                kind="MirrorPadOptions"),
+        "MIRROR_PAD 't2': paddings ((0, 0), (4, 0), (0, 0), (0, 0)) are wider than 'x' float32[1, 4, 4, 2] can mirror",
+    ),
+    "padded with another type": (
+        lambda net, x: net.move("PADV2", x, (1, 4, 4, 2), net.integers([(0, 0)] * 4), net.integers([0])),
+        (
+            "operator 0 (PADV2) writing 't3': the value 't2' int32[1] must be one element of the type of "
+            "'x' float32[1, 4, 4, 2]"
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_one_mistake(build: Callable[[Network, int], object], expected: str) -> None:
+    net = Network()
+    build(net, net.input((1, 4, 4, 2), name="x"))
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    assert str(caught.value) == f"net.tflite: {expected}"

@@ -1,0 +1,187 @@
+"""Networks of one operator that moves elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from support.drawing import Drawing
+
+
+def _axis(d: Drawing, rank: int) -> tuple[int, int]:
+    """A dimension of ``rank``, counted from 0 and as the file has it."""
+    axis = d.size(0, rank - 1)
+    return axis, d.choice(axis, axis - rank)
+
+
+def _concatenation(d: Drawing) -> None:
+    shape = d.shape()
+    axis, written = _axis(d, len(shape))
+    affine = d.affine()
+    lengths = [d.size(1, 4) for _ in range(d.size(1, 4))]
+    sources = [d.input((*shape[:axis], length, *shape[axis + 1 :]), **affine) for length in lengths]
+    output = d.network.like(sources[0], (*shape[:axis], sum(lengths), *shape[axis + 1 :]))
+    d.network.operator("CONCATENATION", sources, output, "ConcatenationOptions", Axis=written)
+
+
+def _pack(d: Drawing) -> None:
+    shape, affine = d.shape(1, 3), d.affine()
+    axis, written = _axis(d, len(shape) + 1)
+    sources = [d.input(shape, **affine) for _ in range(d.size(1, 4))]
+    output = d.network.like(sources[0], (*shape[:axis], len(sources), *shape[axis:]))
+    d.network.operator("PACK", sources, output, "PackOptions", Axis=written, ValuesCount=len(sources))
+
+
+def _unpack(d: Drawing) -> None:
+    shape = d.shape(2, 4)
+    axis, written = _axis(d, len(shape))
+    source = d.input(shape)
+    outputs = [d.network.like(source, (*shape[:axis], *shape[axis + 1 :])) for _ in range(shape[axis])]
+    d.network.many("UNPACK", [source], outputs, "UnpackOptions", Axis=written, Num=len(outputs))
+
+
+def _split(d: Drawing) -> None:
+    shape = d.shape()
+    axis, written = _axis(d, len(shape))
+    count, length = d.size(1, 3), d.size(1, 3)
+    source = d.input((*shape[:axis], count * length, *shape[axis + 1 :]))
+    outputs = [d.network.like(source, (*shape[:axis], length, *shape[axis + 1 :])) for _ in range(count)]
+    d.network.many("SPLIT", [d.network.integers(written), source], outputs, "SplitOptions", NumSplits=count)
+
+
+def _split_v(d: Drawing) -> None:
+    shape = d.shape()
+    axis, written = _axis(d, len(shape))
+    lengths = [d.size(1, 4) for _ in range(d.size(1, 4))]
+    source = d.input((*shape[:axis], sum(lengths), *shape[axis + 1 :]))
+    outputs = [d.network.like(source, (*shape[:axis], length, *shape[axis + 1 :])) for length in lengths]
+    attributes = [d.network.integers(lengths), d.network.integers(written)]
+    d.network.many("SPLIT_V", [source, *attributes], outputs, "SplitVOptions", NumSplits=len(lengths))
+
+
+def _slice(d: Drawing) -> None:
+    shape = d.shape(1, 5)
+    starts = [d.size(0, size - 1) for size in shape]
+    sizes = [d.size(1, size - start) for size, start in zip(shape, starts, strict=True)]
+    to_the_end = [d.choice(True, False) for _ in shape]
+    written = [-1 if rest and start + count == size else count
+               for rest, start, count, size in zip(to_the_end, starts, sizes, shape, strict=True)]  # fmt: skip
+    kind = d.choice("int32", "int64")
+    attributes = d.network.integers(starts, kind), d.network.integers(written, kind)
+    d.network.move("SLICE", d.input(shape), sizes, *attributes, kind="SliceOptions")
+
+
+def _strided_slice(d: Drawing) -> None:
+    """Begins and ends of either sign, beyond the tensor or masked; some dimensions shrink."""
+    shape = d.shape(1, 4, 6)
+    masks = {"BeginMask": 0, "EndMask": 0, "ShrinkAxisMask": 0}
+    bounds, result = [], []
+    for axis, size in enumerate(shape):
+        start, end, step = d.size(-size - 2, size + 1), d.size(-size - 2, size + 2), d.choice(1, 1, 2, 3, -1, -2)
+        first, last = d.choice(True, False), d.choice(True, False)
+        count = len(range(*slice(None if first else start, None if last else end, step).indices(size)))
+        if count == 0 or d.choice(True, False, False):
+            first, last, start, step, count = False, False, d.size(-size, size - 1), 1, 0
+            masks["ShrinkAxisMask"] |= 1 << axis
+        masks["BeginMask"] |= first << axis
+        masks["EndMask"] |= last << axis
+        bounds.append((start, end, step))
+        result += [count] if count else []
+    attributes = [d.network.integers(values) for values in zip(*bounds, strict=True)]
+    d.network.move("STRIDED_SLICE", d.input(shape), result, *attributes, kind="StridedSliceOptions", **masks)
+
+
+def _transpose(d: Drawing) -> None:
+    shape = d.shape(2, 5)
+    order = d.random.permutation(len(shape)).tolist()
+    d.network.move("TRANSPOSE", d.input(shape), [shape[axis] for axis in order], d.network.integers(order))
+
+
+def _squeeze(d: Drawing) -> None:
+    """All dimensions of 1: without a list of its own the operator takes them."""
+    shape = (*d.shape(1, 2), 1, d.size(2, 3), 1)
+    kept = [size for size in shape if size > 1]
+    d.network.move("SQUEEZE", d.input(shape), kept, kind="SqueezeOptions")
+
+
+def _expand_dims(d: Drawing) -> None:
+    shape = d.shape(1, 3)
+    axis, written = _axis(d, len(shape) + 1)
+    d.network.move("EXPAND_DIMS", d.input(shape), (*shape[:axis], 1, *shape[axis:]), d.network.integers(written))
+
+
+def _broadcast_to(d: Drawing) -> None:
+    shape = d.shape(1, 4)
+    source = tuple(d.choice(size, 1) for size in shape)[d.size(0, len(shape) - 1) :]
+    d.network.move("BROADCAST_TO", d.input(source), shape, d.network.integers(shape), kind="BroadcastToOptions")
+
+
+def _space_to_depth(d: Drawing) -> None:
+    block, (rows, columns), channels = d.size(1, 3), d.pair(1, 3), d.size(1, 4)
+    source = d.input((d.size(1, 2), rows * block, columns * block, channels))
+    shape = (d.network.tensors[source].shape[0], rows, columns, channels * block**2)
+    d.network.move("SPACE_TO_DEPTH", source, shape, kind="SpaceToDepthOptions", BlockSize=block)
+
+
+def _depth_to_space(d: Drawing) -> None:
+    block, (rows, columns), channels = d.size(1, 3), d.pair(1, 3), d.size(1, 4)
+    source = d.input((d.size(1, 2), rows, columns, channels * block**2))
+    shape = (d.network.tensors[source].shape[0], rows * block, columns * block, channels)
+    d.network.move("DEPTH_TO_SPACE", source, shape, kind="DepthToSpaceOptions", BlockSize=block)
+
+
+def _padv2(d: Drawing) -> None:
+    shape = d.shape()
+    source = d.input(shape)
+    spec = d.network.tensors[source]
+    affine = (spec.scales[0], spec.zero_points[0]) if spec.scales else ()
+    value = d.network.constant(d.data((1,)), *affine)
+    paddings = [d.pair(0, 2) for _ in shape]
+    padded = [size + sum(pair) for size, pair in zip(shape, paddings, strict=True)]
+    d.network.move("PADV2", source, padded, d.network.integers(paddings), value, kind="PadV2Options")
+
+
+def _mirror_pad(d: Drawing) -> None:
+    shape, symmetric = tuple(d.size(2, 4) for _ in range(d.size(1, 4))), d.choice(True, False)
+    paddings = [d.pair(0, size - (not symmetric)) for size in shape]
+    padded = [size + sum(pair) for size, pair in zip(shape, paddings, strict=True)]
+    attribute = d.network.integers(paddings)
+    d.network.move("MIRROR_PAD", d.input(shape), padded, attribute, kind="MirrorPadOptions", Mode=int(symmetric))
+
+
+def tile(d: Drawing) -> None:
+    """TILE, which TensorFlow Lite Micro does not have."""
+    shape = d.shape()
+    multiples = [d.size(1, 3) for _ in shape]
+    result = [size * times for size, times in zip(shape, multiples, strict=True)]
+    d.network.move("TILE", d.input(shape), result, d.network.integers(multiples), kind="TileOptions")
+
+
+OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    "BROADCAST_TO": _broadcast_to,
+    "CONCATENATION": _concatenation,
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "EXPAND_DIMS": _expand_dims,
+    "MIRROR_PAD": _mirror_pad,
+    "PACK": _pack,
+    "PADV2": _padv2,
+    "SLICE": _slice,
+    "SPACE_TO_DEPTH": _space_to_depth,
+    "SPLIT": _split,
+    "SPLIT_V": _split_v,
+    "SQUEEZE": _squeeze,
+    "STRIDED_SLICE": _strided_slice,
+    "TRANSPOSE": _transpose,
+    "UNPACK": _unpack,
+}
+
+TYPES: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "MIRROR_PAD", "SPACE_TO_DEPTH"), ("int8", "float32")),
+    "BROADCAST_TO": ("int8", "int16", "int64", "bool"),
+    "CONCATENATION": ("int8", "int16", "int32", "int64", "float32", "bool"),
+    "PADV2": ("int8", "int16", "int32", "float32"),
+    "SLICE": ("int8", "int16", "int32", "bool"),
+    "SPLIT": ("int8", "int16", "int32", "float32"),
+    "STRIDED_SLICE": ("int8", "int32", "float32", "bool"),
+}
+"""Those of TensorFlow Lite Micro."""
