@@ -59,10 +59,11 @@ endif
 _RULES = """
 _mlf_objects_{name} := $(patsubst $(MLF_DIR_{name})/%,$(MLF_BUILD)/{name}/%.o,$(MLF_SOURCES_{name}))
 
-$(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects}
+$(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
+  $(MLF_DIR_{name})/mlf.mk # names the objects: one that is gone must leave the library
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 """
 _RULE = """
 $(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/%

@@ -147,6 +147,27 @@ def test_make(work: Path, tool: Callable[[str], str]) -> None:
     assert "-o build/make/mlf/beta" not in again and "-o build/make/mlf/board" not in again
 
 
+def test_make_takes_an_object_that_is_gone_out_of_its_library(work: Path, tool: Callable[[str], str]) -> None:
+    make, fragment = tool("make"), work / "models/alpha/mlf.mk"
+    library = work / "build/make/mlf/libmlf_alpha.a"
+    source = "$(MLF_DIR_alpha)/codegen/host/src/alpha_lib0.c"
+    (work / "models/alpha/codegen/host/src/more.c").write_text("int mlf_more;\n")
+    text = fragment.read_text()
+    fragment.write_text(text.replace(source, f"{source} $(MLF_DIR_alpha)/codegen/host/src/more.c"))
+    run(work, make)
+    assert "more.c.o" in run(work, "ar", "t", library)
+    fragment.write_text(text)
+    os.utime(fragment, (library.stat().st_mtime + 1,) * 2)
+    again = run(work, make)
+    assert run(work, "ar", "t", library).split() == ["alpha_lib0.c.o"]
+    assert " -c " not in again and "app.elf" in again, "nothing is compiled"
+
+
+def test_make_needs_no_variable_that_nobody_set(work: Path, tool: Callable[[str], str]) -> None:
+    text = run(work, tool("make"), "-n", "-rR", "--warn-undefined-variables")
+    assert "warning" not in text and "beta_lib0.c" in text
+
+
 def test_make_with_rules_of_its_own(work: Path, tool: Callable[[str], str]) -> None:
     makefile = (
         "include models/mlf.mk\n"

@@ -9,6 +9,7 @@
 # MLF_STACK_SIZE (bytes) sets the size of the stack. Flags are yours; --specs=nano.specs, newlib's small C library, must be
 # given to the compiler and the linker alike.
 MLF_BUILD ?= build/mlf
+MLF_STACK_SIZE ?=
 _mlf_goal := $(.DEFAULT_GOAL)
 MLF_BOARD_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(MLF_BOARD_DIR)/$(MLF_BOARD).ld),)

@@ -39,10 +39,10 @@ endif
 
 _mlf_objects_net := $(patsubst $(MLF_DIR_net)/%,$(MLF_BUILD)/net/%.o,$(MLF_SOURCES_net))
 
-$(MLF_LIBRARIES_net): $(_mlf_objects_net)
+$(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # names the objects: one that is gone must leave the library
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
 $(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/%
 	@mkdir -p $(@D)

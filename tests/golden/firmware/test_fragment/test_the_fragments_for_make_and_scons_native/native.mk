@@ -28,10 +28,10 @@ MLF_LIBRARIES_tiny := $(MLF_BUILD)/libmlf_tiny.a
 
 _mlf_objects_tiny := $(patsubst $(MLF_DIR_tiny)/%,$(MLF_BUILD)/tiny/%.o,$(MLF_SOURCES_tiny))
 
-$(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)
+$(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # names the objects: one that is gone must leave the library
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
 $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/%
 	@mkdir -p $(@D)
