@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.firmware.parts import Part, Parts
+from mlfbuild.firmware.verification import HOST
 
 MAKE_FRAGMENT = "mlf.mk"
 
@@ -70,6 +71,26 @@ $(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_
 	@mkdir -p $(@D)
 	{compiler} $(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 """
+_VERIFY = """
+# Test firmware: `mlfbuild verify --elf $(MLF_VERIFY_{name}) --vectors <file>.npz` checks it
+MLF_VERIFY_{name} := $(MLF_BUILD)/{name}_verify.elf
+_mlf_verify_{name} := $(MLF_BUILD)/{name}/verify/verify.c.o
+
+$(_mlf_verify_{name}): $(MLF_DIR_{name})/verify/verify.c
+	@mkdir -p $(@D)
+	$(CC) -I$(<D)/{name} $(MLF_INCLUDES_{name}) {include}$(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+
+$(MLF_VERIFY_{name}): $(_mlf_verify_{name}) {objects}$(MLF_LIBRARIES_{name})
+	$(CC) $(CFLAGS) $(TARGET_ARCH) $(LDFLAGS) {flags}$^ -lm -o $@
+
+-include $(_mlf_verify_{name}:.o=.d)
+"""
+_ON_BOARD = {
+    "include": "$(MLF_BOARD_INCLUDES) -DMEASURE_STACK=1 ",
+    "objects": "$(MLF_BOARD_OBJECTS) ",
+    "flags": "$(MLF_BOARD_LDFLAGS) ",
+}
+_HERE = {"include": "", "objects": "", "flags": ""}
 _END = """
 -include $(_mlf_objects_{name}:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_{name})
@@ -79,31 +100,34 @@ endif
 """
 
 
-def make_fragment(parts: Parts) -> str:
-    """Return the text of ``mlf.mk`` for the modules ``parts`` of a tree.
+def make_fragment(parts: Parts, verified_on: str | None = None) -> str:
+    """Return the text of ``mlf.mk`` for the modules ``parts`` of a tree, with test firmware for a board or ``host``.
 
     Variables ``MLF_INCLUDES``, ``MLF_SOURCES`` and ``MLF_LIBRARIES`` are of all modules of all trees that a makefile
     includes; with ``_<module>`` behind them of one module, with ``_<model>`` of what the project calls so.
     """
-    return "".join(_text(parts))
+    return "".join(_text(parts, verified_on))
 
 
 def make_aggregate(models: Sequence[str], board: str | None) -> str:
     """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and, where there is one, the board's."""
     text = _HEAD.format(suffix="_<model>") + "_mlf_root := $(_mlf_dir)\n\n"
+    if board is not None:  # first: test firmware of the models is linked with it
+        text += f"MLF_BOARD := {board}\ninclude $(_mlf_root)/board/board.mk\n\n"
     text += "".join(f"include $(_mlf_root)/{model}/{MAKE_FRAGMENT}\n" for model in models)
-    if board is not None:
-        text += f"\nMLF_BOARD := {board}\ninclude $(_mlf_root)/board/board.mk\n"
     return text + _TAIL
 
 
-def _text(parts: Parts) -> Iterator[str]:
+def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
     yield _HEAD.format(suffix=f"_{parts.example[0]}" if parts.example else "_<module>")
     bad = next((path for part in parts.modules for path in (*part.files, *part.include_dirs) if " " in path), None)
     if bad is not None:
         yield _SPACES.format(path=bad)
     for part in parts.modules:
         yield from _module(part)
+        if verified_on is not None:
+            yield _VERIFY.format(name=part.name, **(_HERE if verified_on == HOST else _ON_BOARD))
+        yield _END.format(name=part.name)
     if parts.alias:
         yield "\n# ---- The project's name ----\n\n"
         for variable in ("MLF_INCLUDES", "MLF_SOURCES", "MLF_LIBRARIES"):
@@ -126,7 +150,6 @@ def _module(part: Part) -> Iterator[str]:
     yield _RULE.format(name=name, suffixes="%.c.o %.S.o" if blobs else "%.c.o", compiler="$(CC)", flags="$(CFLAGS)")
     if part.cxx:
         yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)")
-    yield _END.format(name=name)
 
 
 def _here(name: str, paths: Iterable[str]) -> list[str]:

@@ -34,9 +34,10 @@ def unpack(
     ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
     fragment also defines ``mlf::<model>`` where no module is called so. ``params_section`` is the linker section of
     graphs and parameters that become bytes of the image. ``verified_on`` is the board for which the tree also holds the
-    sources of test firmware, which its ``mlf.cmake`` builds. Raises ``InputFileError`` for names that a build cannot
-    hold, ``UnsupportedModelError`` where a module cannot be verified, ``ConflictError`` (before anything is written)
-    and ``StorageError``; see ``write_tree``.
+    sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
+
+    Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` where a module cannot be
+    verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
     files = tree_files(library, model=model, params_section=params_section, verified_on=verified_on)
     return write_tree(directory, files, Record.of(files, archive=archive_id))
@@ -54,7 +55,7 @@ def tree_files(
     parts = parts_of(library, model)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),
-        MAKE_FRAGMENT: make_fragment(parts).encode(),
+        MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
         SCONS_FRAGMENT: scons_fragment(parts).encode(),
     }
     for module in library.modules:
