@@ -34,7 +34,13 @@ class MveLayers(Layers):
     def window(self, shape: tuple[int, int]) -> dict[str, Any]:
         """As that of ``Layers``, with fewer dilations, which have no kernel of their own."""
         window = super().window(shape)
-        return window if self.random.integers(2) else {**window, "dilation": (1, 1)}
+        return window if max(shape) < 6 and self.random.integers(2) else {**window, "dilation": (1, 1)}
+
+    def depthwise(self, source: int, shape: tuple[int, int], multiplier: int = 1) -> int:
+        channels = self.network.tensors[source].shape[3] * multiplier
+        affine = self.affine(source, shape[0] * shape[1], channels)
+        weights = self.weights(1, *shape, channels)
+        return self.network.depthwise_conv2d(source, weights, **affine, **self.window(shape))
 
 
 def conv2d(seed: int, *, extreme: bool = False) -> Case:
@@ -71,9 +77,33 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.depthwise(wide, shape))
 
 
+def add(seed: int, *, extreme: bool = False) -> Case:
+    """The sum or the difference of two convolutions, of any length."""
+    layers = MveLayers(seed, extreme=extreme)
+    image = layers.input(1, layers.size(1, 3), layers.size(1, 4), layers.size(1, 9))
+    channels = layers.size(1, 20)
+    first, second = layers.pointwise(image, channels), layers.pointwise(image, channels)
+    name, scale = layers.pick("ADD", "ADD", "SUB"), float(np.float32(layers.random.uniform(0.02, 0.2)))
+    activation = layers.pick("NONE", "RELU", "RELU6")
+    affine = {"scale": scale, "zero_point": layers.zero_point()}
+    return layers.case(layers.network.binary(name, first, second, activation=activation, **affine))
+
+
+def pool(seed: int, *, extreme: bool = False) -> Case:
+    """An average or the greatest of up to 250 pixels."""
+    layers = MveLayers(seed, extreme=extreme)
+    image = layers.input(layers.size(1, 2), layers.size(10, 25), layers.size(10, 12), layers.size(1, 40))
+    size = layers.pick((1, 1), (2, 2), (3, 3), (2, 5), (10, 10), (10, 7))
+    stride = layers.pick((1, 1), (2, 2), (3, 2))
+    options = {"stride": stride, "padding": layers.pick("SAME", "VALID"), "activation": layers.pick("NONE", "RELU6")}
+    return layers.case(layers.network.pool2d(layers.pick("AVERAGE", "MAX"), image, size, **options))
+
+
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,
+    "ADD": add,
+    "POOL_2D": pool,
 }

@@ -24,8 +24,18 @@ CALLS = {
     "CONV_2D 1x1": "mlf_conv2d_int8_mve",
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
     "DEPTHWISE_CONV_2D": "mlf_depthwise_conv2d_int8_mve",
+    "ADD": "mlf_add_int8_mve",
+    "POOL_2D": "mlf_(average|max)_pool_int8_mve",
 }
 """What the last layer of most networks of a kind calls."""
+
+
+ROUNDINGS = {
+    **dict.fromkeys(CALLS, ("relu", "right", "any")),
+    "ADD": ("relu", "right"),
+    "POOL_2D": (),
+}
+"""The functions of a kind that must be among those called."""
 
 
 def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
@@ -37,7 +47,7 @@ def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
     libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
     sources = [generated(library) for library in libraries]
     assert sum(re.search(CALLS[kind], source) is not None for source in sources) >= 3 * len(cases) // 4
-    for rounding in ("relu", "right", "any"):
+    for rounding in ROUNDINGS[kind]:
         assert any(f"_{rounding}, " in source for source in sources), rounding
     return libraries
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
+from mlfbuild.compilers.native.ops.add_mve import lower_add_mve
 from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.graph import Activation, Graph, Node, Operator, Tensor
+from mlfbuild.graph import Activation, DType, Graph, Node, Operator, Tensor
 from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, PRelu, SquaredDifference, Sub
 from mlfbuild.graph.ops.add import Sum
 from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
@@ -63,7 +64,15 @@ _KERNELS: dict[type[Operator], _Kernel] = {
 }
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+    """Return the call of the first kernel that the processor has and that takes the node."""
+    call = None
+    if isinstance(node.operator, Sum) and graph.outputs_of(node)[0].dtype is DType.INT8 and settings.has("mve"):
+        call = lower_add_mve(graph, node, node.operator)
+    return call or _lower_portable(graph, node)
+
+
+def _lower_portable(graph: Graph, node: Node) -> Call:
     """Return the call of ``mlf_<word>_<type>``."""
     operator = node.operator
     assert isinstance(operator, Binary)

@@ -12,14 +12,18 @@ from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.graph.quantize import activation_range
 
+_MOST_AVERAGED = 255
+"""Pixels whose sum Helium's kernel keeps in 16 bits."""
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+
+def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call of ``mlf_average_pool_*`` or ``mlf_max_pool_*``."""
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
+    header = "pool.h"
     if source.dtype is DType.FLOAT32:
         c_type, suffix, bounds = "float", "float", float_range_line(operator.activation)
     else:
@@ -28,7 +32,10 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         minimum, maximum = activation_range(operator.activation, output)
         c_type, suffix = "int8_t", "int8"
         bounds = f"const struct mlf_int8_range range = {{{minimum}, {maximum}}};"
-    return Call(word, "pool.h", (
+        few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
+        if source.dtype is DType.INT8 and few and settings.has("mve"):
+            header, suffix = "pool_mve.h", "int8_mve"
+    return Call(word, header, (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (
