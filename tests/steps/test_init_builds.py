@@ -148,7 +148,7 @@ def test_make_models_brings_a_changed_model_into_the_tree(tmp_path: Path) -> Non
 
 
 def mixed_network() -> tuple[bytes, np.ndarray]:
-    """A float network with weights that are none of int8, and an input for it."""
+    """A float network whose outputs are small, below and beyond what main.c prints, and an input for it."""
     network = Network()
     source = network.input((1, 4), name="static")
     weights = np.linspace(-1e3, 1e3, 12, dtype=np.float32).reshape(3, 4)

@@ -11,7 +11,7 @@ from mlfbuild.archive.interface import header_file
 from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.compilers.native.literals import array_lines
 from mlfbuild.graph import Array
-from mlfbuild.library import Library, Module, TensorInfo
+from mlfbuild.library import Library, Module, Pool, TensorInfo
 from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
 from mlfbuild.steps.init.sample import Sample
@@ -105,7 +105,7 @@ def _run(module: Module, sample: Sample | None) -> str:
     if pools:
         structs["workspace_pools"] = [(pool.name, f"pool_{pool.name}") for pool in pools]
     buffers = [f"    static {_c_type(tensor)} {name}[{_elements(tensor)}];" for name, tensor in interface.buffers]
-    buffers += [f"    static uint8_t pool_{pool.name}[{pool.size}] __attribute__((aligned(16)));" for pool in pools]
+    buffers += [_pool(interface.header, pool) for pool in pools]
     return filled(
         "common/run.c",
         MODULE=sanitize_name(module.name),
@@ -117,6 +117,11 @@ def _run(module: Module, sample: Sample | None) -> str:
         INPUTS="\n".join(_fill_inputs(interface, sample)),
         OUTPUTS="\n".join(_show_output(module, name, tensor, sample) for name, tensor in interface.outputs),
     )
+
+
+def _pool(header: Header, pool: Pool) -> str:
+    size = f"{header.prefix}_{pool.name.upper()}_WORKSPACE_POOL_SIZE"
+    return f"    static uint8_t pool_{pool.name}[{size}] __attribute__((aligned(16)));"
 
 
 def _struct(module: Module, key: str, members: Sequence[tuple[str, str]]) -> str:

@@ -119,7 +119,7 @@ class Repo:
             BOARD=self.board.name,
             CPU=self.cpu.name,
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
-            NEEDS=f"{self.template.needs} The emulator is qemu-system-arm.",
+            NEEDS=f"{self.template.needs}\nThe emulator is qemu-system-arm.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )
