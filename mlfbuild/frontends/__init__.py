@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.files import read_bytes
 from mlfbuild.graph import Graph
 
@@ -20,8 +19,10 @@ def read_model(path: Path, name: str) -> Graph:
 
 def parse_model(data: bytes, name: str, path: Path) -> Graph:
     """Return the graph in ``data``, the content of the model file ``path``; raises as ``read_model``."""
-    if path.suffix == ".onnx":
-        raise UnsupportedModelError(f"{path}: ONNX models are not supported yet; supported are TensorFlow Lite files")
+    if path.suffix.lower() == ".onnx":
+        from mlfbuild.frontends.onnx import parse_onnx
+
+        return parse_onnx(data, name, str(path))
     from mlfbuild.frontends.tflite import parse_tflite
 
     return parse_tflite(data, name, str(path))

@@ -63,7 +63,7 @@ class ModelKeys(Keys):
     """One network."""
 
     source: Annotated[str, rules.SOURCE] = Field(
-        description="Model file (.tflite) or Model Library Format archive (.tar)."
+        description="Model file (.tflite, .onnx) or Model Library Format archive (.tar)."
     )
     compiler: Annotated[str, rules.COMPILER] | None = Field(
         None, description="Default: native; archive for an archive."

@@ -24,7 +24,6 @@ COMPILERS = ("native", "archive")
 EXECUTORS = ("aot", "graph")
 
 _COMPILERS_NOT_YET = ("tvm", "command")
-_SOURCES_NOT_YET = (".onnx",)
 # Names that CMake or the generated fragments use for something else.
 _RESERVED_MODELS = ("board", "models")
 _RESERVED_FIRMWARE = (
@@ -76,8 +75,6 @@ def _named(what: str, pattern: str, advice: str, reserved: Collection[str] = ())
 def _check_source(value: str) -> str | None:
     suffix = source_suffix(value)
     supported = ", ".join(SOURCES)
-    if suffix in _SOURCES_NOT_YET:
-        return f"a {suffix} file {NOT_YET} (supported: {supported})"
     return None if suffix in SOURCES else f"{quoted(value)} is not a kind of model file (supported: {supported})"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 SOURCES: Mapping[str, str] = {
     ".tflite": "native",
+    ".onnx": "native",
     ".tar": "archive",
     ".tar.gz": "archive",
     ".tgz": "archive",

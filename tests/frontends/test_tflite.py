@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.errors import InputFileError
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Activation, DType, Graph, Operator, ops
@@ -197,7 +197,10 @@ def test_no_file(tmp_path: Path, name: str, message: str) -> None:
     assert str(caught.value) == f"{tmp_path / name}: {message}"
 
 
-def test_onnx_is_not_supported_yet(tmp_path: Path) -> None:
-    (tmp_path / "net.onnx").write_bytes(b"")
-    with pytest.raises(UnsupportedModelError, match=r"net\.onnx: ONNX models are not supported yet"):
-        read_model(tmp_path / "net.onnx", "net")
+@pytest.mark.parametrize(
+    ("name", "words"), [("net.onnx", "not a valid ONNX model"), ("NET.ONNX", "ONNX"), ("net.tflite", "TFLite model")]
+)
+def test_the_suffix_tells_the_format(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputFileError, match=words):
+        read_model(tmp_path / name, "net")

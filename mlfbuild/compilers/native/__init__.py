@@ -22,7 +22,7 @@ __all__ = ["NATIVE", "NativeCompiler"]
 
 
 class NativeCompiler:
-    """Compiles ``.tflite`` models to portable C99 (see ``compilers.Compiler``)."""
+    """Compiles ``.tflite`` and ``.onnx`` models to C99 (see ``compilers.Compiler``)."""
 
     name = "native"
 

@@ -1,0 +1,30 @@
+"""ONNX files as graphs.
+
+    bytes -> reader -> importer (folding, operators/) -> builder -> Graph
+
+``reader`` turns the protocol buffers into plain values. ``importer`` goes through the nodes: what depends on constants
+alone is computed, everything else becomes operators of the graph. ONNX puts channels before height and width, the
+graph's operators put them last; ``layout`` says in which order a tensor is stored, and ``builder`` changes it where an
+operator needs another one.
+"""
+
+from __future__ import annotations
+
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.onnx.importer import import_graph
+from mlfbuild.frontends.onnx.reader import read_model
+from mlfbuild.graph import Graph, GraphError
+
+
+def parse_onnx(data: bytes, name: str, where: str) -> Graph:
+    """Return the ONNX model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
+
+    Raises ``InputFileError`` where it is not a valid model, ``UnsupportedModelError`` where it uses an operator, a type
+    or a variant that is not supported.
+    """
+    try:
+        return import_graph(read_model(data), name)
+    except GraphError as error:
+        raise InputFileError(f"{where}: not a valid ONNX model: {error}") from None
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{where}: {error}") from None

@@ -1,0 +1,102 @@
+"""Nodes whose inputs are all known: shapes and constants that exporters compute in the graph.
+
+ONNX's own reference evaluator does the arithmetic. It allocates what a file asks for; so operators whose result can be
+larger than their inputs are looked at first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import onnx
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.onnx.reader import RawNode
+from mlfbuild.graph import Array, GraphError
+
+MAXIMUM_ELEMENTS = 1 << 26
+
+
+def _broadcast(inputs: Sequence[Array]) -> int:
+    return math.prod(np.broadcast_shapes(*(value.shape for value in inputs)))
+
+
+def _range(inputs: Sequence[Array]) -> int:
+    start, limit, delta = (float(value.reshape(-1)[0]) for value in inputs)
+    return max(0, math.ceil((limit - start) / delta))
+
+
+def _expand(inputs: Sequence[Array]) -> int:
+    return math.prod(np.broadcast_shapes(inputs[0].shape, tuple(int(size) for size in inputs[1])))
+
+
+def _constant_of_shape(inputs: Sequence[Array]) -> int:
+    return math.prod(int(size) for size in inputs[0])
+
+
+def _tile(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * math.prod(int(count) for count in inputs[1])
+
+
+def _gather(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * inputs[1].size
+
+
+def _no_larger(inputs: Sequence[Array]) -> int:
+    return sum(value.size for value in inputs)
+
+
+_BROADCASTING = (
+    "Add", "And", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
+    "Or", "Pow", "Sub", "Where", "Xor",
+)  # fmt: skip
+_NO_LARGER = (
+    "Abs", "Cast", "Ceil", "Concat", "Constant", "Exp", "Flatten", "Floor", "Identity", "Log", "Neg", "Not",
+    "Reciprocal", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Shape", "Sign", "Size",
+    "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze",
+)  # fmt: skip
+
+FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
+    **dict.fromkeys(_BROADCASTING, _broadcast),
+    **dict.fromkeys(_NO_LARGER, _no_larger),
+    "ConstantOfShape": _constant_of_shape,
+    "Expand": _expand,
+    "Gather": _gather,
+    "Range": _range,
+    "Tile": _tile,
+}
+"""Operators that are computed here where their inputs are known, with the number of elements that they make at most."""
+
+
+def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
+    """Return the outputs of ``node``, an operator of ``FOLDABLE``.
+
+    Raises ``GraphError`` where it cannot be computed, ``UnsupportedModelError`` where the result would be huge.
+    """
+    from onnx.reference import ReferenceEvaluator
+
+    present = [value for value in inputs if value is not None]
+    try:
+        if FOLDABLE[node.operator](present) > MAXIMUM_ELEMENTS:
+            raise UnsupportedModelError(f"{node.place}: makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+        model = _model_of(node, inputs, opset)
+        feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
+        return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds))
+    except UnsupportedModelError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the evaluator raises whatever numpy and its own operators do
+        raise GraphError(node.place, f"cannot be computed: {' '.join(str(error).split())}") from None
+
+
+def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx.ModelProto:
+    """Return a model of the one node."""
+    ports = [
+        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+        for name, value in zip(node.inputs, inputs, strict=True)
+        if value is not None
+    ]
+    unknown = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs]
+    graph = onnx.helper.make_graph([node.proto], "node", ports, unknown)
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

@@ -1,0 +1,171 @@
+"""An ``.onnx`` file as plain values: the protocol buffers are read and checked here, and nowhere else touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, TensorProto, numpy_helper
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.graph import Array, GraphError
+
+FIRST_OPSET = 7
+"""Broadcasting became numpy's with it; nothing that is in use exports an earlier one."""
+DOMAINS = ("", "ai.onnx")
+"""Names of ONNX's own set of operators."""
+
+Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
+
+
+@dataclass(frozen=True)
+class RawPort:
+    """An input or output of the model: its ONNX element type, and its shape with ``None`` where a size is free."""
+
+    name: str
+    type: int
+    shape: tuple[int | None, ...]
+
+
+@dataclass(frozen=True)
+class RawNode:
+    """A node as the file has it; the names of absent optional inputs are empty."""
+
+    index: int
+    name: str
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute]
+    proto: onnx.NodeProto
+    """The node itself, for ONNX's own evaluator."""
+
+    @property
+    def place(self) -> str:
+        """What the node is called in messages."""
+        domain = "" if self.domain in DOMAINS else f"{self.domain}."
+        target = f" writing {self.outputs[0]!r}" if self.outputs else ""
+        return f"node {self.index} ({domain}{self.operator}){target}"
+
+
+@dataclass(frozen=True)
+class RawModel:
+    """A model: its version of ONNX's operators, ports, constants by name, and nodes in the order of execution."""
+
+    opset: int
+    inputs: tuple[RawPort, ...]
+    outputs: tuple[RawPort, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[RawNode, ...]
+
+
+def read_model(data: bytes) -> RawModel:
+    """Return the model in ``data``.
+
+    Raises ``GraphError`` where it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
+    weights in other files, and versions that are too old or too new for the ``onnx`` package.
+    """
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+        return _plain(model)
+    except (DecodeError, RuntimeError) as error:
+        raise GraphError("the file", f"cannot be decoded: {_one_line(error)}") from None
+    except UnicodeDecodeError:  # names are decoded when they are read
+        raise GraphError("the file", "holds a name that is not UTF-8") from None
+
+
+def _plain(model: onnx.ModelProto) -> RawModel:
+    opset = _opset(model)
+    _check(model)
+    graph = model.graph
+    if graph.sparse_initializer:
+        raise UnsupportedModelError("has sparse weights, which are not supported; store them dense")
+    constants = {tensor.name: read_tensor(tensor, f"weights {tensor.name!r}") for tensor in graph.initializer}
+    inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
+    return RawModel(opset, inputs, tuple(_port(value) for value in graph.output), constants, tuple(_nodes(graph)))
+
+
+def _opset(model: onnx.ModelProto) -> int:
+    if not model.HasField("graph"):
+        raise GraphError("the file", "holds no graph")
+    version = next((entry.version for entry in model.opset_import if entry.domain in DOMAINS), 1)
+    if version < FIRST_OPSET:
+        raise UnsupportedModelError(
+            f"uses version {version} of ONNX's operators; supported are {FIRST_OPSET} and later: bring it forward with "
+            f"onnx.version_converter"
+        )
+    known = onnx.defs.onnx_opset_version()
+    if version > known:
+        raise UnsupportedModelError(
+            f"uses version {version} of ONNX's operators, the installed onnx {onnx.__version__} knows {known}: upgrade "
+            f"it, or export the model for version {known}"
+        )
+    return int(version)
+
+
+def _check(model: onnx.ModelProto) -> None:
+    """Have ONNX's own checker look at the whole model."""
+    for tensor in model.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL:
+            raise UnsupportedModelError(
+                f"keeps the weights {tensor.name!r} in another file; save it with save_as_external_data=False"
+            )
+    try:
+        onnx.checker.check_model(model)
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        raise GraphError("the model", _one_line(error)) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n\n")[0].split())
+
+
+def read_tensor(tensor: TensorProto, where: str) -> Array:
+    """Return the values of ``tensor``; raises ``GraphError`` where they do not fit its shape."""
+    try:
+        values: Array = np.array(numpy_helper.to_array(tensor))
+    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+        raise GraphError(where, _one_line(error)) from None
+    return values
+
+
+def _port(value: onnx.ValueInfoProto) -> RawPort:
+    if not value.type.HasField("tensor_type"):
+        raise UnsupportedModelError(f"{value.name!r} is not a tensor (sequences and maps are not supported)")
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        raise UnsupportedModelError(f"{value.name!r} has no shape; export the model with fixed shapes")
+    sizes = (size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)
+    return RawPort(value.name, tensor.elem_type, tuple(sizes))
+
+
+def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
+    for index, node in enumerate(graph.node):
+        raw = RawNode(index, node.name, node.op_type, node.domain, tuple(node.input), tuple(node.output), {}, node)
+        yield replace(raw, attributes={found.name: _attribute(raw, found) for found in node.attribute})
+
+
+def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
+    """Return the value of ``attribute``; ONNX's checker has seen to it that the field for its type is set."""
+    kind = attribute.type
+    if kind == AttributeProto.INT:
+        return attribute.i
+    if kind == AttributeProto.FLOAT:
+        return attribute.f
+    if kind == AttributeProto.STRING:
+        return attribute.s.decode(errors="replace")
+    if kind == AttributeProto.INTS:
+        return tuple(attribute.ints)
+    if kind == AttributeProto.FLOATS:
+        return tuple(attribute.floats)
+    if kind == AttributeProto.STRINGS:
+        return tuple(text.decode(errors="replace") for text in attribute.strings)
+    if kind == AttributeProto.TENSOR:
+        return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
+    name = AttributeProto.AttributeType.Name(kind).lower()
+    raise UnsupportedModelError(f"{node.place}: attribute {attribute.name} is a {name}, which is not supported")

@@ -1,0 +1,157 @@
+"""ONNX's own tests of its operators: whatever is taken must be right, first in numpy, then as C.
+
+``docs/onnx-node-tests.md`` lists what passes and why the rest is refused; ``--update-golden`` writes it anew.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph import Graph
+from mlfbuild.graph.evaluate import evaluate
+from support.host_c import run_many_on_host
+from support.native import compile_network
+from support.onnx_models import NodeTest, node_tests
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/onnx-node-tests.md"
+CHUNK = 60
+"""Models in one C program."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A test whose model was read, with the inputs that are left to feed."""
+
+    test: NodeTest
+    graph: Graph
+    inputs: tuple[np.ndarray, ...]
+
+
+def read(test: NodeTest) -> Taken:
+    try:
+        graph = parse_onnx(test.model.SerializeToString(), test.name, test.name)
+    except UnsupportedModelError:
+        if len(test.inputs) < 2:
+            raise
+        graph = parse_onnx(test.with_parameters().SerializeToString(), test.name, test.name)
+    feeds = dict(zip((port.name for port in test.model.graph.input), test.inputs, strict=True))
+    return Taken(test, graph, tuple(np.asarray(feeds[name]) for name in graph.inputs))
+
+
+def read_or_refuse(test: NodeTest) -> Taken | str:
+    """The graph of a test, or why it is refused."""
+    try:
+        return read(test)
+    except UnsupportedModelError as error:
+        return str(error).removeprefix(f"{test.name}: ")
+
+
+@pytest.fixture(scope="module")
+def sorted_tests() -> tuple[list[Taken], dict[str, str]]:
+    """What is taken, and the reason for each that is not."""
+    taken, refused = [], {}
+    for test in node_tests():
+        found = read_or_refuse(test)
+        if isinstance(found, Taken):
+            taken.append(found)
+        else:
+            refused[test.name] = found
+    return taken, refused
+
+
+def agree(taken: Taken, outputs: list[np.ndarray]) -> bool:
+    pairs = list(zip(outputs, taken.test.outputs, strict=True))
+    return all(
+        made.shape == wanted.shape
+        and made.dtype == wanted.dtype
+        and np.allclose(made, wanted, rtol=taken.test.rtol, atol=taken.test.atol, equal_nan=True)
+        for made, wanted in pairs
+    )
+
+
+def renamed(graph: Graph, name: str) -> Graph:
+    return Graph(name, list(graph.tensors.values()), graph.nodes, graph.inputs, graph.outputs)
+
+
+def test_numpy_agrees(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
+    wrong = []
+    for taken in sorted_tests[0]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            values = evaluate(taken.graph, dict(zip(taken.graph.inputs, taken.inputs, strict=True)))
+        if not agree(taken, [values[name] for name in taken.graph.outputs]):
+            wrong.append(taken.test.name)
+    assert wrong == []
+
+
+def test_c_agrees(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
+    """As C under sanitizers; the models of a program have names of their own."""
+    wrong = []
+    taken = sorted_tests[0]
+    for start in range(0, len(taken), CHUNK):
+        chunk = taken[start : start + CHUNK]
+        jobs = []
+        for number, one in enumerate(chunk):
+            library = compile_network(renamed(one.graph, f"m{number}"))
+            jobs.append((library, library.modules[0], one.inputs))
+        for one, outputs in zip(chunk, run_many_on_host(jobs), strict=True):
+            shaped = [value.reshape(wanted.shape) for value, wanted in zip(outputs, one.test.outputs, strict=True)]
+            if not agree(one, shaped):
+                wrong.append(one.test.name)
+    assert wrong == []
+
+
+def test_the_page_lists_them(sorted_tests: tuple[list[Taken], dict[str, str]], request: pytest.FixtureRequest) -> None:
+    taken, refused = sorted_tests
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(page([one.test.name for one in taken], refused))
+    committed = PAGE.read_text()
+    if f"onnx {onnx.__version__}" in committed:
+        assert committed == page([one.test.name for one in taken], refused)
+    passing = {line[3:-1] for line in committed.splitlines() if line.startswith("- `")}
+    present = {*refused, *(one.test.name for one in taken)}
+    assert sorted(passing & present - {one.test.name for one in taken}) == []
+
+
+def page(passing: list[str], refused: dict[str, str]) -> str:
+    """The page of the documentation."""
+    reasons = Counter(reason(text) for text in refused.values())
+    lines = [
+        "# ONNX's own tests",
+        "",
+        "The `onnx` package has tests of single operators. Of those of its operators and plain types,",
+        f"{len(passing) + len(refused)} in onnx {onnx.__version__},",
+        f"{len(passing)} pass, in numpy and as C; none fails; the rest is refused.",
+        "Weights that a test feeds are made constant where the operator wants them so. Written by",
+        "`pytest tests/frontends/test_onnx_node_tests.py --update-golden`.",
+        "",
+        "## Refused",
+        "",
+        "| tests | reason |",
+        "|---:|---|",
+        *(f"| {count} | {text} |" for text, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        "",
+        "## Passing",
+        "",
+        *(f"- `{name}`" for name in sorted(passing)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def reason(text: str) -> str:
+    """The reason without the names of one test's tensors."""
+    operators = re.findall(r"node \d+ \((\S+)\)", text)
+    if "not supported; supported are" in text:
+        return f"operator {', '.join(sorted(set(operators)))}"
+    text = re.sub(r"node \d+ \((\S+)\) writing '[^']*': ", r"\1: ", text)
+    return re.sub(r"'[^']*'", "...", text)
