@@ -103,7 +103,7 @@ def check_target_tree(
     """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
     _check_names(models, systems)
     files = _wanted(directory, target_files(models, board, cpu, systems), read_record(directory))
-    check_tree(directory, [*files, *adapter_paths(systems)])
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems))})
 
 
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:

@@ -44,8 +44,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
     overwritten that mlfbuild did not write or a symbolic link stands in the way, and ``StorageError``; after that, or
     after being killed, the next call puts the tree right.
     """
-    if os.path.lexists(directory) and not directory.is_dir():
-        raise ConflictError(f"{directory}: is not a folder; move it away or choose another one")
+    _refuse_other_kinds(directory)
     old = read_record(directory)
     owned = frozenset(old.files if old else ())
     if old is None or not old.complete:
@@ -83,13 +82,15 @@ def _is_edited(path: Path, expected: FileRecord) -> bool:
         return True
 
 
-def check_tree(directory: Path, files: Iterable[str]) -> None:
-    """Raise ``ConflictError`` where writing new ``files`` would overwrite what mlfbuild did not write.
+def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
+    """Raise ``ConflictError`` where writing ``files`` would overwrite what mlfbuild did not write.
 
-    For what must be known before anything else is written; ``write_tree`` checks again, with the files' content.
+    For what must be known before anything else is written; of ``None`` the content is not known yet. ``write_tree``
+    checks again.
     """
+    _refuse_other_kinds(directory)
     old = read_record(directory)
-    _refuse_conflicts(directory, dict.fromkeys(files, b""), frozenset(old.files if old else ()))
+    _refuse_conflicts(directory, files, frozenset(old.files if old else ()))
 
 
 def remove_tree(directory: Path) -> tuple[str, ...]:
@@ -139,7 +140,12 @@ def _remove_empty_folders(path: Path) -> None:
 # Conflicts -----------------------------------------------------------------------------------------------------------
 
 
-def _refuse_conflicts(directory: Path, files: Mapping[str, Content], owned: frozenset[str]) -> None:
+def _refuse_other_kinds(directory: Path) -> None:
+    if os.path.lexists(directory) and not directory.is_dir():
+        raise ConflictError(f"{directory}: is not a folder; move it away or choose another one")
+
+
+def _refuse_conflicts(directory: Path, files: Mapping[str, Content | None], owned: frozenset[str]) -> None:
     conflicts = sorted({c for path in files if (c := _conflict(directory, path, files, owned))})
     if conflicts:
         shown = ", ".join(conflicts[:_SHOWN_CONFLICTS])
@@ -150,7 +156,7 @@ def _refuse_conflicts(directory: Path, files: Mapping[str, Content], owned: froz
         )
 
 
-def _conflict(directory: Path, path: str, files: Mapping[str, Content], owned: frozenset[str]) -> str | None:
+def _conflict(directory: Path, path: str, files: Mapping[str, Content | None], owned: frozenset[str]) -> str | None:
     """Return what stands in the way of writing ``files[path]`` to ``path``, or ``None``.
 
     A plain file stands in the way unless mlfbuild wrote it or it holds the same content already, a folder if it holds
@@ -163,7 +169,8 @@ def _conflict(directory: Path, path: str, files: Mapping[str, Content], owned: f
         return None if goes or not os.path.lexists(directory / parent) else parent
     target = directory / path
     if is_file(target):
-        return None if path in owned or holds(target, chunks(files[path])) else path
+        content = files[path]
+        return None if path in owned or (content is not None and holds(target, chunks(content))) else path
     if is_folder(target):
         return next((name for name in _contents(directory, path) if name not in owned or name in files), None)
     return path if os.path.lexists(target) else None

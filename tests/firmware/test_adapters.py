@@ -235,8 +235,11 @@ def test_an_edited_file_is_healed(folder: Folder) -> None:
         ("platformio", "library.json"),
     ],
 )
-def test_files_of_others_are_refused_before_anything_is_written(folder: Folder, system: str, path: str) -> None:
-    folder.write(f"tree/{path}", "mine\n")
+@pytest.mark.parametrize("content", ["mine\n", ""])
+def test_files_of_others_are_refused_before_anything_is_written(
+    folder: Folder, system: str, path: str, content: str
+) -> None:
+    folder.write(f"tree/{path}", content)
     before = folder.files()
     ended = folder.run("build", "--tree", "tree", "--for", system)
     assert (ended.status, ended.out, ended.err) == (

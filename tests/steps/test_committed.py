@@ -98,6 +98,14 @@ def test_files_of_others_are_refused_before_anything_is_written(folder: Folder) 
     assert not (folder.root / "firmware/alpha").exists()
 
 
+def test_a_file_in_the_folders_place_is_refused_before_anything_is_written(folder: Folder) -> None:
+    folder.write("firmware", "mine")
+    before = folder.files()
+    ended = folder.run("build", "--tree", "firmware")
+    assert ended.err == "mlfbuild: firmware: is not a folder; move it away or choose another one\n"
+    assert ended.status == 6 and folder.files() == before
+
+
 def refused(folder: Folder, *arguments: str) -> str:
     before = folder.files()
     ended = folder.run("build", *arguments)
