@@ -80,12 +80,6 @@ class Layers:
         depth = self.network.tensors[source].shape[3]
         return self.network.conv2d(source, self.weights(channels, 1, 1, depth), **self.affine(source, depth, channels))
 
-    def depthwise(self, source: int, shape: tuple[int, int], multiplier: int = 1) -> int:
-        channels = self.network.tensors[source].shape[3] * multiplier
-        affine = self.affine(source, shape[0] * shape[1], channels)
-        weights = self.weights(1, *shape, channels)
-        return self.network.depthwise_conv2d(source, weights, **affine, **self.window(shape))
-
     def fully_connected(self, source: int, channels: int) -> int:
         depth = self.network.tensors[source].shape[-1]
         return self.network.fully_connected(
@@ -122,11 +116,29 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
-    """A depthwise convolution, mostly of 3x3."""
+    """A depthwise convolution with any small filter; lines of the image may be long, or a single pixel."""
     layers = Layers(seed, extreme=extreme)
-    shape = layers.pick((3, 3), (3, 3), (3, 3), (5, 5), (1, 3), (2, 4), (1, 1))
-    image = layers.input(1, layers.size(9, 12), layers.size(9, 14), layers.pick(1, 3, 4, 5, 8, 12))
-    return layers.case(layers.depthwise(image, shape, layers.pick(1, 1, 1, 2)))
+    shape = layers.pick((3, 3), (3, 3), (2, 3), (3, 2), (2, 2))
+    height, width = layers.pick((layers.size(3, 9), layers.size(3, 12)), (5, 70), (68, 4), (3, 3))
+    image = layers.input(layers.size(1, 2), height, width, layers.pick(4, 5, 7, 8, 12))
+    channels = layers.network.tensors[image].shape[3]
+    stride = layers.pick((1, 1), (1, 1), (2, 2), (1, 2), (2, 1), (3, 1), (1, 3), (5, 2))
+    window = {"stride": stride, "padding": layers.pick("SAME", "VALID")}
+    affine = layers.affine(image, shape[0] * shape[1], channels)
+    return layers.case(layers.network.depthwise_conv2d(image, layers.weights(1, *shape, channels), **affine, **window))
+
+
+def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
+    """Depthwise convolutions that compute in place, of an image longer than lines of the kernel are, or shorter."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(1, *layers.pick((7, 5), (5, 9), (30, 3), (3, 40), (64, 3)), 4)
+    image = layers.pointwise(image, layers.pick(8, 12, 6))
+    channels = layers.network.tensors[image].shape[3]
+    for _ in range(2):
+        affine = layers.affine(image, 9, channels)
+        weights = layers.weights(1, 3, 3, channels)
+        image = layers.network.depthwise_conv2d(image, weights, **affine, padding="SAME")
+    return layers.case(layers.pointwise(image, 4))
 
 
 KINDS: dict[str, Callable[..., Case]] = {
@@ -134,4 +146,5 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,
+    "DEPTHWISE_CONV_2D in place": depthwise_in_place,
 }

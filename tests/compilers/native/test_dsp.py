@@ -22,6 +22,8 @@ HEADERS = {
     "CONV_2D": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h",),
+    "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
+    "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
 }
 
 

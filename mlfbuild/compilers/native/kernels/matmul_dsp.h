@@ -57,6 +57,12 @@ struct mlf_block_dsp {
     int32_t rounding; /* 2 * the output's zero point + 1 */
 };
 
+/* Return a byte of a word, as a signed number; 0 is the lowest. */
+MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
+{
+    return (int8_t)(uint8_t)((uint32_t)word >> (8 * position));
+}
+
 #if MLF_DSP_ASM
 
 #define MLF_NAKED static __attribute__((naked, noinline, unused))
@@ -309,28 +315,28 @@ MLF_NAKED const int32_t *mlf_pixel_int8_dsp(const int8_t *row MLF_UNUSED, const 
 
 #else /* the same in C */
 
-MLF_KERNEL int16_t mlf_byte_dsp(int32_t word, int32_t position)
-{
-    return (int8_t)(uint8_t)((uint32_t)word >> (8 * position));
-}
-
 /* Add both products of an input pair and a word of weights to the sums of the even and, times 256, the odd channel. */
 MLF_KERNEL void mlf_smlad2_dsp(uint32_t sums[2], int32_t weights, const int16_t *input)
 {
     const int32_t low = (int16_t)(uint16_t)weights;
     const int32_t high = (int16_t)(uint16_t)((uint32_t)weights >> 16);
-    sums[0] += (uint32_t)(mlf_byte_dsp(weights, 0) * input[0] + mlf_byte_dsp(weights, 2) * input[1]);
+    sums[0] += (uint32_t)(mlf_byte_of_dsp(weights, 0) * input[0] + mlf_byte_of_dsp(weights, 2) * input[1]);
     sums[1] += (uint32_t)(low * input[0]) + (uint32_t)(high * input[1]);
 }
 
 /* From twice a sum to the stored byte. */
-MLF_KERNEL int8_t mlf_store_dsp(uint32_t sum, int32_t multiplier, int32_t rounding, int32_t shift)
+MLF_KERNEL int8_t mlf_round_dsp(uint32_t sum, int32_t multiplier, uint32_t addend, int32_t shift)
 {
-    const int32_t value = (int32_t)sum;
-    const uint32_t addend = ((uint32_t)rounding << shift) + (uint32_t)(value >> 31);
-    const uint32_t high = (uint32_t)(((uint64_t)((int64_t)value * multiplier) + (UINT64_C(1) << 31)) >> 32);
+    const int64_t product = (int64_t)(int32_t)sum * multiplier;
+    const uint32_t high = (uint32_t)(((uint64_t)product + (UINT64_C(1) << 31)) >> 32);
     const int32_t result = (int32_t)(high + addend) >> shift >> 1;
     return (int8_t)(result < INT8_MIN ? INT8_MIN : result > INT8_MAX ? INT8_MAX : result);
+}
+
+MLF_KERNEL int8_t mlf_store_dsp(uint32_t sum, int32_t multiplier, int32_t rounding, int32_t shift)
+{
+    const uint32_t negative = (uint32_t)((int32_t)sum >> 31);
+    return mlf_round_dsp(sum, multiplier, ((uint32_t)rounding << shift) + negative, shift);
 }
 
 /* Store the sums of a pair of channels, whose parameters follow its weights. */
@@ -441,16 +447,19 @@ struct mlf_matmul_dsp {
     int32_t maximum;
 };
 
-/* Clamp the whole output to a fused activation, where one does more than the store did. */
-MLF_SHARED void mlf_activate_dsp(const struct mlf_matmul_dsp *matmul, int8_t *output)
+/* Clamp an output to a fused activation, where one does more than the store did. */
+MLF_SHARED void mlf_clamp_dsp(int8_t *output, int32_t size, int32_t minimum, int32_t maximum)
 {
-    const int32_t minimum = matmul->minimum;
-    const int32_t maximum = matmul->maximum;
-    const int8_t *const end = output + matmul->rows * matmul->outputs;
+    const int8_t *const end = output + size;
     for (; (minimum > INT8_MIN || maximum < INT8_MAX) && output != end; output++) {
         const int32_t value = *output < minimum ? minimum : *output;
         *output = (int8_t)(value > maximum ? maximum : value);
     }
+}
+
+MLF_KERNEL void mlf_activate_dsp(const struct mlf_matmul_dsp *matmul, int8_t *output)
+{
+    mlf_clamp_dsp(output, matmul->rows * matmul->outputs, matmul->minimum, matmul->maximum);
 }
 
 /* Expand one row to 16 bits, in the order of mlf_expand3_dsp, with zeros up to whole groups of four. */

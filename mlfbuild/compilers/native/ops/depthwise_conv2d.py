@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.ops.convolution import lower_convolution
+from mlfbuild.compilers.native.ops.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.compilers.native.ops.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
@@ -14,9 +15,12 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
+    quantized = graph.outputs_of(node)[0].dtype is DType.INT8
     call = None
-    if graph.outputs_of(node)[0].dtype is DType.INT8 and settings.has("mve"):
+    if quantized and settings.has("mve"):
         call = lower_depthwise_conv2d_mve(graph, node, operator)
+    if call is None and quantized and settings.has("dsp"):
+        call = lower_depthwise_conv2d_dsp(graph, node, operator)
     return call or lower_convolution(graph, node, operator, "depthwise_conv2d", _overwrites(operator))
 
 

@@ -11,7 +11,7 @@
 
 #include "mlfbuild-0123456789ab/add.h"
 #include "mlfbuild-0123456789ab/compiler.h"
-#include "mlfbuild-0123456789ab/depthwise_conv2d.h"
+#include "mlfbuild-0123456789ab/depthwise_conv2d_dsp.h"
 #include "mlfbuild-0123456789ab/matmul_dsp.h"
 #include "mlfbuild-0123456789ab/softmax.h"
 
@@ -29,21 +29,9 @@
 TVMGEN_SEPARABLE_PARAMS const char mlf_separable_model_id[] =
     "mlf:separable:f157a4e3f7c4aa799d56c8be18f53c97bb1babbb6cc2158c3f7995084911554f";
 
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_quantization tvmgen_separable_depthwise_conv2d_0_quantization = {
-    .input_zero_point = 3,
-    .output_zero_point = 3,
-    .minimum = 3,
-    .maximum = 127,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_depthwise_conv2d_0_filter[36] = {
-    -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3, -2, -1,
-    0, 1, 2, 3, -3, -2, -1, 0, 1, 2, 3, -3,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_depthwise_conv2d_0_channels[4] = {
-    {6, {1374389535, 0, 5}}, {0, {1374389535, 0, 5}}, {-6, {1374389535, 0, 5}},
-    {9, {1374389535, 0, 5}},
+TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_depthwise_conv2d_0_filter[18] = {
+    12, 0, -12, 18, 1374389535, 1374389535, 1374389535, 1374389535, 67372036,
+    16776957, -50134527, 16842750, -16973054, 33620223, -66301, 50462976, 16776957, -50134527,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_1_filter[14] = {
@@ -51,14 +39,9 @@ TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_1_filter[14
     12, 0, 1374389535, 1374389535, 1028,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int8_t tvmgen_separable_depthwise_conv2d_2_filter[36] = {
-    3, 2, 1, 0, -1, -2, -3, 3, 2, 1, 0, -1, -2, -3, 3, 2, 1, 0, -1, -2, -3, 3, 2, 1,
-    0, -1, -2, -3, 3, 2, 1, 0, -1, -2, -3, 3,
-};
-
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_channel tvmgen_separable_depthwise_conv2d_2_channels[4] = {
-    {-6, {1374389535, 0, 5}}, {0, {1374389535, 0, 5}}, {6, {1374389535, 0, 5}},
-    {-9, {1374389535, 0, 5}},
+TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_depthwise_conv2d_2_filter[18] = {
+    -12, 0, 12, -18, 1374389535, 1374389535, 1374389535, 1374389535, 67372036,
+    66051, 66977535, -16776958, 33816062, -16842751, 16909309, -33620224, 66051, 66977535,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_3_filter[14] = {
@@ -94,25 +77,38 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
     .least_difference = -31,
 };
 
-/* Of these 192 bytes 192 are in use at one time. */
-TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[192];
+/* Of these 2144 bytes 2144 are in use at one time. */
+TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[2144];
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const struct mlf_quantization *quantization,
-    const int8_t *input, const int8_t *filter, const struct mlf_channel *channels, int8_t *output)
+MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input, const int32_t *filter,
+    int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
 {
-    const struct mlf_window window = {
+    static const struct mlf_depthwise_dsp depthwise = {
+        .along = {
+            .inputs = 4,
+            .outputs = 4,
+            .stride = 1,
+            .padding = 1,
+            .input_step = 4,
+            .output_step = 4,
+        },
+        .across = {
+            .inputs = 4,
+            .outputs = 4,
+            .stride = 1,
+            .padding = 1,
+            .input_step = 16,
+            .output_step = 16,
+        },
         .batches = 1,
-        .input = {4, 4},
-        .input_channels = 4,
-        .output = {4, 4},
-        .output_channels = 4,
-        .filter = {3, 3},
-        .stride = {1, 1},
-        .dilation = {1, 1},
-        .padding = {1, 1},
+        .channels = 4,
+        .zero_point = 3,
+        .rounding = 7,
+        .minimum = 3,
+        .maximum = 127,
     };
-    mlf_depthwise_conv2d_int8(&window, quantization, input, filter, channels, output);
+    mlf_depthwise_conv2d_int8_dsp(&depthwise, input, filter, output, scratch);
 }
 
 /* CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
@@ -180,30 +176,28 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 0: node block 1 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0(&tvmgen_separable_depthwise_conv2d_0_quantization,
-        (const int8_t *)inputs->image, tvmgen_separable_depthwise_conv2d_0_filter,
-        tvmgen_separable_depthwise_conv2d_0_channels, (int8_t *)&arena[0]);
+    tvmgen_separable_depthwise_conv2d_0((const int8_t *)inputs->image, tvmgen_separable_depthwise_conv2d_0_filter,
+        (int8_t *)&arena[2016], (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 1: node block 1
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[0], tvmgen_separable_conv2d_1_filter, (int8_t *)&arena[0],
-        (int16_t *)(void *)&arena[64]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[2016], tvmgen_separable_conv2d_1_filter,
+        (int8_t *)&arena[2016], (int16_t *)(void *)&arena[0]);
 
     /* 2: node block 2 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0(&tvmgen_separable_depthwise_conv2d_0_quantization,
-        (const int8_t *)&arena[0], tvmgen_separable_depthwise_conv2d_2_filter,
-        tvmgen_separable_depthwise_conv2d_2_channels, (int8_t *)&arena[128]);
+    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[2016], tvmgen_separable_depthwise_conv2d_2_filter,
+        (int8_t *)&arena[2080], (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 3: node block 2
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[128], tvmgen_separable_conv2d_3_filter, (int8_t *)&arena[128],
-        (int16_t *)(void *)&arena[64]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[2080], tvmgen_separable_conv2d_3_filter,
+        (int8_t *)&arena[2080], (int16_t *)(void *)&arena[0]);
 
     /* 4: node sum
        ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
-    tvmgen_separable_add_4(&tvmgen_separable_add_4_quantization, (const int8_t *)&arena[128],
-        (const int8_t *)&arena[0], (int8_t *)&arena[128]);
+    tvmgen_separable_add_4(&tvmgen_separable_add_4_quantization, (const int8_t *)&arena[2080],
+        (const int8_t *)&arena[2016], (int8_t *)&arena[2080]);
 
     /* 5: node flat
        RESHAPE int8[1,4,4,4] -> int8[1,64] */
@@ -211,12 +205,12 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-    tvmgen_separable_fully_connected_6((const int8_t *)&arena[128], tvmgen_separable_fully_connected_6_filter,
-        (int8_t *)&arena[128], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_fully_connected_6((const int8_t *)&arena[2080], tvmgen_separable_fully_connected_6_filter,
+        (int8_t *)&arena[2080], (int16_t *)(void *)&arena[0]);
 
     /* 7: node classes
        SOFTMAX int8[1,3] -> int8[1,3] */
-    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[128],
+    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[2080],
         (int8_t *)outputs->classes);
 
     return 0;

@@ -51,7 +51,7 @@ int32_t tvmgen_separable_run(
 /*!
  * \brief Workspace size for TVM module "separable"
  */
-#define TVMGEN_SEPARABLE_WORKSPACE_SIZE 192
+#define TVMGEN_SEPARABLE_WORKSPACE_SIZE 2144
 
 /*!
  * \brief Alignment of a workspace in bytes
