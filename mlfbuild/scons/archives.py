@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any, TypeVar
 from SCons.Builder import Builder
 from SCons.Script import GetOption
 
-from mlfbuild.scons.actions import action, as_user_error
+from mlfbuild.errors import InputFileError, StorageError
+from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
     compile_model,
@@ -165,9 +167,23 @@ def _job_settings(env: Any) -> str:
 
 def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     if "MLFJOB" in env:
-        _call(unpack_job, env["MLFJOB"])
+        _unpack_job(env["MLFJOB"], source[0])
     else:
         folder = Path(target[0].get_abspath()).parent
         unpack_archive(Path(source[0].get_abspath()), folder, model=env.subst("$MLFNAME") or None)
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons saw that they were not there, and scanners would believe it
+
+
+def _unpack_job(job: CompileJob, archive: Any) -> None:
+    """Unpack the archive of ``job``; one that cannot be read, as of a damaged cache, is made again, also there."""
+    try:
+        _call(unpack_job, job)
+    except InputFileError:
+        show(f"{archive}: is damaged, making it again")
+        _call(compile_model, job)
+        _call(unpack_job, job)
+        cache = archive.get_env().get_CacheDir()
+        if cache.is_enabled() and not cache.is_readonly():
+            with contextlib.suppress(StorageError):
+                copy_archive(job.archive, Path(cache.cachepath(archive)[1]))

@@ -88,6 +88,39 @@ def test_what_the_cache_does_not_have_is_made(checkout: Callable[[str], Firmware
     assert tree_is_whole(second.root / TREE), "files of the other archive are gone, too"
 
 
+@pytest.mark.parametrize("damage", [b"", b"garbage", None], ids=["empty", "garbage", "short"])
+def test_a_damaged_archive_in_the_cache_is_made_again(
+    checkout: Callable[[str], FirmwareRepo], tmp_path: Path, damage: bytes | None
+) -> None:
+    first = checkout("first")
+    first.build()
+    good = first.read("build/mlf/pc/alpha.tar")
+    (entry,) = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.read_bytes() == good]
+    entry.chmod(0o644)
+    entry.write_bytes(good[:3000] if damage is None else damage)
+    second = checkout("second")
+    ran = second.build("-Q")
+    assert "build/mlf/pc/alpha.tar" in retrieved(ran.output)
+    assert "build/mlf/pc/alpha.tar: is damaged, making it again\n" in ran.output
+    assert second.read("build/mlf/pc/alpha.tar") == good
+    assert tree_is_whole(second.root / TREE)
+    assert entry.read_bytes() == good, "nobody else meets it"
+    second.build()
+    assert second.build("-Q").output == "scons: `.' is up to date.\n"
+
+
+def test_cache_show_and_a_cache_that_is_only_read(checkout: Callable[[str], FirmwareRepo], tmp_path: Path) -> None:
+    checkout("first").build()
+    before = {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}
+    second = checkout("second")
+    shown = second.build("-Q", "--cache-show", "--cache-readonly").output.splitlines()
+    assert "Compiling model models/alpha.tflite -> build/mlf/pc/alpha.tar" in shown, "what would have been done"
+    assert len([line for line in shown if line.startswith(("gcc", "ar ", "ranlib", "Compiling"))]) == 6
+    second.write_model("alpha", seed=9)
+    assert not retrieved(second.build("--cache-readonly").output)
+    assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} == before, "nothing is put there"
+
+
 def test_a_tree_that_was_edited_is_healed_from_the_archive(checkout: Callable[[str], FirmwareRepo]) -> None:
     repo = checkout("first")
     repo.build()
