@@ -104,8 +104,9 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
         )
     elif not settings.quiet:
         trees = [f"{result.job.title}: {result.job.tree}" for result in report.models]
+        packages = [f"{target.tree}: package for {', '.join(target.systems)}" for target in targets if target.systems]
         images = [f"{job.name} for {job.target.name}: {job.elf}" for job in report.firmware]
-        show("\n".join([*trees, *images]))
+        show("\n".join([*trees, *packages, *images]))
 
 
 def _model(result: ModelResult) -> dict[str, Any]:
