@@ -73,6 +73,10 @@ function(_mlfbuild_check_image IMAGE)
     return()
   endif()
   set(state "${CMAKE_BINARY_DIR}/mlf/.cmake/images/${IMAGE}")
+  get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(several)
+    string(APPEND state ".$<CONFIG>")
+  endif()
   file(GENERATE OUTPUT "${state}.libraries" CONTENT "${listing}")
   add_custom_command(
     OUTPUT "${state}.checked"
@@ -252,7 +256,10 @@ function(_mlfbuild_remove_strays)
     if(known)
       continue() # another project file has it
     endif()
-    file(REMOVE ${files})
+    get_filename_component(folder "${tree}" DIRECTORY)
+    get_filename_component(target "${folder}" NAME)
+    file(GLOB state "${folder}/../.cmake/${target}/${name}.*") # or it would count as made when it comes back
+    file(REMOVE ${files} ${state})
     file(GLOB_RECURSE left LIST_DIRECTORIES FALSE "${tree}/*" "${tree}/.*")
     if(NOT left)
       file(REMOVE_RECURSE "${tree}")

@@ -14,8 +14,10 @@ behind them runs when a model file was only touched:
     <model>.made           the model file, its settings or mlfbuild itself changed: compile if need be, and unpack
     <model>.<...>.checked  a file of the tree was edited or deleted: put the tree right
 
-Files of a tree are byproducts, not outputs, as their time may be older than the model's. The tree's mlf.cmake is
-written when CMake is configured: Ninja would make a fragment that the build itself made before it asks CMake again.
+Files of a tree are byproducts, not outputs, as their time may be older than the model's: those that a compiler may read
+and that may change under their names. Without that, Ninja looks at them before it makes the model, and only then. The
+tree's mlf.cmake is written when CMake is configured: Ninja would make a fragment that the build itself made before it
+asks CMake again.
 ]]
 
 include_guard(GLOBAL)
@@ -117,8 +119,8 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
   set(${RESULT} "${plan}" PARENT_SCOPE)
 endfunction()
 
-# Set LINE to the first line of the text in the variable TEXT, and take it off. JSON of one line is parsed for each value
-# that is asked of it, so that one text for 200 models would take seconds.
+# Set LINE to the first line of the text in the variable TEXT, and take it off. CMake parses JSON anew for each value that
+# it is asked for, so that one text for 200 models would take seconds.
 function(_mlfbuild_next_line LINE TEXT)
   string(FIND "${${TEXT}}" "\n" end)
   string(SUBSTRING "${${TEXT}}" 0 ${end} line)
@@ -244,8 +246,10 @@ function(_mlfbuild_steps MODEL PROJECT_FILE)
   string(JSON compiler GET "${MODEL}" compiler)
   string(JSON settings GET "${MODEL}" settings)
   string(JSON tree GET "${MODEL}" tree)
-  _mlfbuild_list(files "${MODEL}" writes)
-  list(REMOVE_ITEM files "${tree}/mlf.cmake")
+  _mlfbuild_list(files "${MODEL}" changing)
+  _mlfbuild_list(all "${MODEL}" writes)
+  list(REMOVE_ITEM all "${tree}/mlf.cmake")
+  set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES ${all})
   if(compiler STREQUAL "archive") # its index tells which files there are
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   endif()
@@ -253,7 +257,7 @@ function(_mlfbuild_steps MODEL PROJECT_FILE)
   set(state "${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake")
   set(made "${state}/${target}/${name}.made")
   # Named by the list of files: of a step that watches other files than before, Make would keep the old ones, too.
-  string(MD5 list "${files}")
+  string(MD5 list "${all}")
   string(SUBSTRING "${list}" 0 8 list)
   set(checked "${state}/${target}/${name}.${list}.checked")
   _mlfbuild_write("${state}/${target}/${name}.settings" "${settings}")

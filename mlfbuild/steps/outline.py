@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,6 +16,8 @@ from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import outline_of
 
 __all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
+
+_KERNELS = re.compile(r"/mlfbuild-[0-9a-f]{12}/")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,15 @@ class Outline:
         """All further files of the tree, in alphabetical order."""
         files = tree_files(self.library, model=self.job.model, params_section=self.job.request.placement.params)
         return tuple(sorted(files.keys() - {*self.compiled}))
+
+    @cached_property
+    def changing(self) -> tuple[str, ...]:
+        """What compilers may read and what may change under its name: all of ``compiled`` and further headers.
+
+        Not the kernels of the native compiler, whose folder has another name where they change, and not the record.
+        """
+        further = (path for path in self.others if path.startswith("codegen/") and not _KERNELS.search(path))
+        return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
         """Whether every file of the modules lies in the tree already, whatever it holds."""

@@ -22,6 +22,7 @@ from mlfbuild.steps.jobs import (
     room_files,
 )
 from mlfbuild.steps.models import is_current, key_file, outline_of, stray_files, tree_is_whole
+from mlfbuild.steps.outline import Outline
 from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
 from mlfbuild.targets import RUNTIME, macro_rules
 
@@ -96,6 +97,7 @@ def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str,
         "vectors": _text(vectors) if vectors else None,
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "reads": [_text(project.path), _text(job.request.source)],
+        "changing": [_text(job.tree / path) for path in Outline(job, outline).changing],
         "writes": [
             _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
         ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mlfbuild
-from support.cmake_repo import GENERATORS, CMakeRepo, Ran, mlfbuild_command
+from support.cmake_repo import GENERATORS, PROJECT, CMakeRepo, Ran, mlfbuild_command
 
 MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
 LINKED_ALPHA = [
@@ -166,7 +166,11 @@ def test_a_model_is_removed(repo: CMakeRepo) -> None:
     assert left == {"mlf/pc/alpha", "mlf/pc/alpha.tar", "mlf/pc/.alpha.tar.key", "mlf/pc/beta"}
     assert [path.name for path in (repo.build_dir / "mlf/pc/beta").rglob("*") if path.is_file()] == ["notes.txt"]
     assert_nothing_ran(repo.build())
-    shutil.rmtree(repo.build_dir / "mlf/pc/beta")
+    repo.write("mlfbuild.yml", PROJECT)
+    ran = repo.build()
+    assert ran.archives == {"beta"}
+    assert ran.linked
+    shutil.rmtree(repo.build_dir / "mlf/pc/beta")  # with the file of somebody's
 
 
 def test_the_generators_source_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:

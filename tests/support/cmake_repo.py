@@ -79,7 +79,8 @@ class Ran:
     @property
     def causes(self) -> set[str]:
         """The files for whose sake steps ran, of a build that explains: newer than a result, or missing."""
-        ninja = r"older than most recent input (.+?)(?: \(|$)|explain: (?:output )?(.+) (?:doesn't exist|is missing)"
+        missing = r"explain: (?:output )?(.+?)(?: of phony edge with no inputs)? (?:doesn't exist|is missing)"
+        ninja = rf"older than most recent input (.+?)(?: \(|$)|{missing}"
         make = r"Prerequisite '(.+)' is newer than target|File '(.+)' does not exist"
         found = re.findall(f"{ninja}|{make}", self.output, re.MULTILINE)
         names = {Path(path).name for paths in found for path in paths if path}

@@ -1,0 +1,48 @@
+"""What ``plan`` tells other build systems, beside the files that it names."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+from support.command import PROJECT, Folder
+
+
+def test_lines_are_the_parts_of_the_plan(folder: Folder) -> None:
+    whole = folder.run("plan", "--format", "json").json
+    first, *parts = [json.loads(line) for line in folder.run("plan", "--lines").out.splitlines()]
+    assert parts == [*whole["targets"], *whole["models"]]
+    assert (first["targets"], first["models"]) == (["pc"], ["alpha", "beta"])
+    assert first["generator"] == whole["generator"]
+
+
+def test_what_may_change_under_its_name_is_all_but_kernels_and_papers(folder: Folder) -> None:
+    assert folder.run("build", "--model", "alpha").status == 0
+    model, _ = folder.run("plan", "--format", "json").json["models"]
+    tree = folder.root / "build/mlf/pc/alpha"
+    names = {path.removeprefix("build/mlf/pc/alpha/") for path in model["changing"]}
+    code = {path.relative_to(tree).as_posix() for path in (tree / "codegen").rglob("*") if path.is_file()}
+    assert names == {path for path in code if "/mlfbuild-" not in path}
+    assert {"codegen/host/src/alpha_lib0.c", "codegen/host/include/tvmgen_alpha.h"} <= names
+    assert set(model["changing"]) < set(model["writes"])
+
+
+def test_models_that_are_gone_are_told_with_all_that_was_made_of_them(folder: Folder) -> None:
+    assert folder.run("generate", "--model", "beta").status == 0
+    tree = "build/mlf/pc/beta"
+    made = {path for path in folder.files() if path.startswith("build/mlf/pc/")}
+    folder.write("build/mlf/pc/beta/notes.txt", "mine")
+    folder.write("build/mlf/pc/mine/RECORD.json", "{}")
+    assert strays(folder) == []
+    without = re.sub(r"  beta: .*\n", "", PROJECT).replace("[alpha, beta]", "[alpha]")
+    folder.write("mlfbuild.yml", without)
+    (stray,) = strays(folder)
+    assert (stray["model"], stray["tree"], set(stray["files"])) == ("beta", tree, made)
+    shutil.rmtree(folder.root / tree)
+    assert strays(folder) == []
+
+
+def strays(folder: Folder) -> list[dict[str, object]]:
+    (target,) = folder.run("plan", "--format", "json").json["targets"]
+    return list(target["strays"])
