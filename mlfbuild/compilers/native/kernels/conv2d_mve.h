@@ -25,8 +25,11 @@ struct mlf_conv2d_mve {
     int8_t *scratch;     /* for copies of windows */
     mlf_gemm_function multiply;
     struct mlf_gemm gemm;
-    int32_t channels; /* of the output */
-    int32_t group;    /* bytes of the weights of four channels */
+    struct mlf_taps inside; /* output columns whose windows lie inside the image */
+    int32_t channels;       /* of the output */
+    const struct mlf_channels4 *table;
+    const int8_t *weights;
+    int32_t group; /* bytes of the weights of four channels */
 };
 
 /* Make the two pixels of a pair write `distance` bytes apart, and only the first `count` of four channels. */
@@ -43,28 +46,30 @@ MLF_KERNEL void mlf_gemm_scatter(struct mlf_gemm *gemm, int32_t distance, int32_
 MLF_SHARED void mlf_conv2d_pairs_mve(struct mlf_conv2d_mve *conv, const int8_t *first, int32_t distance,
                                      int32_t pairs, int8_t *output)
 {
-    struct mlf_gemm gemm = conv->gemm;
+    struct mlf_gemm *const gemm = &conv->gemm;
     const int32_t whole = conv->channels / 4;
     const int32_t rest = conv->channels % 4;
     const int32_t apart = distance == 0 ? 0 : conv->channels;
-    gemm.first = first;
-    gemm.second = first + distance;
-    gemm.step = 2 * distance;
-    gemm.pairs = pairs;
-    gemm.output = output;
-    gemm.output_step = 2 * apart;
-    gemm.weights_end = gemm.weights + whole * conv->group;
+    gemm->first = first;
+    gemm->second = first + distance;
+    gemm->step = 2 * distance;
+    gemm->pairs = pairs;
+    gemm->output_step = 2 * apart;
     if (whole > 0) {
-        mlf_gemm_scatter(&gemm, apart, 4);
-        conv->multiply(&gemm);
+        gemm->weights = conv->weights;
+        gemm->weights_end = conv->weights + whole * conv->group;
+        gemm->channels = conv->table;
+        gemm->output = output;
+        mlf_gemm_scatter(gemm, apart, 4);
+        conv->multiply(gemm);
     }
     if (rest > 0) {
-        mlf_gemm_scatter(&gemm, apart, rest);
-        gemm.weights = gemm.weights_end;
-        gemm.weights_end += conv->group;
-        gemm.channels += whole;
-        gemm.output += 4 * whole;
-        conv->multiply(&gemm);
+        gemm->weights = conv->weights + whole * conv->group;
+        gemm->weights_end = gemm->weights + conv->group;
+        gemm->channels = conv->table + whole;
+        gemm->output = output + 4 * whole;
+        mlf_gemm_scatter(gemm, apart, rest);
+        conv->multiply(gemm);
     }
 }
 
@@ -81,17 +86,12 @@ MLF_SHARED void mlf_conv2d_pixels_mve(struct mlf_conv2d_mve *conv, const int8_t 
     }
 }
 
-/* Copy one filter row of a window, where `columns` of it lie in the image; returns behind the copy. */
-MLF_KERNEL int8_t *mlf_conv2d_copy_row_mve(const struct mlf_conv2d_mve *conv, const struct mlf_taps *rows,
-                                           const struct mlf_taps *columns, int32_t row, int8_t fill, int8_t *to)
+/* Copy one filter row of a window, where `columns` of it lie in the image at `from`; returns behind the copy. */
+MLF_KERNEL int8_t *mlf_conv2d_copy_row_mve(const struct mlf_window *window, const struct mlf_taps *columns,
+                                           const int8_t *from, int8_t fill, int8_t *to)
 {
-    const struct mlf_window *const window = conv->window;
     const int32_t depth = window->input_channels;
-    if (row < rows->first || row >= rows->end) {
-        return mlf_fill_mve(to, fill, window->filter.width * depth);
-    }
     to = mlf_fill_mve(to, fill, columns->first * depth);
-    const int8_t *from = conv->input + mlf_pixel(window, rows, columns, row, columns->first);
     if (window->dilation.width == 1) {
         to = mlf_copy_mve(to, from, (columns->end - columns->first) * depth);
     } else {
@@ -103,39 +103,67 @@ MLF_KERNEL int8_t *mlf_conv2d_copy_row_mve(const struct mlf_conv2d_mve *conv, co
     return mlf_fill_mve(to, fill, (window->filter.width - columns->end) * depth);
 }
 
-/* Copy the window of output pixel (rows, x), padded by the zero point; returns behind the copy. */
+/* Copy the window of output pixel (rows, x), padded by `fill`; returns behind the copy. */
 MLF_SHARED int8_t *mlf_conv2d_copy_mve(const struct mlf_conv2d_mve *conv, const struct mlf_taps *rows, int32_t x,
                                        int8_t fill, int8_t *to)
 {
     const struct mlf_window *const window = conv->window;
     const struct mlf_taps columns = mlf_columns(window, x);
-    const int32_t length = window->filter.width * window->input_channels;
-    const int32_t missing = window->filter.height - rows->end + rows->first + window->filter.width - columns.end +
-                            columns.first;
-    if (missing == 0 && window->dilation.width == 1 && length <= 16) {
-        return mlf_copy_rows_mve(to, conv->input + mlf_pixel(window, rows, &columns, 0, 0), length,
-                                 window->dilation.height * window->input.width * window->input_channels,
-                                 window->filter.height);
+    const int32_t line = window->filter.width * window->input_channels;
+    const int32_t pitch = window->dilation.height * window->input.width * window->input_channels;
+    const int8_t *from = conv->input + mlf_pixel(window, rows, &columns, rows->first, columns.first);
+    to = mlf_fill_mve(to, fill, rows->first * line);
+    for (int32_t row = rows->first; row < rows->end; row++, from += pitch) {
+        to = mlf_conv2d_copy_row_mve(window, &columns, from, fill, to);
     }
-    for (int32_t row = 0; row < window->filter.height; row++) {
-        to = mlf_conv2d_copy_row_mve(conv, rows, &columns, row, fill, to);
+    return mlf_fill_mve(to, fill, (window->filter.height - rows->end) * line);
+}
+
+/* Return the first of the output columns whose windows lie inside the image, and the one behind them. */
+MLF_KERNEL struct mlf_taps mlf_conv2d_inside_mve(const struct mlf_window *window)
+{
+    const int32_t stride = window->stride.width;
+    const int32_t reach = window->input.width + window->padding.width - 1 -
+                          (window->filter.width - 1) * window->dilation.width;
+    const int32_t first = (window->padding.width + stride - 1) / stride;
+    const int32_t end = reach < 0 ? 0 : mlf_clamp(reach / stride + 1, 0, window->output.width);
+    const struct mlf_taps inside = {0, first, end < first ? first : end};
+    return inside;
+}
+
+/* Copy the windows x..end-1 of an output row; those inside the image at once where a row of them fits a vector. */
+MLF_KERNEL void mlf_conv2d_copies_mve(const struct mlf_conv2d_mve *conv, const struct mlf_taps *rows, int32_t x,
+                                      int32_t end, int8_t fill)
+{
+    const struct mlf_window *const window = conv->window;
+    const struct mlf_taps *const inside = &conv->inside;
+    const int32_t depth = window->input_channels;
+    const int32_t line = window->filter.width * depth;
+    const int whole = rows->end - rows->first == window->filter.height && window->dilation.width == 1 && line <= 16;
+    int8_t *to = conv->scratch;
+    while (x < end) {
+        const int32_t last = end < inside->end ? end : inside->end;
+        if (whole && x >= inside->first && x < last) {
+            const struct mlf_taps columns = mlf_columns(window, x);
+            to = mlf_copy_windows_mve(to, conv->input + mlf_pixel(window, rows, &columns, 0, 0), line,
+                                      window->dilation.height * window->input.width * depth, window->filter.height,
+                                      window->stride.width * depth, last - x);
+            x = last;
+        } else {
+            to = mlf_conv2d_copy_mve(conv, rows, x, fill, to);
+            x++;
+        }
     }
-    return to;
 }
 
 /* Compute the pixels x..end-1 of an output row from copies of `batch` windows at a time. */
 MLF_SHARED void mlf_conv2d_copied_mve(struct mlf_conv2d_mve *conv, const struct mlf_taps *rows, int32_t x,
                                       int32_t end, int32_t batch, int8_t fill, int8_t *output)
 {
-    while (x < end) {
-        const int32_t count = end - x < batch ? end - x : batch;
-        int8_t *to = conv->scratch;
-        for (int32_t i = 0; i < count; i++) {
-            to = mlf_conv2d_copy_mve(conv, rows, x + i, fill, to);
-        }
-        const int32_t size = conv->window->filter.height * conv->window->filter.width * conv->window->input_channels;
-        mlf_conv2d_pixels_mve(conv, conv->scratch, size, count, output + x * conv->channels);
-        x += count;
+    for (int32_t next; x < end; x = next) {
+        next = end - x < batch ? end : x + batch;
+        mlf_conv2d_copies_mve(conv, rows, x, next, fill);
+        mlf_conv2d_pixels_mve(conv, conv->scratch, conv->group / 4, next - x, output + x * conv->channels);
     }
 }
 
@@ -149,15 +177,16 @@ MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *w
         .window = window,
         .scratch = scratch,
         .multiply = multiply,
+        .inside = mlf_conv2d_inside_mve(window),
         .channels = window->output_channels,
+        .table = channels,
+        .weights = weights,
         .group = 4 * size,
         .gemm = {
             .rows = rows,
             .vectors = size / rows / 16,
             .tail = size / rows % 16,
             .gap = size / rows % 16,
-            .weights = weights,
-            .channels = channels,
             .zero_point = quantization->output_zero_point,
             .minimum = quantization->minimum,
             .maximum = quantization->maximum,
@@ -192,10 +221,9 @@ MLF_KERNEL void mlf_conv2d_row_mve(struct mlf_conv2d_mve *conv, int32_t y, int8_
     const int32_t width = window->output.width;
     const int32_t stride = window->stride.width;
     const struct mlf_taps rows = mlf_rows(window, y);
-    const int32_t reach = window->input.width + window->padding.width - window->filter.width;
-    const int32_t left = (window->padding.width + stride - 1) / stride;
-    const int32_t right = reach < 0 ? 0 : mlf_clamp(reach / stride + 1, 0, width);
-    if (rows.end - rows.first < window->filter.height || right <= left) {
+    const int32_t left = conv->inside.first;
+    const int32_t right = conv->inside.end;
+    if (rows.end - rows.first < window->filter.height || right == left) {
         mlf_conv2d_copied_mve(conv, &rows, 0, width, 2, fill, output);
         return;
     }

@@ -5,10 +5,9 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "requantize_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
-
-#include <arm_mve.h>
 
 /* Copy `count` bytes; returns behind them. */
 MLF_KERNEL int8_t *mlf_copy_mve(int8_t *to, const int8_t *from, int32_t count)
@@ -40,15 +39,29 @@ MLF_KERNEL int8_t *mlf_fill_mve(int8_t *to, int8_t value, int32_t count)
     return to + count;
 }
 
-/* Copy `rows` pieces of `length` <= 16 bytes, `pitch` bytes apart, side by side; up to 16 bytes more are written. */
-MLF_KERNEL int8_t *mlf_copy_rows_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows)
+/*
+ * Copy `count` windows of `rows` pieces of `length` <= 16 bytes side by side; pieces are `pitch` bytes apart, windows
+ * `step`. Up to 16 bytes more are written. A function of its own, since it changes the predicate, as calls do.
+ */
+MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows,
+                                        int32_t step, int32_t count)
 {
-    const mve_pred16_t inside = vctp8q((uint32_t)length);
-    for (int32_t row = 0; row < rows; row++) {
-        vstrbq_s8(to, vldrbq_z_s8(from, inside));
-        to += length;
-        from += pitch;
-    }
+    const int8_t *piece;
+    __asm__ volatile("vctp.8 %[length]\n"
+                     "1: mov %[piece], %[from]\n"
+                     "dls lr, %[rows]\n"
+                     "2: vpst\n"
+                     "vldrbt.u8 q0, [%[piece]]\n"
+                     "add %[piece], %[pitch]\n"
+                     "vstrb.8 q0, [%[to]]\n"
+                     "add %[to], %[length]\n"
+                     "le lr, 2b\n"
+                     "add %[from], %[step]\n"
+                     "subs %[count], #1\n"
+                     "bne 1b\n"
+                     : [to] "+r"(to), [from] "+r"(from), [count] "+r"(count), [piece] "=&r"(piece)
+                     : [length] "r"(length), [pitch] "r"(pitch), [rows] "r"(rows), [step] "r"(step)
+                     : "lr", "q0", "memory", "cc");
     return to;
 }
 
@@ -70,10 +83,13 @@ MLF_KERNEL int8_t *mlf_fill_mve(int8_t *to, int8_t value, int32_t count)
     return to + count;
 }
 
-MLF_KERNEL int8_t *mlf_copy_rows_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows)
+MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows,
+                                        int32_t step, int32_t count)
 {
-    for (int32_t row = 0; row < rows; row++, from += pitch) {
-        to = mlf_copy_mve(to, from, length);
+    for (; count > 0; count--, from += step) {
+        for (int32_t row = 0; row < rows; row++) {
+            to = mlf_copy_mve(to, from + row * pitch, length);
+        }
     }
     return to;
 }

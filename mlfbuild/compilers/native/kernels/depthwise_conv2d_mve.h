@@ -268,13 +268,14 @@ MLF_SHARED void mlf_depthwise_insert(const struct mlf_depthwise_block *block, in
 }
 
 /* Compute a row of all channels of a block; a rest that is no group of four is computed with those before it. */
-MLF_KERNEL void mlf_depthwise_groups(const struct mlf_depthwise_block *block, struct mlf_depthwise_row row,
+MLF_KERNEL void mlf_depthwise_groups(const struct mlf_depthwise_block *block, const struct mlf_depthwise_row *all,
                                      mlf_depthwise_function multiply)
 {
     const int32_t rest = block->channels % 4;
-    multiply(&row);
+    multiply(all);
     if (rest != 0) {
         const int32_t first = block->channels - 4;
+        struct mlf_depthwise_row row = *all;
         row.channels += row.groups;
         row.weights += first * row.taps;
         row.ring += first * row.pitch;
@@ -284,11 +285,11 @@ MLF_KERNEL void mlf_depthwise_groups(const struct mlf_depthwise_block *block, st
     }
 }
 
-MLF_KERNEL void mlf_depthwise_block_mve(const struct mlf_depthwise_block *block, struct mlf_depthwise_row row,
+MLF_KERNEL void mlf_depthwise_block_mve(const struct mlf_depthwise_block *block, struct mlf_depthwise_row *row,
                                         const uint8_t *order, mlf_depthwise_function multiply)
 {
     const struct mlf_depthwise_axis *const outer = &block->image->outer;
-    int8_t *const output = row.output;
+    int8_t *const output = row->output;
     int32_t next = 0;
     mlf_fill_mve(block->ring, *block->fill, block->channels * block->pitch);
     for (int32_t y = 0; y < outer->output; y++) {
@@ -296,8 +297,8 @@ MLF_KERNEL void mlf_depthwise_block_mve(const struct mlf_depthwise_block *block,
         for (next = next < first ? first : next; next < first + outer->filter; next++) {
             mlf_depthwise_insert(block, next);
         }
-        row.order = order + 16 * (first % outer->filter);
-        row.output = output + y * outer->output_step;
+        row->order = order + 16 * (first % outer->filter);
+        row->output = output + y * outer->output_step;
         mlf_depthwise_groups(block, row, multiply);
     }
 }
@@ -355,7 +356,7 @@ MLF_SHARED void mlf_depthwise_conv2d_int8_mve(const struct mlf_depthwise_image *
             row.channels = channels + c / 4;
             row.output = output + n * inner->output * outer->output * image->channels + c;
             row.groups = block.channels / 4;
-            mlf_depthwise_block_mve(&block, row, order, multiply);
+            mlf_depthwise_block_mve(&block, &row, order, multiply);
         }
     }
 }
