@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.types import Placement
@@ -122,10 +125,9 @@ class Repo:
 
     def variables(self) -> dict[str, int]:
         """Bytes of each workspace in the image, and of what guards them."""
-        command = ["nm", "-S", self.root / "build/pc/app/app"]
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        found = [line.split() for line in output.splitlines() if "workspace" in line]
-        return {words[-1]: int(words[1], 16) for words in found}
+        with (self.root / "build/pc/app/app").open("rb") as file:
+            table = ELFFile(file).get_section_by_name(".symtab")
+            return {symbol.name: symbol["st_size"] for symbol in table.iter_symbols() if "workspace" in symbol.name}
 
     def source(self, model: str) -> str:
         return (self.root / f"build/mlf/pc/{model}/codegen/host/src/{model}_lib0.c").read_text()
@@ -182,18 +184,71 @@ def test_the_code_differs_in_where_the_workspace_lies_alone(repo: Repo) -> None:
     assert "tvmgen_small_workspace" not in repo.source("small")
 
 
-def test_a_committed_tree_has_one_workspace_without_mlfbuild(repo: Repo, tool: Callable[[str], str]) -> None:
+BUILDS = {
+    "mlf.mk": (
+        "Makefile",
+        (
+            "include tree/mlf.mk\nCFLAGS = {flags}\nbuild/pc/app/app: main.c $(MLF_LIBRARIES)\n"
+            "\t$(CC) $(CFLAGS) $(MLF_INCLUDES) -o $@ $^ -lm\n"
+        ),
+    ),
+    "SConscript": (
+        "SConstruct",
+        (
+            "env = Environment(CCFLAGS='{flags}', LIBS=['m'])\n"
+            "models = SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False)\n"
+            "env.Prepend(**models)\nenv.Program('build/pc/app/app', 'main.c')\n"
+        ),
+    ),
+    "models.apply": (
+        "SConstruct",
+        (
+            "env = Environment(tools=['default', 'mlf'], CCFLAGS='{flags}', LIBS=['m'])\n"
+            "env.MlfModels('mlfbuild.yml').apply(env)\nenv.Program('build/pc/app/app', 'main.c')\n"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("flags", ["-O2 -DNDEBUG", "-O1", "-O2 -flto -DNDEBUG"], ids=["release", "debug", "lto"])
+@pytest.mark.parametrize("way", BUILDS)
+def test_builds_without_cmake_have_one_workspace_and_its_guard(
+    repo: Repo, tool: Callable[[str], str], way: str, flags: str
+) -> None:
     (repo.root / "mlfbuild.yml").write_text(PROJECT.split("firmware", maxsplit=1)[0] + SHARED)
-    project = load(repo.root / "mlfbuild.yml")
-    build([committed(project, target_jobs(project), repo.root / "tree")])
-    (repo.root / "build/pc/app").mkdir(parents=True)
-    (repo.root / "Makefile").write_text(
-        "include tree/mlf.mk\nCFLAGS = -O2 -DNDEBUG\nbuild/pc/app/app: main.c $(MLF_LIBRARIES)\n"
-        "\t$(CC) $(CFLAGS) $(MLF_INCLUDES) -o $@ $^ -lm\n"
-    )
-    subprocess.run([tool("make"), "build/pc/app/app"], cwd=repo.root, capture_output=True, check=True)
-    assert set(repo.variables()) == {"mlf_shared_workspace", "tvmgen_other_workspace"}
+    name, text = BUILDS[way]
+    (repo.root / name).write_text(text.format(flags=flags))
+    if way == "models.apply":
+        (repo.root / "site_scons/site_tools").mkdir(parents=True)
+        (repo.root / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
+    else:
+        project = load(repo.root / "mlfbuild.yml")
+        build([committed(project, target_jobs(project), repo.root / "tree")])
+    (repo.root / "build/pc/app").mkdir(parents=True, exist_ok=True)
+    command = [tool("make"), "build/pc/app/app"] if way == "mlf.mk" else [sys.executable, "-m", "SCons", "-Q"]
+    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    guarded = "NDEBUG" not in flags
+    sizes = repo.variables()
+    assert set(sizes) == {
+        "mlf_shared_workspace",
+        "tvmgen_other_workspace",
+        *(["mlf_shared_workspace_busy"] if guarded else []),
+    }
+    largest = max(workspace_size(repo, way, model) for model in ("small", "large"))
+    assert sizes["mlf_shared_workspace"] == largest > workspace_size(repo, way, "small")
     assert "wrong 0" in repo.run()
+    if guarded:
+        assert "refused often, wrong 0" in repo.run("interrupt")
+
+
+def workspace_size(repo: Repo, way: str, model: str) -> int:
+    """Bytes of a model's workspace, as its header says."""
+    tree = repo.root / ("build/mlf/pc" if way == "models.apply" else "tree")
+    header = (tree / f"{model}/codegen/host/include/tvmgen_{model}.h").read_text()
+    found = re.search(rf"^#define TVMGEN_{model.upper()}_WORKSPACE_SIZE (\d+)", header, re.MULTILINE)
+    assert found is not None
+    return int(found[1])
 
 
 @pytest.mark.parametrize(
