@@ -27,12 +27,17 @@ get_filename_component(MLFBUILD_TOOLCHAIN_DIR "${CMAKE_CURRENT_LIST_DIR}/toolcha
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-checks.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-models.cmake")
 
-# Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt.
+# Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt. A tree that was edited
+# by hand is refused: whoever writes it next would undo that without a word.
 function(mlfbuild_tree DIRECTORY)
   get_filename_component(tree "${DIRECTORY}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   if(NOT EXISTS "${tree}/mlf.cmake")
     message(FATAL_ERROR "mlfbuild_tree: ${tree} holds no mlf.cmake; run scons or `mlfbuild build` first")
   endif()
+  file(GLOB records "${tree}/RECORD.json" "${tree}/*/RECORD.json")
+  foreach(record IN LISTS records)
+    _mlfbuild_check_record("${record}" "${tree}")
+  endforeach()
   get_property(before DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   include("${tree}/mlf.cmake")
   get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
@@ -42,6 +47,27 @@ function(mlfbuild_tree DIRECTORY)
     set_target_properties(${target} PROPERTIES MLFBUILD_OWNER ${owner})
   endforeach()
   _mlfbuild_check_at_the_end()
+endfunction()
+
+# Stop where a file that RECORD lists, in its folder, is missing or has another content; TREE is what the user named.
+function(_mlfbuild_check_record RECORD TREE)
+  get_filename_component(folder "${RECORD}" DIRECTORY)
+  file(READ "${RECORD}" text)
+  string(REGEX MATCHALL "\"[^\"]+\": {[^{}]*\"sha256\": \"[0-9a-f]+\"" entries "${text}")
+  foreach(entry IN LISTS entries)
+    string(REGEX MATCH "\"([^\"]+)\": {[^{}]*\"sha256\": \"([0-9a-f]+)\"" entry "${entry}")
+    set(path "${folder}/${CMAKE_MATCH_1}")
+    set(problem "is missing")
+    if(EXISTS "${path}")
+      file(SHA256 "${path}" found)
+      set(problem "was edited")
+      if(found STREQUAL CMAKE_MATCH_2)
+        continue()
+      endif()
+    endif()
+    _mlfbuild_stop("mlfbuild_tree: ${path}: ${problem}; `mlfbuild build --tree` or `mlfbuild unpack` writes it anew, "
+                   "and include(${TREE}/mlf.cmake) takes the tree as it is")
+  endforeach()
 endfunction()
 
 set(mlfbuild_FOUND TRUE)

@@ -10,6 +10,7 @@ import pytest
 
 from mlfbuild.firmware import unpack, write_target_tree
 from mlfbuild.targets import CPUS, cmake_folder
+from support.cmake_repo import error_lines
 from support.libraries import native_library
 
 PROJECT = """\
@@ -57,6 +58,32 @@ def test_a_tree_builds(project: Path) -> None:
     built = cmake(project, "--build", "build")
     assert built.returncode == 0, built.stdout
     assert (project / "build/app").is_file()
+
+
+@pytest.mark.parametrize("name", ["tiny/codegen/host/src/tiny_lib0.c", "tiny/mlf.cmake", "mlf.mk"])
+@pytest.mark.parametrize("damage", ["was edited", "is missing"])
+def test_a_tree_edited_by_hand_is_refused(project: Path, name: str, damage: str) -> None:
+    tree = project / "models of mine"
+    unpack(native_library("tiny"), tree / "tiny", archive_id="0" * 64)
+    write_target_tree(tree, ["tiny"], None, CPUS["host"])
+    if damage == "is missing":
+        (tree / name).unlink()
+    else:
+        (tree / name).write_bytes((tree / name).read_bytes() + b"\n")
+    configured = configure(project)
+    assert configured.returncode != 0
+    advice = "`mlfbuild build --tree` or `mlfbuild unpack` writes it anew"
+    (line,) = error_lines(configured.stderr)
+    assert line == (
+        f"mlfbuild_tree: {tree}/{name}: {damage}; {advice}, and include({tree}/mlf.cmake) takes the tree as it is"
+    )
+
+
+def test_files_of_others_in_a_tree_are_no_damage(project: Path) -> None:
+    unpack(native_library("tiny"), project / "models of mine", archive_id="0" * 64)
+    (project / "models of mine/NOTES.md").write_text("mine")
+    project.joinpath("CMakeLists.txt").write_text(PROJECT.replace("mlf::models", "mlf::tiny"))
+    assert configure(project).returncode == 0
 
 
 def test_a_missing_tree_says_how_to_make_it(project: Path) -> None:
