@@ -107,10 +107,12 @@ def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
     (workspace / "Kconfig").write_text(
         f'menu "mlf_models"\nosource "{module / build["kconfig"]}"\nconfig ZEPHYR_MLF_MODELS_MODULE\n\tbool\n'
         "\tdefault y\nendmenu\n"
+        'config REQUIRES_FULL_LIBC\n\tbool "Require complete C library"\n'
     )
     configuration = configure(workspace / "Kconfig", {}, workspace)
     configuration.load_config(str(workspace / "app/prj.conf"))
     assert configuration.warnings == []
+    assert configuration.syms["REQUIRES_FULL_LIBC"].str_value == "y"
     configuration.write_config(str(workspace / "app/.config"))
     cmake(workspace / "app", f"-DMODULE_CMAKE={module / build['cmake']}", *options)
 

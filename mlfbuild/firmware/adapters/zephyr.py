@@ -28,6 +28,7 @@ menu "Machine-learning models"
 _SWITCH = """\
 config MLF_{switch}
 \tbool "Model {name}"
+\tselect REQUIRES_FULL_LIBC # math.h
 \thelp
 \t  Links the model {name} into the image. Its code was made for {cpu}.
 
