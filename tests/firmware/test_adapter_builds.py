@@ -35,7 +35,7 @@ GIT = {
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
     """The folder of trees, a package of every system."""
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja"):
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git"):
         tool(name)
     return make_repo(tmp_path_factory.mktemp("packages") / "repo", *PACKAGES) / "models"
 
