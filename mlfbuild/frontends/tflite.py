@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from tflite.TensorType import TensorType
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
-from mlfbuild.frontends.tflite_operators import OPERATORS, WITH_PARAMETERS, Site, operator_name, type_name
+from mlfbuild.frontends.tflite_operators import OPERATORS, Site, operator_name, type_name
 from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor
 from mlfbuild.graph.ops.rules import alternatives
@@ -104,8 +104,9 @@ class _Importer:
         site = Site(place, inputs, outputs, operator.options_type, operator.options)
         if kind.values:
             site.input(kind.leading)
-        _check_hybrid(site, kind.values)
-        self._check_parameters(site, operator, kind.values)
+        if kind.layer:
+            _check_hybrid(site)
+            self._check_parameters(site, operator, kind.values)
         result = kind.read(site)
         _check_types(site, inputs[kind.leading : kind.leading + 1], result)
         read = inputs[kind.leading : kind.leading + kind.values]
@@ -116,7 +117,7 @@ class _Importer:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
         for index, tensor in zip(operator.inputs[1:values], site.inputs[1:values], strict=True):
             computed = index in self._written or index in self._raw.inputs
-            if values == WITH_PARAMETERS and tensor is not None and not tensor.constant and computed:
+            if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not")
 
     def _tensor(self, place: str, index: int) -> Tensor:
@@ -128,12 +129,10 @@ class _Importer:
         return self._tensors[index]
 
 
-def _check_hybrid(site: Site, values: int) -> None:
+def _check_hybrid(site: Site) -> None:
     """Refuse integer weights over float32."""
-    if values != WITH_PARAMETERS or len(site.inputs) < 2:
-        return
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
-    if types[0] is DType.FLOAT32 and types[1] not in {None, DType.FLOAT32}:
+    if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
         raise site.unsupported(
             f"hybrid model ({site.inputs[1]} over float32) is not supported; quantise the activations too"
         )

@@ -16,6 +16,9 @@ SUM_LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
 DIFFERENCE_LEFT_SHIFT = {DType.INT8: 7, DType.INT16: 0}
 """Bits by which SQUARED_DIFFERENCE does it: the square must fit 32 bits."""
 
+COMPARISON_LEFT_SHIFT = 8
+"""Bits by which EQUAL and its kin scale stored values up before they compare what these mean."""
+
 
 @dataclass(frozen=True)
 class BinaryRescales:
@@ -91,3 +94,13 @@ def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
 def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:
     """Return the rescalings of positive values, and of negative ones times their factors."""
     return quantize_multiplier(scale_of(source) / scale_of(output)), multiply_rescale(source, alpha, output)
+
+
+def comparison_rescale(tensor: Tensor) -> Rescale:
+    """Return the rescaling of a stored value, shifted left, to a number whatever its scale (EQUAL and its kin).
+
+    Raises ``OverflowError`` for a scale of 1 and more, of which the product might not fit 32 bits.
+    """
+    if scale_of(tensor) >= 1:
+        raise OverflowError(f"the scale {scale_of(tensor):g} of {tensor.name!r} is too large to compare")
+    return quantize_multiplier(scale_of(tensor))

@@ -74,10 +74,10 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Softmax(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8 or float32",
     ),
     "dequantise float32": (
-        ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2] must be int8",
+        ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
     ),
     "quantise to float32": (
-        ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2] must be int8",
+        ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
     ),
     "softmax of a scalar": (
         ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over",
@@ -155,6 +155,33 @@ BROKEN |= {
     "a slope that is no number": (
         ops.LeakyRelu(float("nan")), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
         "alpha nan must be a number",
+    ),
+    "float32 to bytes": (
+        ops.Quantize(), [image(4)], Tensor("y", (4,), DType.UINT8, SCALE),
+        "cannot bring 'x' float32[4] to 'y' uint8[4]",
+    ),
+    "a comparison of a large scale": (
+        ops.Less(), [Tensor("x", (4,), DType.INT8, Quantization((1.5,), (0,)))] * 2, Tensor("y", (4,), DType.BOOL),
+        "the scale 1.5 of 'x' is too large to compare",
+    ),
+    "a comparison that gives numbers": (
+        ops.Less(), [image(4)] * 2, image(4), "'x' float32[4]: the type must be bool",
+    ),
+    "a choice of two types": (
+        ops.SelectV2(), [Tensor("c", (4,), DType.BOOL), image(4), image(4, dtype=DType.INT8)], image(4),
+        "mixes 'x' float32[4] and 'x' int8[4]",
+    ),
+    "a position that is not there": (
+        ops.Gather(3), [X, Tensor("i", (2,), DType.INT32, data=np.array([0, 2], np.int32))], X,
+        "'i' int32[2] holds positions that are not in dimension 3 of 'x' float32[1, 4, 4, 2]",
+    ),
+    "more common dimensions than the axis leaves": (
+        ops.Gather(1, 2), [X, Tensor("i", (1, 4), DType.INT32)], X,
+        "2 common dimensions do not fit 'i' int32[1, 4] and axis 1",
+    ),
+    "common dimensions that differ": (
+        ops.Gather(2, 1), [X, Tensor("i", (2, 4), DType.INT32)], X,
+        "'x' float32[1, 4, 4, 2] and 'i' int32[2, 4] differ in their first 1 dimensions",
     ),
     "factors of another type": (
         ops.PRelu(), [Tensor("x", (4,), DType.INT16, SCALE), Tensor("a", (4,), DType.INT16, SCALE)],

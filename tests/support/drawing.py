@@ -32,7 +32,7 @@ class Drawing:
     def __init__(self, draw: Draw, dtype: str) -> None:
         self.draw = draw
         self.dtype = dtype
-        self.quantized = dtype in {"int8", "int16"}
+        self.quantized = dtype in {"int8", "int16", "uint8"}
         self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
         self.network = Network()
         self.values: list[Array] = []
@@ -56,6 +56,8 @@ class Drawing:
             return {} if self.dtype == "float32" else {"dtype": self.dtype}
         if self.dtype == "int16":
             return {"scale": float(np.float32(self.scale(least, greatest) / 256)), "dtype": "int16"}
+        if self.dtype == "uint8":
+            return {"scale": self.scale(least, greatest), "zero_point": self.size(0, 255), "dtype": "uint8"}
         return {"scale": self.scale(least, greatest), "zero_point": self.size(-128, 127)}
 
     def shape(self, least_rank: int = 1, greatest_rank: int = 4, greatest: int = 4) -> tuple[int, ...]:

@@ -114,24 +114,88 @@ def _sigmoid(name: str, scale: float, zero_point: int) -> Callable[[Drawing], No
     return draw
 
 
+def _relation(name: str) -> Callable[[Drawing], None]:
+    """A comparison, half of whose elements are equal."""
+
+    def draw(d: Drawing) -> None:
+        left, right = _operands(d, d.choice(d.affine(), None))
+        if len(d.values) == 2 and d.values[0].shape == d.values[1].shape and d.choice(True, False):
+            same = d.random.random(d.values[0].shape) < 0.5
+            d.values[1] = np.where(same, d.values[0], d.values[1])
+        d.network.binary(name, left, right, dtype="bool")
+
+    return draw
+
+
+def _logical(name: str) -> Callable[[Drawing], None]:
+    def draw(d: Drawing) -> None:
+        d.network.binary(name, *_operands(d), dtype="bool")
+
+    return draw
+
+
+def _select(d: Drawing) -> None:
+    shape, affine = d.shape(1, 5), d.affine()
+    parts = [tuple(d.choice(size, 1) for size in shape) for _ in range(2)]
+    condition = Drawing(d.draw, "bool")
+    d.values.append(condition.data(shape))
+    d.network.inputs.append(d.network.activation(shape, dtype="bool"))
+    sources = [d.network.inputs[-1], *(d.input(part, **affine) for part in parts)]
+    d.network.operator("SELECT_V2", sources, d.network.activation(shape, **affine), "SelectV2Options")
+
+
+def _cast(d: Drawing) -> None:
+    """Of float32 to what holds it: beyond, C says nothing."""
+    source = d.input(d.shape(), **({} if d.dtype == "float32" else {"dtype": d.dtype}))
+    d.network.unary("CAST", source, dtype=d.choice("float32", "int8", "int16", "int32"))
+
+
+def _quantize(d: Drawing) -> None:
+    """To int8 and int16, or between int8 and uint8, as TensorFlow Lite Micro does."""
+    target = d.choice("int8", "int16") if d.dtype != "uint8" else "int8"
+    if d.dtype == "int8":
+        target = d.choice("int8", "int16", "uint8")
+    scale = float(np.float32(d.draw(st.floats(0.004, 0.5)))) / (256 if target == "int16" else 1)
+    zero_point = {"int8": d.size(-128, 127), "int16": 0, "uint8": d.size(0, 255)}[target]
+    source = d.input((d.size(1, 3), d.size(1, 40)))
+    d.network.unary("QUANTIZE", source, scale=scale, zero_point=zero_point, dtype=target)
+
+
+def _dequantize(d: Drawing) -> None:
+    d.network.unary("DEQUANTIZE", d.input((d.size(1, 3), d.size(1, 40))))
+
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ABS": _unary("ABS"),
     "ADD": _activated("ADD", 0.01, 1),
+    "CAST": _cast,
+    "DEQUANTIZE": _dequantize,
     "DIV": _activated("DIV", 0.01, 1),
     "ELU": _unary("ELU"),
+    "EQUAL": _relation("EQUAL"),
     "EXP": _unary("EXP"),
+    "GREATER": _relation("GREATER"),
+    "GREATER_EQUAL": _relation("GREATER_EQUAL"),
     "HARD_SWISH": _unary("HARD_SWISH", 0.02),
     "LEAKY_RELU": _leaky_relu,
+    "LESS": _relation("LESS"),
+    "LESS_EQUAL": _relation("LESS_EQUAL"),
     "LOG": _positive("LOG"),
     "LOGISTIC": _sigmoid("LOGISTIC", 1 / 256, -128),
+    "LOGICAL_AND": _logical("LOGICAL_AND"),
+    "LOGICAL_NOT": lambda d: d.network.unary("LOGICAL_NOT", d.input(d.shape()), dtype="bool"),
+    "LOGICAL_OR": _logical("LOGICAL_OR"),
     "MAXIMUM": _same_scale("MAXIMUM"),
     "MINIMUM": _same_scale("MINIMUM"),
     "MUL": _activated("MUL", 0.01, 1),
     "NEG": _unary("NEG"),
+    "NOT_EQUAL": _relation("NOT_EQUAL"),
     "PRELU": _prelu,
+    "QUANTIZE": _quantize,
     "RELU": _unary("RELU"),
     "RELU6": _relu6,
     "RSQRT": _positive("RSQRT"),
+    "SELECT_V2": _select,
     "SQRT": _positive("SQRT"),
     "SQUARED_DIFFERENCE": _plain("SQUARED_DIFFERENCE", 0.05, 5),
     "SUB": _activated("SUB", 0.01, 1),
@@ -141,5 +205,11 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
     **dict.fromkeys(("DIV", "EXP", "LOG", "NEG", "SQRT"), ("float32",)),
+    **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), ("int8", "int32", "int64", "float32")),
+    **dict.fromkeys(("EQUAL", "NOT_EQUAL"), ("int8", "int32", "int64", "float32", "bool")),
+    **dict.fromkeys(("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"), ("bool",)),
+    "CAST": ("int8", "int16", "int32", "float32", "bool"),
+    "DEQUANTIZE": ("int8", "int16", "uint8"),
+    "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH", "LOGISTIC", "RSQRT", "TANH"), ("int8", "float32")),
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from support.drawing import Drawing
 
 
@@ -148,6 +150,22 @@ def _mirror_pad(d: Drawing) -> None:
     d.network.move("MIRROR_PAD", d.input(shape), padded, attribute, kind="MirrorPadOptions", Mode=int(symmetric))
 
 
+def _gather(d: Drawing) -> None:
+    """Indices that are constant or an input, with leading dimensions in common or not."""
+    shape = d.shape(1, 4)
+    axis, written = _axis(d, len(shape))
+    common = d.size(0, axis)
+    positions = d.random.integers(0, shape[axis], (*shape[:common], *d.shape(1, 2)))
+    source = d.input(shape)
+    indices = d.network.integers(positions)
+    if d.choice(True, False):
+        d.values.append(positions.astype(np.int32))
+        indices = d.network.activation(positions.shape, dtype="int32")
+        d.network.inputs.append(indices)
+    result = (*shape[:axis], *positions.shape[common:], *shape[axis + 1 :])
+    d.network.move("GATHER", source, result, indices, kind="GatherOptions", Axis=written, BatchDims=common)
+
+
 def tile(d: Drawing) -> None:
     """TILE, which TensorFlow Lite Micro does not have."""
     shape = d.shape()
@@ -161,6 +179,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "CONCATENATION": _concatenation,
     "DEPTH_TO_SPACE": _depth_to_space,
     "EXPAND_DIMS": _expand_dims,
+    "GATHER": _gather,
     "MIRROR_PAD": _mirror_pad,
     "PACK": _pack,
     "PADV2": _padv2,
@@ -176,7 +195,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
-    **dict.fromkeys(("DEPTH_TO_SPACE", "MIRROR_PAD", "SPACE_TO_DEPTH"), ("int8", "float32")),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "SPACE_TO_DEPTH"), ("int8", "float32")),
     "BROADCAST_TO": ("int8", "int16", "int64", "bool"),
     "CONCATENATION": ("int8", "int16", "int32", "int64", "float32", "bool"),
     "PADV2": ("int8", "int16", "int32", "float32"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 from hypothesis import strategies as st
 
 from support import elementwise_networks, movement_networks
@@ -77,25 +76,14 @@ def _pad(d: Drawing) -> None:
     d.network.pad(d.input(shape), [d.pair(0, 2) for _ in shape])
 
 
-def _quantize(d: Drawing) -> None:
-    shape = (d.size(1, 3), d.size(1, 40))
-    d.network.quantize(d.input(shape), float(np.float32(d.draw(st.floats(0.004, 0.5)))), d.size(-128, 127))
-
-
-def _dequantize(d: Drawing) -> None:
-    d.network.dequantize(d.input((d.size(1, 3), d.size(1, 40))))
-
-
 _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "AVERAGE_POOL_2D": _pool("AVERAGE"),
     "CONV_2D": _conv2d,
     "DEPTHWISE_CONV_2D": _depthwise_conv2d,
-    "DEQUANTIZE": _dequantize,
     "FULLY_CONNECTED": _fully_connected,
     "MAX_POOL_2D": _pool("MAX"),
     "MEAN": _mean,
     "PAD": _pad,
-    "QUANTIZE": _quantize,
     "RESHAPE": _reshape,
     "SOFTMAX": _softmax,
 }
@@ -111,7 +99,6 @@ _ALL = {**OPERATORS, "TILE": movement_networks.tile}
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
-    "DEQUANTIZE": ("int8",),
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
 }

@@ -8,10 +8,10 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite_operators import elementwise, layers, movement, reductions
-from mlfbuild.frontends.tflite_operators.kind import WITH_PARAMETERS, OperatorKind
+from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site, name_of
 
-__all__ = ["OPERATORS", "WITH_PARAMETERS", "OperatorKind", "Site", "operator_name", "type_name"]
+__all__ = ["OPERATORS", "OperatorKind", "Site", "operator_name", "type_name"]
 
 _FAMILIES = (elementwise, layers, movement, reductions)
 

@@ -21,10 +21,9 @@ class OperatorKind:
     values: int
     attributes: int = 0
     leading: int = 0
+    layer: bool = False
+    """Whether the values are (input, weights, bias)."""
 
-
-WITH_PARAMETERS = 3
-"""The number of values of operators that read (input, weights, bias)."""
 
 ANY_NUMBER = 1 << 16
 """The number of values of operators that take as many as they are given."""

@@ -8,7 +8,7 @@ from typing import Any
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
 
-from mlfbuild.frontends.tflite_operators.kind import WITH_PARAMETERS, OperatorKind
+from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.frontends.tflite_reader import reading
 from mlfbuild.graph import Operator, ops
@@ -74,9 +74,9 @@ def _softmax(site: Site) -> Operator:
 
 KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_pool(ops.AveragePool2D), 1),
-    BuiltinOperator.CONV_2D: OperatorKind(_conv2d, WITH_PARAMETERS),
-    BuiltinOperator.DEPTHWISE_CONV_2D: OperatorKind(_depthwise_conv2d, WITH_PARAMETERS),
-    BuiltinOperator.FULLY_CONNECTED: OperatorKind(_fully_connected, WITH_PARAMETERS),
+    BuiltinOperator.CONV_2D: OperatorKind(_conv2d, 3, layer=True),
+    BuiltinOperator.DEPTHWISE_CONV_2D: OperatorKind(_depthwise_conv2d, 3, layer=True),
+    BuiltinOperator.FULLY_CONNECTED: OperatorKind(_fully_connected, 3, layer=True),
     BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
     BuiltinOperator.SOFTMAX: OperatorKind(_softmax, 1),
 }

@@ -141,6 +141,16 @@ def _block(kind: type[ops.SpaceToDepth | ops.DepthToSpace]) -> Callable[[Site], 
     return read
 
 
+def _gather(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("GatherOptions")
+        axis = _dimension(site, options.Axis(), len(site.input(0).shape))
+        common, rank = options.BatchDims(), len(site.input(1).shape)
+    if not -rank <= common <= rank:
+        raise site.wrong(f"{common} common dimensions do not fit {site.input(1)}")
+    return ops.Gather(axis, common + rank if common < 0 else common)
+
+
 def _paddings(site: Site) -> tuple[tuple[int, int], ...]:
     paddings = site.constant(1, "paddings")
     if paddings.size != 2 * len(site.input(0).shape):
@@ -173,6 +183,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
     BuiltinOperator.DEPTH_TO_SPACE: OperatorKind(_block(ops.DepthToSpace), 1),
     BuiltinOperator.EXPAND_DIMS: OperatorKind(_same_bytes(ops.ExpandDims, "axis"), 1, 1),
+    BuiltinOperator.GATHER: OperatorKind(_gather, 2),
     BuiltinOperator.MIRROR_PAD: OperatorKind(_mirror_pad, 1, 1),
     BuiltinOperator.PACK: OperatorKind(_pack, ANY_NUMBER),
     BuiltinOperator.PAD: OperatorKind(lambda site: ops.Pad(_paddings(site)), 1, 1),

@@ -1,11 +1,15 @@
 """The operators, one file each: attributes, rules of shape and type, and a numpy reference."""
 
 from mlfbuild.graph.ops.add import Add, Sub
+from mlfbuild.graph.ops.cast import Cast
+from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.fully_connected import FullyConnected
+from mlfbuild.graph.ops.gather import Gather
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
+from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, SelectV2
 from mlfbuild.graph.ops.logistic import Logistic, Tanh
 from mlfbuild.graph.ops.math import Abs, Exp, Log, Neg, Rsqrt, Sqrt
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
@@ -26,6 +30,7 @@ __all__ = [
     "Add",
     "AveragePool2D",
     "BroadcastTo",
+    "Cast",
     "Concatenation",
     "Conv2D",
     "DepthToSpace",
@@ -33,12 +38,21 @@ __all__ = [
     "Dequantize",
     "Div",
     "Elu",
+    "Equal",
     "Exp",
     "ExpandDims",
     "FullyConnected",
+    "Gather",
+    "Greater",
+    "GreaterEqual",
     "HardSwish",
     "LeakyRelu",
+    "Less",
+    "LessEqual",
     "Log",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
     "Logistic",
     "MaxPool2D",
     "Maximum",
@@ -47,6 +61,7 @@ __all__ = [
     "MirrorPad",
     "Mul",
     "Neg",
+    "NotEqual",
     "PRelu",
     "Pack",
     "Pad",
@@ -57,6 +72,7 @@ __all__ = [
     "ReluN1To1",
     "Reshape",
     "Rsqrt",
+    "SelectV2",
     "Slice",
     "Softmax",
     "SpaceToDepth",

@@ -1,4 +1,4 @@
-"""QUANTIZE (float32 to int8, or int8 to another int8 scale) and DEQUANTIZE (int8 to float32)."""
+"""QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from mlfbuild.graph.ops.accumulate import centred, finish_quantized
 from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
+STORED = (DType.INT8, DType.INT16, DType.UINT8)
+"""The types that a scale and a zero point give a meaning to."""
+
 
 @dataclass(frozen=True)
 class Quantize(Operator):
-    """Brings float32 or int8 to the output's int8 scale and zero point."""
+    """Brings numbers to the output's type, scale and zero point; uint8 comes from and becomes int8 only."""
 
     name: ClassVar[str] = "QUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.FLOAT32)
+    results: ClassVar[tuple[DType, ...]] = STORED
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
@@ -28,33 +33,39 @@ class Quantize(Operator):
         source, output = inputs[0], outputs[0]
         assert source is not None
         return (
-            rules.arithmetic(source)
-            or (None if output.dtype is DType.INT8 else f"{output} must be int8")
-            or rules.affine(output)
+            rules.arithmetic(source, types=self.types)
+            or rules.arithmetic(output, types=self.results)
+            or self._check_bytes(source, output)
             or rules.shape(output, source.shape)
-            or (rules.computable(lambda: requantize_rescale(source, output)) if source.dtype is DType.INT8 else None)
+            or (rules.computable(lambda: requantize_rescale(source, output)) if source.dtype in STORED else None)
         )
+
+    def _check_bytes(self, source: Tensor, output: Tensor) -> str | None:
+        pair = {source.dtype, output.dtype}
+        return f"cannot bring {source} to {output}" if DType.UINT8 in pair and DType.INT8 not in pair else None
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
         assert source is not None and values[0] is not None and output.quantization is not None
-        if source.dtype is DType.INT8:
+        if source.dtype in STORED:
             rescales = [requantize_rescale(source, output)]
             return (finish_quantized(centred(source, values[0]), rescales, output, Activation.NONE),)
         with np.errstate(over="ignore", invalid="ignore"):
             quotients = values[0] / np.float32(output.quantization.scale)
             rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
         stored = rounded.astype(np.float64) + output.quantization.zero_point
-        return (np.asarray(np.clip(stored, *integer_range(output.dtype)), np.int8),)
+        return (np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy),)
 
 
 @dataclass(frozen=True)
 class Dequantize(Operator):
-    """Brings int8 to float32."""
+    """Brings integers to float32."""
 
     name: ClassVar[str] = "DEQUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = STORED
+    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
@@ -63,9 +74,8 @@ class Dequantize(Operator):
         source, output = inputs[0], outputs[0]
         assert source is not None
         return (
-            (None if source.dtype is DType.INT8 else f"{source} must be int8")
-            or (None if output.dtype is DType.FLOAT32 else f"{output} must be float32")
-            or rules.affine(source)
+            rules.arithmetic(source, types=self.types)
+            or rules.arithmetic(output, types=self.results)
             or rules.shape(output, source.shape)
         )
 

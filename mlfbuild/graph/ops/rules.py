@@ -33,14 +33,14 @@ def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], require
 
 
 def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
-    """All ``tensors`` are of the same one of ``types``; int8 and int16 ones are quantised."""
+    """All ``tensors`` are of the same one of ``types``; those of 8 and 16 bits are quantised."""
     first = tensors[0]
     for tensor in tensors:
         if tensor.dtype not in types:
             return f"{tensor}: the type must be {alternatives(types)}"
         if tensor.dtype is not first.dtype:
             return f"mixes {first} and {tensor}"
-        reason = affine(tensor) if tensor.dtype in QUANTIZED else None
+        reason = affine(tensor) if tensor.dtype in {*QUANTIZED, DType.UINT8} else None
         if reason is not None:
             return reason
     return None

@@ -33,7 +33,9 @@ int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) 
   const struct mlf_rescale rescale = {multiplier, left, right};
   return mlf_rescale_value((uint32_t)value, &rescale);
 }
-int8_t quantize(float real, float scale, int32_t zero_point) { return mlf_quantize_value(real, scale, zero_point); }
+int32_t quantize(float real, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
+  return mlf_quantize_value(real, scale, zero_point, minimum, maximum);
+}
 float exponential(float x) { return mlf_float_exp(x); }
 float exponential_less_one(float x) { return mlf_float_expm1(x); }
 float logarithm(float x) { return mlf_float_log(x); }
@@ -53,8 +55,8 @@ def library(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
         [tool("gcc"), *flags, "-static-libubsan", "-I", KERNELS, folder / "arithmetic.c", "-o", output], check=True
     )
     loaded = ctypes.CDLL(str(output))
-    loaded.quantize.argtypes = [ctypes.c_float, ctypes.c_float, ctypes.c_int32]
-    loaded.quantize.restype = ctypes.c_int8
+    loaded.quantize.argtypes = [ctypes.c_float, ctypes.c_float, *[ctypes.c_int32] * 3]
+    loaded.quantize.restype = ctypes.c_int32
     for name in FUNCTIONS:
         function = getattr(loaded, name)
         function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
@@ -83,17 +85,19 @@ def test_quantizing_rounds_half_away_from_zero(library: ctypes.CDLL) -> None:
             [0.49999997, -0.49999997, 1e30, -1e30, math.inf, -math.inf, 126.99999, 8388609.0],
         ]
     ).astype(np.float32)
-    for scale, zero_point in ((1.0, 0), (0.5, -128), (0.05, 127), (1e-30, 3)):
+    reals = np.concatenate([reals, reals * np.float32(250)])
+    for scale, zero_point, bits in ((1.0, 0, 8), (0.5, -128, 8), (0.05, 127, 8), (1e-30, 3, 8), (0.5, 0, 16)):
+        least, greatest = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
         for real in reals:
             with np.errstate(over="ignore"):
                 quotient = float(real / np.float32(scale))
             if math.isinf(quotient):
-                expected = 127 if quotient > 0 else -128
+                expected = greatest if quotient > 0 else least
             else:
                 away = math.floor(abs(Fraction(quotient)) + Fraction(1, 2))
-                expected = min(max(int(math.copysign(away, quotient)) + zero_point, -128), 127)
-            assert library.quantize(real, scale, zero_point) == expected, (real, scale, zero_point)
-    assert library.quantize(math.nan, 1.0, -5) == -5
+                expected = min(max(int(math.copysign(away, quotient)) + zero_point, least), greatest)
+            assert library.quantize(real, scale, zero_point, least, greatest) == expected, (real, scale, zero_point)
+    assert library.quantize(math.nan, 1.0, -5, -128, 127) == -5
 
 
 def relative_error(library: ctypes.CDLL, name: str, points: np.ndarray) -> float:

@@ -12,12 +12,35 @@ from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Activation, DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops import Add, Div, Maximum, Minimum, Mul, PRelu, SquaredDifference, Sub
+from mlfbuild.graph.ops import (
+    Add,
+    Div,
+    Equal,
+    Greater,
+    GreaterEqual,
+    Less,
+    LessEqual,
+    LogicalAnd,
+    LogicalOr,
+    Maximum,
+    Minimum,
+    Mul,
+    NotEqual,
+    PRelu,
+    SquaredDifference,
+    Sub,
+)
 from mlfbuild.graph.ops.add import Sum
 from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
 from mlfbuild.graph.ops.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
-from mlfbuild.graph.rescales import BinaryRescales, multiply_rescale, prelu_rescales, squared_difference_rescales
+from mlfbuild.graph.rescales import (
+    BinaryRescales,
+    comparison_rescale,
+    multiply_rescale,
+    prelu_rescales,
+    squared_difference_rescales,
+)
 
 Fields = dict[str, int | Rescale]
 
@@ -30,7 +53,7 @@ class _Kernel:
     header: str
     struct: str = ""
     rescales: Callable[[Operator, Tensor, Tensor, Tensor], Fields] | None = None
-    """The fields of the struct that are not zero points and clamps; ``None`` where stored values are enough."""
+    """The rescalings in the struct; ``None`` where stored values are enough."""
 
 
 def _three(rescales: BinaryRescales) -> Fields:
@@ -47,12 +70,28 @@ def _prelu(_: Operator, first: Tensor, second: Tensor, output: Tensor) -> Fields
     return {"positive": positive, "negative": negative}
 
 
+def _comparison(_: Operator, first: Tensor, second: Tensor, _output: Tensor) -> Fields:
+    return {"first": comparison_rescale(first), "second": comparison_rescale(second)}
+
+
+def _relation(word: str) -> _Kernel:
+    return _Kernel(word, "comparisons.h", "mlf_comparison_quantization", _comparison)
+
+
 _KERNELS: dict[type[Operator], _Kernel] = {
     Add: _Kernel("add", "add.h", "mlf_add_quantization", _sum),
     Div: _Kernel("div", "mul.h"),
+    Equal: _relation("equal"),
+    Greater: _relation("greater"),
+    GreaterEqual: _relation("greater_equal"),
+    Less: _relation("less"),
+    LessEqual: _relation("less_equal"),
+    LogicalAnd: _Kernel("logical_and", "comparisons.h"),
+    LogicalOr: _Kernel("logical_or", "comparisons.h"),
     Maximum: _Kernel("maximum", "maximum.h"),
     Minimum: _Kernel("minimum", "maximum.h"),
     Mul: _Kernel("mul", "mul.h", "mlf_mul_quantization", lambda _, *tensors: {"output": multiply_rescale(*tensors)}),
+    NotEqual: _relation("not_equal"),
     PRelu: _Kernel("prelu", "activations.h", "mlf_prelu_quantization", _prelu),
     SquaredDifference: _Kernel(
         "squared_difference",
@@ -97,15 +136,11 @@ def _lower_portable(graph: Graph, node: Node) -> Call:
 
 
 def _quantization(kernel: _Kernel, operator: Operator, first: Tensor, second: Tensor, output: Tensor) -> Constant:
-    activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
-    minimum, maximum = activation_range(activation, output)
     assert kernel.rescales is not None
-    fields: Fields = {
-        "first_zero_point": zero_point_of(first),
-        "second_zero_point": zero_point_of(second),
-        "output_zero_point": zero_point_of(output),
-        "minimum": minimum,
-        "maximum": maximum,
-        **kernel.rescales(operator, first, second, output),
-    }
+    fields: Fields = {"first_zero_point": zero_point_of(first), "second_zero_point": zero_point_of(second)}
+    if output.dtype in QUANTIZED:
+        activation = operator.activation if isinstance(operator, Arithmetic) else Activation.NONE
+        minimum, maximum = activation_range(activation, output)
+        fields.update(output_zero_point=zero_point_of(output), minimum=minimum, maximum=maximum)
+    fields.update(kernel.rescales(operator, first, second, output))
     return Constant.struct("quantization", kernel.struct, fields)

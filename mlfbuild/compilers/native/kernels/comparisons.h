@@ -1,0 +1,59 @@
+/*
+ * Comparisons and logical operators of two tensors that broadcast: `broadcast.h` has the loops. Truth is 1, else 0.
+ */
+#ifndef MLF_COMPARISONS_H_
+#define MLF_COMPARISONS_H_
+
+#include <stdint.h>
+
+#include "broadcast.h"
+#include "compiler.h"
+#include "requantize.h"
+#include "unary.h"
+
+/* Stored values of each input are brought to numbers that mean the same. */
+struct mlf_comparison_quantization {
+    int32_t first_zero_point;
+    int32_t second_zero_point;
+    struct mlf_rescale first;
+    struct mlf_rescale second;
+};
+
+MLF_KERNEL int32_t mlf_comparison_first(const struct mlf_comparison_quantization *quantization, int32_t value)
+{
+    return mlf_rescale_value((uint32_t)(value - quantization->first_zero_point) << 8, &quantization->first);
+}
+
+MLF_KERNEL int32_t mlf_comparison_second(const struct mlf_comparison_quantization *quantization, int32_t value)
+{
+    return mlf_rescale_value((uint32_t)(value - quantization->second_zero_point) << 8, &quantization->second);
+}
+
+#define MLF_RELATION_OF(name, type, suffix, relation)                                                                  \
+    MLF_BINARY(mlf_##name##_##suffix(MLF_BINARY_PARAMETERS(type, uint8_t)), type, type, (a relation b) ? 1 : 0)
+
+#define MLF_RELATION(name, relation)                                                                                   \
+    MLF_BINARY(mlf_##name##_int8(const struct mlf_comparison_quantization *quantization,                               \
+                                 MLF_BINARY_PARAMETERS(int8_t, uint8_t)),                                              \
+               int8_t, int8_t,                                                                                         \
+               (mlf_comparison_first(quantization, a) relation mlf_comparison_second(quantization, b)) ? 1 : 0)        \
+    MLF_RELATION_OF(name, int32_t, int32, relation)                                                                    \
+    MLF_RELATION_OF(name, int64_t, int64, relation)                                                                    \
+    MLF_RELATION_OF(name, float, float, relation)
+
+MLF_RELATION(equal, ==)
+MLF_RELATION(not_equal, !=)
+MLF_RELATION(greater, >)
+MLF_RELATION(greater_equal, >=)
+MLF_RELATION(less, <)
+MLF_RELATION(less_equal, <=)
+
+MLF_RELATION_OF(equal, uint8_t, uint8, ==)
+MLF_RELATION_OF(not_equal, uint8_t, uint8, !=)
+
+/* Any byte but 0 is true. */
+MLF_BINARY(mlf_logical_and_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 && b != 0 ? 1 : 0)
+MLF_BINARY(mlf_logical_or_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 || b != 0 ? 1 : 0)
+MLF_UNARY(mlf_logical_not_uint8(MLF_UNARY_PARAMETERS(uint8_t)), uint8_t, a == 0 ? 1 : 0)
+
+#endif /* MLF_COMPARISONS_H_ */

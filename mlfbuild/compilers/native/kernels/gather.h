@@ -1,0 +1,43 @@
+/*
+ * GATHER: out[batch][slice][i] = in[batch][slice][index[batch][i]], in runs of elements. A position that is not there
+ * is taken as the nearest one, so that no index of a network's input leads out of a tensor.
+ */
+#ifndef MLF_GATHER_H_
+#define MLF_GATHER_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+
+struct mlf_gather {
+    int32_t batches;
+    int32_t slices;
+    int32_t size;  /* positions of the input */
+    int32_t count; /* indices of a batch */
+    int32_t run;   /* bytes */
+};
+
+#define MLF_GATHER(name, type)                                                                                         \
+    MLF_KERNEL void name(const struct mlf_gather *shape, const void *input, const type *indices, void *output)         \
+    {                                                                                                                  \
+        const uint8_t *from = (const uint8_t *)input;                                                                  \
+        uint8_t *to = (uint8_t *)output;                                                                               \
+        for (int32_t batch = 0; batch < shape->batches; batch++) {                                                     \
+            for (int32_t slice = 0; slice < shape->slices; slice++) {                                                  \
+                for (int32_t i = 0; i < shape->count; i++) {                                                           \
+                    const type index = indices[batch * shape->count + i];                                              \
+                    const int32_t last = shape->size - 1;                                                              \
+                    const int32_t at = index < 0 ? 0 : (index > last ? last : (int32_t)index);                         \
+                    memcpy(to, from + at * shape->run, (uint32_t)shape->run);                                          \
+                    to += shape->run;                                                                                  \
+                }                                                                                                      \
+                from += shape->size * shape->run;                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+MLF_GATHER(mlf_gather_int32, int32_t)
+MLF_GATHER(mlf_gather_int64, int64_t)
+
+#endif /* MLF_GATHER_H_ */

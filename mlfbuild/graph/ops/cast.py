@@ -1,0 +1,44 @@
+"""CAST: the same numbers as another type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.operator import Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.quantize import integer_range
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Cast(Operator):
+    """Integers wrap, float32 is cut towards zero and bounded (0 for no number), anything but 0 is true.
+
+    Stored values of quantised tensors are taken as they are.
+    """
+
+    name: ClassVar[str] = "CAST"
+    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        assert inputs[0] is not None
+        return rules.shape(outputs[0], inputs[0].shape)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value, dtype = values[0], outputs[0].dtype
+        assert value is not None
+        if value.dtype == np.float32 and dtype not in {DType.FLOAT32, DType.BOOL}:
+            least, greatest = integer_range(dtype)
+            bounded = np.clip(np.trunc(np.nan_to_num(value.astype(np.float64), nan=0)), least, greatest)
+            # The greatest int64 is no double: what rounds up to the next one wraps.
+            return (np.where(bounded >= greatest, greatest, bounded.astype(np.int64)).astype(dtype.numpy),)
+        return (value.astype(dtype.numpy),)

@@ -1,0 +1,92 @@
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL, of real values whatever the scales."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import Sums
+from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.ops.relu import rescaled
+from mlfbuild.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Comparison(Binary):
+    """Whether a relation holds between two elements."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32)
+    results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    relation: ClassVar[Callable[[Array, Array], Array]]
+
+    def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.arithmetic(first, second, types=self.types) or rules.arithmetic(output, types=self.results)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: comparison_rescale(first), lambda: comparison_rescale(second))
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        first, second = (
+            rescaled(value * (1 << COMPARISON_LEFT_SHIFT), comparison_rescale(tensor))
+            for value, tensor in zip((x, y), tensors[:2], strict=True)
+        )
+        return self._real(first, second)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.asarray(type(self).relation(x, y))
+
+
+@dataclass(frozen=True)
+class Equal(Comparison):
+    """x == y."""
+
+    name: ClassVar[str] = "EQUAL"
+    types: ClassVar[tuple[DType, ...]] = (*Comparison.types, DType.BOOL)
+    relation = operator.eq
+
+
+@dataclass(frozen=True)
+class NotEqual(Comparison):
+    """x != y."""
+
+    name: ClassVar[str] = "NOT_EQUAL"
+    types: ClassVar[tuple[DType, ...]] = Equal.types
+    relation = operator.ne
+
+
+@dataclass(frozen=True)
+class Greater(Comparison):
+    """x > y."""
+
+    name: ClassVar[str] = "GREATER"
+    relation = operator.gt
+
+
+@dataclass(frozen=True)
+class GreaterEqual(Comparison):
+    """x >= y."""
+
+    name: ClassVar[str] = "GREATER_EQUAL"
+    relation = operator.ge
+
+
+@dataclass(frozen=True)
+class Less(Comparison):
+    """x < y."""
+
+    name: ClassVar[str] = "LESS"
+    relation = operator.lt
+
+
+@dataclass(frozen=True)
+class LessEqual(Comparison):
+    """x <= y."""
+
+    name: ClassVar[str] = "LESS_EQUAL"
+    relation = operator.le

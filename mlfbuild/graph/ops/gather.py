@@ -1,0 +1,69 @@
+"""GATHER: slices of a tensor in the order of indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.operator import Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class Gather(Operator):
+    """Slices of the first input along ``axis``, whose positions the second one holds.
+
+    The first ``batch_dims`` dimensions are common to both inputs. A position that is not there, known only when the
+    network runs, is taken as the nearest one.
+    """
+
+    axis: int
+    batch_dims: int = 0
+
+    name: ClassVar[str] = "GATHER"
+    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2)
+        if reason is not None:
+            return reason
+        (source, indices), output = inputs, outputs[0]
+        assert source is not None and indices is not None
+        return (
+            (None if source.dtype is output.dtype else f"mixes {source} and {output}")
+            or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
+            or rules.same_quantization(source, output)
+            or self._check_axes(source, indices)
+            or rules.shape(output, self._shape(source, indices))
+        )
+
+    def _check_axes(self, source: Tensor, indices: Tensor) -> str | None:
+        if not 0 <= self.axis < len(source.shape):
+            return f"axis {self.axis} is not a dimension of {source}"
+        if not 0 <= self.batch_dims <= min(self.axis, len(indices.shape)):
+            return f"{self.batch_dims} common dimensions do not fit {indices} and axis {self.axis}"
+        if source.shape[: self.batch_dims] != indices.shape[: self.batch_dims]:
+            return f"{source} and {indices} differ in their first {self.batch_dims} dimensions"
+        size = source.shape[self.axis]
+        if indices.data is not None and not (indices.data.min() >= 0 and indices.data.max() < size):
+            return f"{indices} holds positions that are not in dimension {self.axis} of {source}"
+        return None
+
+    def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
+        return (*source.shape[: self.axis], *indices.shape[self.batch_dims :], *source.shape[self.axis + 1 :])
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value, positions = values
+        assert value is not None and positions is not None
+        common = value.shape[: self.batch_dims]
+        batches = value.reshape(-1, *value.shape[self.batch_dims :])
+        rows = np.clip(positions.reshape(len(batches), *positions.shape[self.batch_dims :]), 0, None)
+        axis = self.axis - self.batch_dims
+        picked = [np.take(batch, row, axis=axis, mode="clip") for batch, row in zip(batches, rows, strict=True)]
+        return (np.stack(picked).reshape(*common, *picked[0].shape),)

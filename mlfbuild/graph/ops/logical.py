@@ -1,0 +1,89 @@
+"""LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT and SELECT_V2."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.operator import Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class LogicalAnd(Binary):
+    """Whether both elements are true."""
+
+    name: ClassVar[str] = "LOGICAL_AND"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.logical_and(x, y)
+
+
+@dataclass(frozen=True)
+class LogicalOr(Binary):
+    """Whether one element is true, or both."""
+
+    name: ClassVar[str] = "LOGICAL_OR"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return np.logical_or(x, y)
+
+
+@dataclass(frozen=True)
+class LogicalNot(Operator):
+    """Whether the element is false."""
+
+    name: ClassVar[str] = "LOGICAL_NOT"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        assert source is not None
+        return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(np.logical_not(values[0])),)
+
+
+@dataclass(frozen=True)
+class SelectV2(Operator):
+    """An element of the second input where the first is true, else one of the third; all three broadcast."""
+
+    name: ClassVar[str] = "SELECT_V2"
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+    results: ClassVar[tuple[DType, ...]] = tuple(DType)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=3)
+        if reason is not None:
+            return reason
+        condition, first, second = inputs
+        output = outputs[0]
+        assert condition is not None and first is not None and second is not None
+        return (
+            rules.arithmetic(condition, types=self.types)
+            or next((f"mixes {output} and {t}" for t in (first, second) if t.dtype is not output.dtype), None)
+            or rules.broadcast((condition, first, second), output)
+            or rules.same_quantization(first, output)
+            or rules.same_quantization(second, output)
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        condition, first, second = values
+        assert condition is not None and first is not None and second is not None
+        return (np.where(condition, first, second),)
