@@ -98,6 +98,15 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.conv2d(image, layers.size(2, 9), shape))
 
 
+def conv2d_below_peak(seed: int, *, extreme: bool = False) -> Case:
+    """A convolution in a network that needs more memory before it than while it runs."""
+    layers = Layers(seed, extreme=extreme)
+    shape = layers.pick((1, 1), (3, 3), (2, 3), (1, 4), (5, 1))
+    image = layers.input(1, layers.size(9, 12), layers.size(9, 14), 4)
+    image = layers.pointwise(layers.pointwise(image, 48), layers.pick(4, 8, 12))
+    return layers.case(layers.conv2d(image, layers.size(2, 9), shape))
+
+
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
     """Four convolutions of 1x1, of which the middle ones may compute in place, growing and shrinking."""
     layers = Layers(seed, extreme=extreme)
@@ -143,6 +152,7 @@ def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
 
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
+    "CONV_2D below the peak": conv2d_below_peak,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ SWEEP_NETWORKS = 120
 
 HEADERS = {
     "CONV_2D": ("conv2d_dsp.h", "matmul_dsp.h"),
+    "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h",),
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
@@ -57,6 +59,14 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 @pytest.mark.parametrize("kind", HEADERS)
 def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
     check_on_host(kind, range(NETWORKS, NETWORKS + SWEEP_NETWORKS))
+
+
+def test_blocks_grow_where_that_costs_no_memory() -> None:
+    for kind, pixels in (("CONV_2D", {"2"}), ("CONV_2D below the peak", {"3"})):
+        texts = [generated(library) for library in compiled(drawn(kind, range(NETWORKS)), kind)]
+        direct = [text for text in texts if "mlf_conv2d_int8_dsp(" in text]
+        assert direct
+        assert {re.findall(r"\.pixels = (\d)", text)[0] for text in direct} == pixels
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m33"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import Array
+from mlfbuild.graph import Array, Graph, Node
 from mlfbuild.graph.quantize import Rescale, multiply_by_quantized_multiplier
 
 Int64Array = npt.NDArray[np.int64]
@@ -66,3 +66,23 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
 
 def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
+
+
+def spare_memory(graph: Graph, node: Node) -> int:
+    """Return how many bytes more than while ``node`` runs are in use at another time, whatever their places.
+
+    Scratch memory of this size costs no arena. Outputs that are written over inputs are not known here.
+    """
+    kept = {*graph.inputs, *graph.outputs}
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for index, each in enumerate(graph.nodes):
+        for name in (*each.inputs, *each.outputs):
+            if name is not None and name not in kept and not graph.tensor(name).constant:
+                first.setdefault(name, index)
+                last[name] = index
+    used = [
+        sum(graph.tensor(name).size for name in first if first[name] <= index <= last[name])
+        for index in range(len(graph.nodes))
+    ]
+    return max(used) - used[graph.nodes.index(node)]
