@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-# XXX remove before commit: uncommitted edits of this file were lost at 10:21 by a mistaken `git checkout` of another
-# helper (sorry). lower_conv2d_dsp below is rebuilt from conv2d_dsp.h, dsp.py and five lines a linter had shown:
-# put your own version back where it differs.
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
