@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import strategies as st
 
-from support import elementwise_networks, movement_networks
+from support import elementwise_networks, movement_networks, reduction_networks
 from support.drawing import ACTIVATIONS, Case, Draw, Drawing
 
 __all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases"]
@@ -55,12 +55,6 @@ def _pool(kind: str) -> Callable[[Drawing], None]:
     return draw
 
 
-def _mean(d: Drawing) -> None:
-    shape = tuple(d.size(1, 6) for _ in range(d.size(1, 4)))
-    axes = d.draw(st.lists(st.integers(-len(shape), len(shape) - 1), min_size=1, max_size=len(shape)))
-    d.network.mean(d.input(shape), axes, keep_dims=d.choice(True, False), **d.affine(0.004, 1))
-
-
 def _softmax(d: Drawing) -> None:
     shape = tuple(d.size(1, 12) for _ in range(d.size(1, 3)))
     d.network.softmax(d.input(shape), beta=d.choice(1.0, 0.25, 2.5))
@@ -82,7 +76,6 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "DEPTHWISE_CONV_2D": _depthwise_conv2d,
     "FULLY_CONNECTED": _fully_connected,
     "MAX_POOL_2D": _pool("MAX"),
-    "MEAN": _mean,
     "PAD": _pad,
     "RESHAPE": _reshape,
     "SOFTMAX": _softmax,
@@ -92,6 +85,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     **_LAYERS,
     **elementwise_networks.OPERATORS,
     **movement_networks.OPERATORS,
+    **reduction_networks.OPERATORS,
 }
 """Those that TensorFlow Lite Micro has."""
 
@@ -101,6 +95,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
+    **reduction_networks.TYPES,
 }
 """The element types of each operator's inputs."""
 

@@ -221,23 +221,19 @@ class Network:
         shape = self._image(source, filter_size, stride, (1, 1), padding, self.tensors[source].shape[3])
         return self.operator(f"{kind}_POOL_2D", [source], self.like(source, shape), "Pool2DOptions", **options)
 
-    def mean(
-        self,
-        source: int,
-        axes: Sequence[int],
-        *,
-        keep_dims: bool = False,
-        scale: float | None = None,
-        zero_point: int = 0,
-    ) -> int:
-        """MEAN over ``axes``, which may be negative."""
+    def mean(self, source: int, axes: Sequence[int], **options: Any) -> int:
+        """MEAN; ``options`` as of ``reduce``."""
+        return self.reduce("MEAN", source, axes, **options)
+
+    def reduce(self, name: str, source: int, axes: Sequence[int], *, keep_dims: bool = False, **affine: Any) -> int:
+        """The operator ``name`` over ``axes``, which may be negative."""
         reduced = {axis % len(self.tensors[source].shape) for axis in axes}
         shape = [1 if axis in reduced else size for axis, size in enumerate(self.tensors[source].shape)]
         if not keep_dims:
             shape = [size for axis, size in enumerate(shape) if axis not in reduced]
         inputs = [source, self.constant(np.array(axes, np.int32))]
-        output = self.activation(shape, scale, zero_point)
-        return self.operator("MEAN", inputs, output, "ReducerOptions", KeepDims=keep_dims)
+        output = self.activation(shape, **affine)
+        return self.operator(name, inputs, output, "ReducerOptions", KeepDims=keep_dims)
 
     def softmax(self, source: int, beta: float = 1.0) -> int:
         """SOFTMAX; an int8 output has the scale and zero point that TFLite prescribes."""

@@ -1,6 +1,7 @@
 """The operators, one file each: attributes, rules of shape and type, and a numpy reference."""
 
 from mlfbuild.graph.ops.add import Add, Sub
+from mlfbuild.graph.ops.arg_max import ArgMax, ArgMin
 from mlfbuild.graph.ops.cast import Cast
 from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
@@ -9,15 +10,16 @@ from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.fully_connected import FullyConnected
 from mlfbuild.graph.ops.gather import Gather
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
+from mlfbuild.graph.ops.l2_normalization import L2Normalization
 from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, SelectV2
 from mlfbuild.graph.ops.logistic import Logistic, Tanh
 from mlfbuild.graph.ops.math import Abs, Exp, Log, Neg, Rsqrt, Sqrt
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
-from mlfbuild.graph.ops.mean import Mean
 from mlfbuild.graph.ops.mul import Div, Mul
 from mlfbuild.graph.ops.pad import MirrorPad, Pad, PadV2
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
+from mlfbuild.graph.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
 from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
 from mlfbuild.graph.ops.slice import Slice, StridedSlice
@@ -28,6 +30,8 @@ from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth
 __all__ = [
     "Abs",
     "Add",
+    "ArgMax",
+    "ArgMin",
     "AveragePool2D",
     "BroadcastTo",
     "Cast",
@@ -46,6 +50,7 @@ __all__ = [
     "Greater",
     "GreaterEqual",
     "HardSwish",
+    "L2Normalization",
     "LeakyRelu",
     "Less",
     "LessEqual",
@@ -67,6 +72,8 @@ __all__ = [
     "Pad",
     "PadV2",
     "Quantize",
+    "ReduceMax",
+    "ReduceMin",
     "Relu",
     "Relu6",
     "ReluN1To1",
@@ -83,6 +90,7 @@ __all__ = [
     "Squeeze",
     "StridedSlice",
     "Sub",
+    "Sum",
     "Tanh",
     "Tile",
     "Transpose",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import mlfbuild.compilers.native
+from mlfbuild.graph.fixed_point import inverse_square_root
 from mlfbuild.graph.quantize import multiply_by_quantized_multiplier
 
 KERNELS = Path(mlfbuild.compilers.native.__file__).parent / "kernels"
@@ -27,6 +28,7 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 _SOURCE = """
+#include "fixed_point.h"
 #include "float_math.h"
 #include "quantize.h"
 int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) {
@@ -35,6 +37,10 @@ int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) 
 }
 int32_t quantize(float real, float scale, int32_t zero_point, int32_t minimum, int32_t maximum) {
   return mlf_quantize_value(real, scale, zero_point, minimum, maximum);
+}
+int64_t inverse_square_root(int32_t value) {
+  const struct mlf_rescale rescale = mlf_inverse_square_root(value, 0);
+  return (int64_t)rescale.multiplier * 64 + rescale.left_shift - rescale.right_shift;
 }
 float exponential(float x) { return mlf_float_exp(x); }
 float exponential_less_one(float x) { return mlf_float_expm1(x); }
@@ -57,6 +63,7 @@ def library(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
     loaded = ctypes.CDLL(str(output))
     loaded.quantize.argtypes = [ctypes.c_float, ctypes.c_float, *[ctypes.c_int32] * 3]
     loaded.quantize.restype = ctypes.c_int32
+    loaded.inverse_square_root.argtypes, loaded.inverse_square_root.restype = [ctypes.c_int32], ctypes.c_int64
     for name in FUNCTIONS:
         function = getattr(loaded, name)
         function.argtypes, function.restype = [ctypes.c_float], ctypes.c_float
@@ -74,6 +81,18 @@ def test_rescaling_equals_numpy(library: ctypes.CDLL) -> None:
             expected = multiply_by_quantized_multiplier(values, multiplier, shift)
             got = [library.rescale(int(value), multiplier, max(shift, 0), max(-shift, 0)) for value in values]
             assert got == expected.tolist(), (multiplier, shift)
+
+
+def test_inverse_square_root_equals_numpy(library: ctypes.CDLL) -> None:
+    random = np.random.default_rng(3)
+    values = [0, 1, 2, 3, 4, (1 << 27) - 1, 1 << 27, (1 << 29) - 1, 1 << 29, (1 << 31) - 1]
+    values += (random.integers(1, 1 << 31, 500) >> random.integers(0, 31, 500)).tolist()
+    for value in values:
+        multiplier, shift = inverse_square_root(value)
+        got = library.inverse_square_root(value)
+        left = (got + 32) % 64 - 32
+        assert (got - left) // 64 * 2.0**left == multiplier * 2.0**shift, value
+        assert multiplier * 2.0 ** (shift - 31) == pytest.approx(max(value, 1) ** -0.5, rel=1e-5)
 
 
 def test_quantizing_rounds_half_away_from_zero(library: ctypes.CDLL) -> None:

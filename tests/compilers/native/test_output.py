@@ -229,7 +229,7 @@ def test_what_no_kernel_can_do_is_refused() -> None:
             "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over more",
         ),
         (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
-        (mean, "mean: MEAN 'node y': an int8 mean is supported of at most 8388608 elements, here 16777216"),
+        (mean, "mean: MEAN 'node y': an int8 MEAN is supported of at most 8388608 elements, here 16777216"),
     ):
         with pytest.raises(UnsupportedModelError, match=f"^{re.escape(words)}"):
             compile_network(sketch.graph(["x"], ["y"]))

@@ -81,4 +81,36 @@ MLF_KERNEL int32_t mlf_reciprocal_q31(int32_t a)
     return mlf_saturating_shift_left(x, 1);
 }
 
+/*
+ * Return the rescaling by 2^fraction_bits / sqrt(value), for a whole value >= 0; 0 counts as 1.
+ *
+ * Five steps of Newton's method from 1, in Q3.28, on the value brought to [2^27, 2^29) by pairs of bits.
+ */
+MLF_KERNEL struct mlf_rescale mlf_inverse_square_root(int32_t value, int32_t fraction_bits)
+{
+    int32_t multiplier = INT32_MAX;
+    int32_t right_shift = -fraction_bits;
+    if (value > 1) {
+        int32_t pairs = (mlf_leading_zeros((uint32_t)value) - 1) / 2 - 1;
+        if (value >= 1 << 29) {
+            value /= 4;
+            pairs = 0;
+            right_shift++;
+        }
+        right_shift += 11 - pairs;
+        const int32_t half = mlf_shift_right((int32_t)((uint32_t)value << (2 * pairs)) >> 1, 1);
+        int32_t root = 1 << 28;
+        for (int32_t step = 0; step < 5; step++) {
+            const int32_t square = mlf_high_multiply(root, root);
+            const int32_t cube = mlf_saturating_shift_left(mlf_high_multiply(square, root), 6);
+            const int32_t rest = mlf_high_multiply(root, (1 << 28) + (1 << 27)) - mlf_high_multiply(half, cube);
+            root = mlf_saturating_shift_left(rest, 3);
+        }
+        multiplier = mlf_high_multiply(root, 1518500250); /* sqrt(1/2) */
+    }
+    const struct mlf_rescale rescale = {multiplier, (int16_t)(right_shift < 0 ? -right_shift : 0),
+                                        (int16_t)(right_shift > 0 ? right_shift : 0)};
+    return rescale;
+}
+
 #endif /* MLF_FIXED_POINT_H_ */

@@ -49,9 +49,7 @@ MLF_QUANTIZE(int16, int16_t, INT16_MIN, INT16_MAX)
     {                                                                                                                  \
         for (int32_t i = 0; i < count; i++) {                                                                          \
             const int32_t value = input[i] - rescaling->input_zero_point;                                              \
-            const uint32_t rescaled = (uint32_t)mlf_rescale_value((uint32_t)value, &rescaling->rescale);               \
-            const int32_t stored = (int32_t)(rescaled + (uint32_t)rescaling->output_zero_point);                       \
-            output[i] = (to)mlf_clamp(stored, minimum, maximum);                                                       \
+            output[i] = (to)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum);                               \
         }                                                                                                              \
     }
 

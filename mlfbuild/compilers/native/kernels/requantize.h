@@ -82,11 +82,11 @@ MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale
     return (int8_t)mlf_clamp((int32_t)value, quantization->minimum, quantization->maximum);
 }
 
-/* Turn a value without its zero point into a stored one of the output, with no activation. */
-MLF_KERNEL int8_t mlf_rescale_int8(int32_t value, const struct mlf_rescaling *rescaling)
+/* Turn a value without its zero point into a stored one of the output, not yet bounded to its type. */
+MLF_KERNEL int32_t mlf_rescaled(int32_t value, const struct mlf_rescaling *rescaling)
 {
     const uint32_t rescaled = (uint32_t)mlf_rescale_value((uint32_t)value, &rescaling->rescale);
-    return (int8_t)mlf_clamp((int32_t)(rescaled + (uint32_t)rescaling->output_zero_point), INT8_MIN, INT8_MAX);
+    return (int32_t)(rescaled + (uint32_t)rescaling->output_zero_point);
 }
 
 #endif /* MLF_REQUANTIZE_H_ */

@@ -1,0 +1,78 @@
+/*
+ * MEAN, SUM, REDUCE_MAX and REDUCE_MIN over some dimensions: three that stay and three that go, in any order in memory.
+ *
+ * Neighbouring dimensions of one kind are expected to be merged; strides count elements of the input. The output is
+ * packed.
+ */
+#ifndef MLF_REDUCE_H_
+#define MLF_REDUCE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "requantize.h"
+
+struct mlf_reduction {
+    int32_t kept[3];
+    int32_t kept_strides[3];
+    int32_t reduced[3];
+    int32_t reduced_strides[3];
+};
+
+/* Elements that become one. */
+MLF_KERNEL int32_t mlf_reduced_count(const struct mlf_reduction *shape)
+{
+    return shape->reduced[0] * shape->reduced[1] * shape->reduced[2];
+}
+
+/*
+ * Defines the kernel of this signature: value, of value_type, is start at first, then step for each element a, and
+ * finish is stored. In start, from points to the first element.
+ */
+#define MLF_REDUCE(signature, type, value_type, start, step, finish)                                                   \
+    MLF_KERNEL void signature                                                                                          \
+    {                                                                                                                  \
+        for (int32_t i = 0; i < shape->kept[0]; i++) {                                                                 \
+            for (int32_t j = 0; j < shape->kept[1]; j++) {                                                             \
+                for (int32_t k = 0; k < shape->kept[2]; k++) {                                                         \
+                    const type *const from = input + i * shape->kept_strides[0] + j * shape->kept_strides[1] +         \
+                                             k * shape->kept_strides[2];                                               \
+                    value_type value = (start);                                                                        \
+                    for (int32_t l = 0; l < shape->reduced[0]; l++) {                                                  \
+                        for (int32_t m = 0; m < shape->reduced[1]; m++) {                                              \
+                            for (int32_t n = 0; n < shape->reduced[2]; n++) {                                          \
+                                const type a = from[l * shape->reduced_strides[0] + m * shape->reduced_strides[1] +    \
+                                                    n * shape->reduced_strides[2]];                                    \
+                                value = (step);                                                                        \
+                            }                                                                                          \
+                        }                                                                                              \
+                    }                                                                                                  \
+                    *output++ = (finish);                                                                              \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define MLF_REDUCE_PARAMETERS(type) const struct mlf_reduction *shape, const type *input, type *output
+
+/* A sum or a mean: the rescaling includes a division by the number of elements. */
+#define MLF_REDUCE_SUM(suffix, type, minimum, maximum)                                                                 \
+    MLF_REDUCE(mlf_sum_##suffix(const struct mlf_rescaling *rescaling, MLF_REDUCE_PARAMETERS(type)), type, int32_t,    \
+               -mlf_reduced_count(shape) * rescaling->input_zero_point, value + a,                                     \
+               (type)mlf_clamp(mlf_rescaled(value, rescaling), minimum, maximum))
+
+MLF_REDUCE_SUM(int8, int8_t, INT8_MIN, INT8_MAX)
+MLF_REDUCE_SUM(int16, int16_t, INT16_MIN, INT16_MAX)
+MLF_REDUCE(mlf_sum_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, value + a, value)
+MLF_REDUCE(mlf_mean_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, value + a,
+           value / (float)mlf_reduced_count(shape))
+
+#define MLF_REDUCE_EXTREMES(suffix, type)                                                                              \
+    MLF_REDUCE(mlf_reduce_max_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a > value ? a : value, value)  \
+    MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a < value ? a : value, value)
+
+MLF_REDUCE_EXTREMES(int8, int8_t)
+MLF_REDUCE_EXTREMES(int16, int16_t)
+MLF_REDUCE_EXTREMES(float, float)
+
+#endif /* MLF_REDUCE_H_ */

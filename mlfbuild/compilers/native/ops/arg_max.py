@@ -1,0 +1,26 @@
+"""ARG_MAX and ARG_MIN."""
+
+from __future__ import annotations
+
+import math
+
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.ops.activation import suffix
+from mlfbuild.compilers.native.ops.call import Call, Parameter
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import ArgMax, ArgMin
+
+
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+    """Return the call of ``mlf_arg_max_<type>`` or ``mlf_arg_min_<type>``."""
+    operator = node.operator
+    assert isinstance(operator, ArgMax | ArgMin)
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    word, axis = operator.name.lower(), operator.axis
+    sizes = (math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :]))
+    return Call(word, "arg_max.h", (
+        Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
+        Parameter("int32_t *", "output", output.name),
+    ), (f"mlf_{word}_{suffix(source.dtype)}({', '.join(map(str, sizes))}, input, output);",))  # fmt: skip
