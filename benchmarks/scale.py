@@ -40,14 +40,14 @@ for target in {targets}:
 BARE = """\
 for target in {targets}:
     env = Environment(CCFLAGS="-O1")
-    folders = ["trees/" + target + "/" + name + "/codegen/host" for name in {models}]
-    libraries = []
-    for folder in folders:
-        source = Glob(folder + "/src/*.c")
-        name = str(source[0]).split("/")[-1][:-2]
-        made = env.StaticObject("build/" + target + "/" + name + ".o", source, CPPPATH=[Dir(folder + "/include")])
+    libraries, folders = [], []
+    for name in {models}:
+        folder = "trees/" + target + "/" + name + "/codegen/host"
+        folders.append(Dir(folder + "/include"))
+        source = folder + "/src/" + name + "_lib0.c"
+        made = env.StaticObject("build/" + target + "/" + name + ".o", source, CPPPATH=folders[-1:])
         libraries += env.StaticLibrary("build/" + target + "/" + name, made)
-    env.Append(CPPPATH=[Dir(folder + "/include") for folder in folders], LIBS=libraries)
+    env.Append(CPPPATH=folders, LIBS=libraries)
     env.Program("build/" + target + "/app", env.Object("build/" + target + "/main.o", "main.c"))
 """
 

@@ -80,10 +80,10 @@ def parts_of(library: Library, model: str | None = None) -> Parts:
 
 
 def _part(module: Module, runtime: bool) -> Part:
-    paths = [PurePosixPath("codegen") / file.path for file in module.codegen]
-    files = tuple(str(path) for path in paths if path.suffix in LINKED_SUFFIXES)
+    paths = [file.path for file in module.codegen]
+    files = tuple(f"codegen/{path}" for path in paths if path.suffix in LINKED_SUFFIXES)
     include_dirs = sorted(
-        {"/".join(path.parts[:3]) for path in paths if len(path.parts) > 3 and path.parts[2] == "include"}
+        {f"codegen/{path.parts[0]}/include" for path in paths if len(path.parts) > 2 and path.parts[1] == "include"}
     )
     for path in (*files, *include_dirs):
         check_path(path)

@@ -8,12 +8,14 @@ next one.
 
 from __future__ import annotations
 
+import errno
+import functools
 import json
 import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from mlfbuild.errors import ConflictError, InputFileError
 from mlfbuild.files import file_sha256, sha256
@@ -23,6 +25,8 @@ from mlfbuild.library.fields import Fields, parse_json
 RECORD = "RECORD.json"
 _FORMAT_KEY = "mlfbuild_record"
 _FORMAT = 1
+_SMALL = 65536
+"""Bytes of a file that is read in one piece."""
 
 
 @dataclass(frozen=True)
@@ -95,18 +99,21 @@ def read_record(directory: Path) -> Record | None:
 
 def _record(fields: Fields) -> Record:
     files = fields.member("files")
-    records = {}
-    for name in files.names():
-        if not _stays_inside(name):
-            raise files.error(name, "leads out of the folder")
-        entry = files.member(name)
-        records[name] = FileRecord(entry.text("sha256"), entry.integer("size"))
+    records = {name: _file_record(files, name) for name in files.unsorted_names()}
     models = fields.texts("models")
     if not all(_stays_inside(model) and "/" not in model for model in models):
         raise fields.error("models", "leads out of the folder")
     return Record(fields.text("archive", default=""), records, fields.flag("complete"), models)
 
 
+def _file_record(files: Fields, name: str) -> FileRecord:
+    if not _stays_inside(name):
+        raise files.error(name, "leads out of the folder")
+    entry = files.member(name)
+    return FileRecord(entry.text("sha256"), entry.integer("size"))
+
+
+@functools.lru_cache(maxsize=4096)  # trees of one build have most names in common
 def _stays_inside(path: str) -> bool:
     parts = path.split("/")
     return path != RECORD and not any(part in {"", ".", ".."} or "\0" in part for part in parts)
@@ -150,35 +157,50 @@ def tree_damage(directory: Path) -> list[str]:
 
 
 def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
-    try:
-        if lost or not stat.S_ISREG(os.lstat(path).st_mode):
-            return "is missing"
-        with open(path, "rb") as file:  # noqa: PTH123 - a str, as every file of every tree comes by here
-            found = FileRecord(file_sha256(file), file.tell())
-    except FileNotFoundError:
+    if lost:
         return "is missing"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        gone = error.errno in {errno.ENOENT, errno.ELOOP}  # ELOOP: a symbolic link in its place
+        return "is missing" if gone else f"cannot be read: {error.strerror}"
+    try:
+        state = os.fstat(file)
+        if not stat.S_ISREG(state.st_mode):
+            return "is missing"
+        same = state.st_size == expected.size and _sha256(file, state.st_size) == expected.sha256
+        return None if same else "was edited"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-    return None if found == expected else "was edited"
+    finally:
+        os.close(file)
 
 
-def is_file(path: Path) -> bool:
+def _sha256(file: int, size: int) -> str:
+    if size <= _SMALL:
+        return sha256(os.read(file, size + 1))
+    with os.fdopen(file, "rb", closefd=False) as whole:
+        return file_sha256(whole)
+
+
+def is_file(path: Path | str) -> bool:
     """Whether ``path`` is a plain file, not a symbolic link to one."""
     return _has_type(path, stat.S_ISREG)
 
 
-def is_folder(path: Path) -> bool:
+def is_folder(path: Path | str) -> bool:
     """Whether ``path`` is a folder, not a symbolic link to one."""
     return _has_type(path, stat.S_ISDIR)
 
 
-def _has_type(path: Path, test: Callable[[int], bool]) -> bool:
+def _has_type(path: Path | str, test: Callable[[int], bool]) -> bool:
     try:
-        return test(path.lstat().st_mode)
+        return test(os.lstat(path).st_mode)
     except OSError:
         return False
 
 
 def reachable(directory: Path, name: str) -> bool:
     """Whether all folders between ``directory`` and the file ``name`` in it are there and are no symbolic links."""
-    return all(is_folder(directory / parent) for parent in list(PurePosixPath(name).parents)[:-1])
+    parts = name.split("/")
+    return all(is_folder(f"{directory}{os.sep}{'/'.join(parts[:end])}") for end in range(1, len(parts)))

@@ -30,6 +30,11 @@ from mlfbuild.steps.workers import in_worker
 
 A = TypeVar("A")
 
+_jobs: dict[Any, CompileJob] = {}
+"""The jobs of project files, by the nodes of their archives and of their trees' folders."""
+_outlines: dict[Any, Outline] = {}
+"""By the same folders. Both would cost an environment for each node as construction variables."""
+
 
 def archive_builder() -> Any:
     """Return ``MlfArchive``: ``env.MlfArchive("kws.tar", "kws.tflite", MLFCPU="cortex-m55")``.
@@ -42,6 +47,21 @@ def archive_builder() -> Any:
         single_source=True,
         emitter=_archive_emitter,
     )
+
+
+def job_archive(env: Any, job: CompileJob) -> Any:
+    """Return the node of the archive that ``job`` compiles."""
+    target = env.File(str(job.archive))
+    _jobs[target] = job
+    return env.MlfArchive(target, env.File(str(job.request.source)))
+
+
+def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
+    """Return the nodes of the tree that ``archive`` is unpacked into for ``job``; the first is RECORD.json."""
+    folder = env.Dir(str(job.tree))
+    _jobs[folder] = job
+    _outlines[folder] = outline
+    return env.MlfUnpack(folder, archive)
 
 
 def copy_builder() -> Any:
@@ -76,11 +96,9 @@ def _fs() -> Any:
 
 @as_user_error
 def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
-    """Return the job that ``MlfModels`` put into the environment, or one made of the user's own variables."""
-    if "MLFJOB" in env:
-        job = env["MLFJOB"]
-        assert isinstance(job, CompileJob)
-        return job
+    """Return the job that a project file has for the archive, or one made of the user's own variables."""
+    if target[0] in _jobs:
+        return _jobs[target[0]]
     archive = Path(target[0].get_abspath())
     return compile_job(
         name=env.subst("$MLFNAME") or archive.stem,
@@ -125,16 +143,17 @@ def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
 
 
 def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
-    folder = env.Dir(str(target[0]))
-    outline = env.get("MLFOUTLINE")
+    folder = env.Dir(target[0])
+    outline = _outlines.get(folder)
     nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
-    env.Depends(nodes, [env.Value(fingerprint(UNPACK_ROOMS)), env.Value(_job_settings(env))])
+    env.Depends(nodes, [env.Value(fingerprint(UNPACK_ROOMS)), env.Value(_unpack_settings(env, folder))])
     env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
     env.NoCache(nodes)  # a tree is put right as a whole, from the archive, which a cache may have
     whole = tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)
-    if outline and not (whole and folder.srcnode() is folder and outline.is_laid_out()):
+    known = outline is not None and (outline.self_contained or (whole and outline.is_laid_out()))
+    if outline and not (known and folder.srcnode() is folder):
         _announce(env, folder, outline, nodes)
     clean_generated(env, nodes, Path(folder.get_abspath()))
     return nodes, source
@@ -161,16 +180,17 @@ def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
         atexit.register(prune_folders, folder)
 
 
-def _job_settings(env: Any) -> str:
-    return str(env["MLFJOB"].tree_settings()) if "MLFJOB" in env else str(env.subst("$MLFNAME"))
+def _unpack_settings(env: Any, folder: Any) -> str:
+    return _jobs[folder].unpack_settings() if folder in _jobs else str(env.subst("$MLFNAME"))
 
 
 def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
-    if "MLFJOB" in env:
-        _unpack_job(env["MLFJOB"], source[0])
+    folder = target[0].dir
+    if folder in _jobs:
+        _unpack_job(_jobs[folder], source[0])
     else:
-        folder = Path(target[0].get_abspath()).parent
-        unpack_archive(Path(source[0].get_abspath()), folder, model=env.subst("$MLFNAME") or None)
+        archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
+        unpack_archive(archive, path, model=env.subst("$MLFNAME") or None)
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons saw that they were not there, and scanners would believe it
 

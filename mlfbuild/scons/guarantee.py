@@ -9,7 +9,6 @@ from typing import Any
 from SCons.Action import Action
 
 from mlfbuild.scons.actions import action
-from mlfbuild.steps.clashes import COMPARED, check_models
 
 _checking: list[Any] = []
 """The builders that compare."""
@@ -38,6 +37,8 @@ def check_programs(env: Any) -> None:
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
+    from mlfbuild.steps.clashes import COMPARED, check_models  # reads objects: builds that link nothing need none of it
+
     compiled: dict[str, list[Path]] = {}
     firmware = []
     for node in dict.fromkeys(env.Flatten([source, env.get("LIBS", [])])):

@@ -11,9 +11,9 @@ from SCons.Node.FS import Dir
 
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.guarantee import check_programs, remember_owner
+from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import Tree
 from mlfbuild.scons.variables import extend, listed
-from mlfbuild.steps.clashes import owner_name
 from mlfbuild.steps.outline import Part
 
 _LIBRARIES_FOLDER = "mlf.lib"
@@ -77,8 +77,9 @@ def _library(env: Any, tree: Tree, module: Part, theirs: list[Any]) -> Any:
         target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
         _made[key] = env.StaticLibrary(target, objects) if objects else []
         _models.update(dict.fromkeys(_made[key], key[1]))
+        owner = tree.job.module_title(module.name, [part.name for part in tree.outline.modules])
         for node in _made[key]:
-            remember_owner(node, owner_name(tree.job, [part.name for part in tree.outline.modules], module.name))
+            remember_owner(node, owner)
     return _made[key]
 
 
@@ -98,8 +99,13 @@ def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any])
     cpp_path = [*(tree.folder.Dir(path) for path in paths), *theirs]
     for path in module.objects:
         yield tree.folder.File(path)
+    interface = [tree.folder.File(path) for path in tree.outline.interface(module)]
     for path in module.sources:
-        yield from env.StaticObject(_object(env, folder, module, path), tree.folder.File(path), CPPPATH=cpp_path)
+        target, source = _object(env, folder, module, path), tree.folder.File(path)
+        if tree.outline.self_contained:
+            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path)
+        else:
+            yield from env.StaticObject(target, source, CPPPATH=cpp_path)
     if module.blobs is not None:
         yield from _blobs(env, folder, tree, module, cpp_path)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from SCons.Script import GetOption
+
 from mlfbuild.errors import UsageError
+from mlfbuild.scons.archives import job_archive, job_tree
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.models import key_file
 from mlfbuild.steps.outline import Outline, tree_outline
@@ -37,17 +40,16 @@ def model_tree(env: Any, job: CompileJob) -> Tree:
     if key not in _trees:
         outline = tree_outline(job)
         archive = _archive(env, job)
-        env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
-        nodes = env.MlfUnpack(str(job.tree), archive, MLFJOB=job, MLFOUTLINE=outline)
-        _trees[key] = Tree(job, outline, folder, nodes)
+        if GetOption("clean"):
+            env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
+        _trees[key] = Tree(job, outline, folder, job_tree(env, job, outline, archive))
     return _trees[key]
 
 
 def _archive(env: Any, job: CompileJob) -> Any:
     made = _archives.get(job.sharing_key())
     if made is None:
-        made = env.MlfArchive(str(job.archive), str(job.request.source), MLFJOB=job)
-        _archives[job.sharing_key()] = made
+        made = _archives[job.sharing_key()] = job_archive(env, job)
         return made
     copy = env.MlfCopy(str(job.archive), made)
     env.NoCache(copy)

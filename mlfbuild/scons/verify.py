@@ -9,7 +9,6 @@ from mlfbuild.errors import CheckFailedError
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 from mlfbuild.steps.jobs import VERIFY_ROOMS, fingerprint
-from mlfbuild.steps.verify import verify_job, verify_jobs
 
 
 @as_user_error
@@ -19,6 +18,8 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     A mismatch fails the build with model, case, element, expected and got. A model is checked again when its tree,
     its vectors or mlfbuild's harness changed. Stops SCons where no model has vectors.
     """
+    from mlfbuild.steps.verify import verify_jobs  # reads ELF files: most builds start without it
+
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []
     for job in verify_jobs(models.project, [models.target], build):
@@ -37,6 +38,8 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
 
 
 def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
+    from mlfbuild.steps.verify import verify_job
+
     report = verify_job(env["MLFVERIFYJOB"])
     text = report.text()
     if not report.passed:

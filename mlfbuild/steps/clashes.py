@@ -133,14 +133,9 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     for job in jobs:
         names = modules_of(job)
         for name in names:
-            shown = owner_name(job, names, name)
+            shown = job.module_title(name, names)
             owners |= {f"libmlf_{name}.a": shown, f"libmlf_{name}_blobs.a": shown}
     return owners
-
-
-def owner_name(job: CompileJob, modules: Sequence[str], module: str) -> str:
-    """Return what messages call ``module``, one of the ``modules`` of a job."""
-    return job.model if list(modules) == [job.model] else f"{job.model} (module {module})"
 
 
 def modules_of(job: CompileJob) -> list[str]:

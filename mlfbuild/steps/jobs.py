@@ -62,6 +62,10 @@ class CompileJob:
         """What messages call this job."""
         return f"{self.model} for {self.target}"
 
+    def module_title(self, module: str, modules: Sequence[str]) -> str:
+        """Return what messages call ``module``, one of the ``modules`` in the job's archive."""
+        return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
+
     def settings(self) -> str:
         """Return all that decides the archive, but for the model file's and the generator's content, as canonical JSON.
 
@@ -84,6 +88,13 @@ class CompileJob:
     def tree_settings(self) -> str:
         """Return all that decides whether and how the archive is unpacked, but for its content, as canonical JSON."""
         return json.dumps({"archive": self.settings(), "ram": self.ram_limit})
+
+    def unpack_settings(self) -> str:
+        """Return all that decides whether and how the archive is unpacked, but for its content and the model's name.
+
+        As canonical JSON; equal for most models of a target.
+        """
+        return json.dumps({"params": self.request.placement.params, "ram": self.ram_limit, "verify": self.verified_on})
 
     def sharing_key(self) -> tuple[str, str]:
         """Return what is equal for jobs whose archives are equal: settings and place of the model file."""

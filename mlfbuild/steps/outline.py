@@ -49,6 +49,18 @@ class Outline:
                 names |= dict.fromkeys([part.blobs.assembler, part.blobs.array, header, *part.blobs.reads])
         return tuple(names)
 
+    @property
+    def self_contained(self) -> bool:
+        """Whether all that its sources include is known without them.
+
+        The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system.
+        """
+        return self.job.compiler == "native"
+
+    def interface(self, part: Part) -> tuple[str, ...]:
+        """Return the headers of ``part`` that firmware includes."""
+        return tuple(path for path in self.compiled if path.rpartition("/")[0] in part.include_dirs)
+
     @cached_property
     def others(self) -> tuple[str, ...]:
         """All further files of the tree, in alphabetical order."""

@@ -169,32 +169,45 @@ def test_one_target_twice_with_other_models(repo: FirmwareRepo) -> None:
 # Rebuilding ----------------------------------------------------------------------------------------------------------
 
 
-def test_weights_of_one_model(repo: FirmwareRepo) -> None:
-    repo.build()
+def test_one_change_makes_one_archive_one_tree_and_one_link_a_target(repo: FirmwareRepo) -> None:
+    repo.write("mlfbuild.yml", PROJECT.replace("  pc:", "  small: {cpu: cortex-m4}\n  pc:"))
+    repo.write(
+        "SConstruct",
+        'for target in ("pc", "small"):\n'
+        '    env = Environment(tools=["default", "mlf"])\n'
+        '    env.MlfModels("mlfbuild.yml", target=target).apply(env)\n'
+        '    env.Program(f"build/{target}/app", env.Object(f"build/{target}/main.o", "src/main.c"))\n',
+    )
+    repo.build("-j4")
     repo.write_model("alpha", seed=7)
-    assert set(explained(repo)) == {
-        "build/mlf/pc/alpha.tar",
-        "build/mlf/pc/alpha/RECORD.json",
-        "build/mlf.lib/pc/alpha/alpha_lib0.o",
-        "build/mlf.lib/pc/libmlf_alpha.a",
-        "build/app/main.o",  # the header says which model it is of
-        APP,
+    assert explained(repo, "-j4").keys() == {
+        made
+        for target in ("pc", "small")
+        for made in (
+            f"build/mlf/{target}/alpha.tar",
+            f"build/mlf/{target}/alpha/RECORD.json",
+            f"build/mlf.lib/{target}/alpha/alpha_lib0.o",
+            f"build/mlf.lib/{target}/libmlf_alpha.a",
+            f"build/{target}/main.o",  # the header says which model it is of
+            f"build/{target}/app",
+        )
     }
 
 
-@pytest.mark.parametrize("victim", ["src/alpha_lib0.c", "include/tvmgen_alpha.h", "include/*/fully_connected.h"])
-@pytest.mark.parametrize("edited", [True, False])
-def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo, victim: str, edited: bool) -> None:
+def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo) -> None:
     repo.build()
-    (path,) = (repo.root / "build/mlf/pc/alpha/codegen/host").glob(victim)
-    good = path.read_bytes()
-    if edited:
-        path.write_bytes(good + b"/* by hand */\n")
-    else:
-        path.unlink()
-    made = explained(repo)
-    assert made == {"build/mlf/pc/alpha/RECORD.json": "AlwaysBuild() is specified"}
-    assert path.read_bytes() == good
+    for victim in ("src/alpha_lib0.c", "include/tvmgen_alpha.h", "include/*/fully_connected.h"):
+        (path,) = (repo.root / "build/mlf/pc/alpha/codegen/host").glob(victim)
+        good, state = path.read_bytes(), path.stat()
+        for damage in ("deleted", "edited in its old size and at its old time"):
+            if damage == "deleted":
+                path.unlink()
+            else:
+                path.write_bytes(good[:-2] + b"?\n")
+                os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+            made = explained(repo)
+            assert made == {"build/mlf/pc/alpha/RECORD.json": "AlwaysBuild() is specified"}, (victim, damage)
+            assert path.read_bytes() == good
     assert not explained(repo)
 
 

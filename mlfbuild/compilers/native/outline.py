@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
@@ -18,6 +19,7 @@ def header_path(name: str) -> PurePosixPath:
     return PurePosixPath(f"host/include/tvmgen_{name}.h")
 
 
+@cache
 def kernel_files() -> tuple[CodegenFile, ...]:
     """Return the kernel headers as every archive has them: all, whatever the model uses of them."""
     folder = PurePosixPath("host/include") / kernel_folder()

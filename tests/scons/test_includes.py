@@ -1,0 +1,95 @@
+"""What objects of models depend on: known of native models without a look into them, found by SCons in all others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import NATIVE
+from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.scons.includes import SYSTEM_HEADERS
+from mlfbuild.targets import CPUS
+from support.firmware_repo import FirmwareRepo, tiny_network
+from support.libraries import archive_with
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  alpha: {source: models/alpha.tflite}
+  gamma: {source: models/gamma.tar}
+"""
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"], CPPPATH=["include"])
+env.MlfModels("mlfbuild.yml").apply(env)
+env.Program("build/app", env.Object("build/main.o", "src/main.c"))
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+int main(void) { return tvmgen_alpha_run(0, 0) == 99; }
+"""
+OURS, OTHERS = "build/mlf.lib/pc/alpha/alpha_lib0.o", "build/mlf.lib/pc/gamma/gamma_helper.o"
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
+    """A repo with a C library of its own, which is up to date when a test begins."""
+    tool("gcc")
+    repo = FirmwareRepo(tmp_path_factory.mktemp("includes"))
+    repo.write("mlfbuild.yml", PROJECT)
+    repo.write("SConstruct", SCONSTRUCT)
+    repo.write("src/main.c", MAIN)
+    repo.write("models/gamma.tar", archive_with("gamma", '#include "platform.h"\nint gamma_speed = SPEED;\n'))
+    repo.write("include/string.h", '#include "libc_settings.h"\n#include_next <string.h>\n')
+    repo.write("include/libc_settings.h", "#define SMALL 1\n")
+    repo.write("include/platform.h", "#define SPEED 1\n")
+    repo.build("-j4")
+    assert "building" not in repo.build("--debug=explain", "-Q").output, "the first build knew every dependency"
+    return repo
+
+
+def reasons(repo: FirmwareRepo) -> dict[str, str]:
+    output = repo.build("--debug=explain", "-Q").output
+    return dict(re.findall(r"rebuilding `(\S+\.o)' because (.*)", output))
+
+
+def test_a_header_of_the_firmwares_own_c_library(repo: FirmwareRepo) -> None:
+    repo.write("include/libc_settings.h", "#define SMALL 0\n")
+    assert reasons(repo)[OURS] == "`include/libc_settings.h' changed"
+
+
+def test_a_header_that_an_archive_of_others_takes_from_the_firmware(repo: FirmwareRepo) -> None:
+    repo.write("include/platform.h", "#define SPEED 2\n")
+    assert reasons(repo) == {OTHERS: "`include/platform.h' changed"}
+
+
+def test_a_header_that_was_not_there_before(repo: FirmwareRepo) -> None:
+    repo.write("include/stdint.h", "#include_next <stdint.h>\n")
+    assert "`include/stdint.h' is a new dependency" in repo.build("--debug=explain", "-Q").output
+
+
+def test_what_is_known_of_kernels_is_the_name_of_their_folder(repo: FirmwareRepo) -> None:
+    tree = repo.build("-n", "--tree=all", OURS).output
+    nodes = {Path(name).name for name in re.findall(r"\+-(\S+)", tree)}
+    assert {"alpha_lib0.c", "tvmgen_alpha.h", "string.h", "libc_settings.h"} <= nodes
+    assert "fully_connected.h" not in nodes
+    source = repo.read("build/mlf/pc/alpha/codegen/host/src/alpha_lib0.c").decode()
+    assert f'#include "{kernel_folder()}/fully_connected.h"' in source
+
+
+def test_native_sources_include_what_is_said_of_them(tmp_path: Path) -> None:
+    model = tmp_path / "net.tflite"
+    model.write_bytes(tiny_network(1))
+    (module,) = NATIVE.compile(CompileRequest("net", model, CPUS["cortex-m55"])).modules
+    kernels = {path.path.name for path in module.codegen if path.path.parent.name == kernel_folder()}
+    assert len(kernels) > 5
+    quoted = kernels | {f"{kernel_folder()}/{name}" for name in kernels} | {"tvmgen_net.h"}
+    for file in module.codegen:
+        text = file.data.decode()
+        assert set(re.findall(r'#\s*include\s+"([^"]+)"', text)) <= quoted, file.path
+        assert set(re.findall(r"#\s*include\s+<([^>]+)>", text)) <= {*SYSTEM_HEADERS}, file.path
