@@ -94,7 +94,7 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     if tree is not None:
         targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
     with watching(settings) as watch:
-        report = build_all(targets, firmware, jobs=settings.jobs, progress=watch)
+        report = build_all(targets, firmware, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
     if settings.json:
         show_json(
             {
@@ -212,7 +212,7 @@ def _verify_project(settings: Settings) -> None:
         for line in left_out(project, targets):
             note(f"not verified: {line}")
     with watching(settings) as watch:
-        build_all(targets, jobs=settings.jobs, progress=watch)
+        build_all(targets, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
         for job in jobs:
             task = f"verify {job.model.title}"
             watch.start(task)

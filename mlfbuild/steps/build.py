@@ -36,19 +36,30 @@ class BuildReport:
     firmware: tuple[FirmwareJob, ...]
 
 
+@dataclass(frozen=True)
+class _Twins:
+    """Jobs whose archives are equal."""
+
+    jobs: list[CompileJob]
+    lenders: list[CompileJob]
+    """What is not to be built."""
+
+
 def build(
     targets: Sequence[TargetJob],
     firmware: Sequence[FirmwareJob] = (),
     *,
+    lenders: Sequence[TargetJob] = (),
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> BuildReport:
     """Compile and unpack what is out of date, ``jobs`` models at a time, then build ``firmware``.
 
+    Nothing is made for ``lenders``, but an archive that an earlier build made for one is copied, not compiled again.
     Raises the first error of any step; what was finished before it stays and is not done again next time.
     """
     watch = progress or Silent()
-    models = _build_models(targets, jobs, watch)
+    models = _build_models(targets, lenders, jobs, watch)
     for target in targets:
         check_target(target)
         result = finish_target(target)
@@ -64,23 +75,29 @@ def build(
     return BuildReport(models, tuple(firmware))
 
 
-def _build_models(targets: Sequence[TargetJob], jobs: int, watch: Progress) -> tuple[ModelResult, ...]:
+def _build_models(
+    targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
+) -> tuple[ModelResult, ...]:
     todo = [job for target in targets for job in target.models]
-    twins: dict[tuple[str, str], list[CompileJob]] = {}
+    groups: dict[tuple[str, str], _Twins] = {}
     for job in todo:
-        twins.setdefault(job.sharing_key(), []).append(job)
+        groups.setdefault(job.sharing_key(), _Twins([], [])).jobs.append(job)
         watch.start(f"compile {job.title}")
+    for job in (job for target in lenders for job in (*target.models, *target.others)):
+        if job.sharing_key() in groups:
+            groups[job.sharing_key()].lenders.append(job)
     results: dict[Path, ModelResult] = {}
-    for _, built in map_in_workers(_build_twins, twins.values(), jobs):
+    for _, built in map_in_workers(_build_twins, groups.values(), jobs):
         for result in built:
             watch.finish(f"compile {result.job.title}", _words(result.compiled, result.written, result.edited))
             results[result.job.archive] = result
     return tuple(results[job.archive] for job in todo)
 
 
-def _build_twins(twins: Sequence[CompileJob]) -> list[ModelResult]:
-    """Make one archive for all of ``twins``, and the tree of each."""
-    compiled = compile_once(twins)
+def _build_twins(group: _Twins) -> list[ModelResult]:
+    """Make one archive for all of a group, and the tree of each."""
+    twins = group.jobs
+    compiled = compile_once(twins, group.lenders)
     # Unpacking writes what differs: nothing, if the tree is whole and of this archive.
     trees = [unpack_job(job) for job in twins]
     return [

@@ -60,16 +60,18 @@ def compile_if_needed(job: CompileJob) -> bool:
     return compile_once([job]) is not None
 
 
-def compile_once(twins: Sequence[CompileJob]) -> CompileJob | None:
+def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
     """Make the archives of jobs with one sharing key; returns the one that was compiled, or ``None``.
 
-    At most one is: the others get copies of an archive that is current. Raises as ``compile_model`` does.
+    At most one is: the others get copies of an archive that is current, which may be one of ``lenders``, jobs with the
+    same key that are left alone. Raises as ``compile_model`` does.
     """
     key = archive_key(twins[0])
     stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
     if not stale:
         return None
-    made = next((job for job in twins if job not in stale), None)
+    current = (job for job in (*twins, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
+    made = next(current, None)
     compiled = None
     if made is None:
         made = compiled = stale.pop(0)
