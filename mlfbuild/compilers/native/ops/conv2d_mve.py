@@ -24,7 +24,7 @@ _MOST_COPIES = 16
 
 
 def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
-    """Return the call of ``mlf_conv2d_int8_mve`` or ``mlf_conv2d_copied_int8_mve``; ``None`` where neither fits."""
+    """Return the call of ``mlf_conv2d_int8_mve``; ``None`` where there are too many channels for it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
         return None
@@ -35,20 +35,15 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     rescales = operator.rescales(source, weights, output)
     function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
-    lines = window_lines(node, window, *_as_one_row(window, source, output))
-    arguments = "&window, quantization, input, filter, channels"
-    if copied:
-        batch = _batch(rows * length, output)
-        scratch = Parameter("void *", "scratch", Scratch(batch * rows * length + VECTOR))
-        call = f"mlf_conv2d_copied_int8_mve({arguments}, {function}, {batch}, scratch, output);"
-    elif window.padding == ((0, 0), (0, 0)):
-        return Call("conv2d", "conv2d_mve.h", parameters, (
-            *lines, f"mlf_conv2d_int8_mve({arguments}, {function}, NULL, output);"
-        ))  # fmt: skip
-    else:
-        scratch = Parameter("void *", "scratch", Scratch(2 * rows * length + VECTOR))
-        call = f"mlf_conv2d_int8_mve({arguments}, {function}, scratch, output);"
-    return Call("conv2d", "conv2d_mve.h", (*parameters, scratch), (*lines, call))
+    lines = window_lines(node, window, *as_one_row(window, source, output))
+    batch = _batch(length, output) if copied else 0
+    arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
+    if not copied and window.padding == ((0, 0), (0, 0)):
+        body = (*lines, f"mlf_conv2d_int8_mve({arguments}, NULL, output);")
+        return Call("conv2d", "conv2d_mve.h", parameters, body)
+    scratch = Scratch((batch or 2) * rows * length + VECTOR)
+    body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
+    return Call("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
 
 
 def _is_copied(window: Window, source: Tensor) -> bool:
@@ -65,7 +60,7 @@ def _batch(size: int, output: Tensor) -> int:
     return max(2, fitting // 2 * 2)
 
 
-def _as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
     """Return the images as one long row where every pixel stands alone: rows end there for nothing."""
     if window.filter != (1, 1) or window.stride != (1, 1) or window.padding != ((0, 0), (0, 0)):
         return source, output

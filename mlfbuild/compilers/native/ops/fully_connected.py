@@ -15,6 +15,7 @@ from mlfbuild.compilers.native.ops.call import (
     struct_lines,
 )
 from mlfbuild.compilers.native.ops.conv2d_dsp import lower_fully_connected_dsp
+from mlfbuild.compilers.native.ops.float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
@@ -27,8 +28,11 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
-    quantized = graph.outputs_of(node)[0].dtype is DType.INT8
+    dtype = graph.outputs_of(node)[0].dtype
+    quantized = dtype is DType.INT8
     call = None
+    if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):
+        call = lower_fully_connected_float_mve(graph, node, operator)
     if quantized and settings.has("mve"):
         call = lower_fully_connected_mve(graph, node, operator)
     if call is None and quantized and settings.has("dsp"):

@@ -40,5 +40,5 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
     }
     return Call("fully_connected", "conv2d_mve.h", parameters, (
         *struct_lines("mlf_window", "window", window),
-        f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_gemm_{word}, NULL, output);",
+        f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_gemm_{word}, 0, NULL, output);",
     ))  # fmt: skip

@@ -1,0 +1,46 @@
+/*
+ * FULLY_CONNECTED of one row on float32 for Helium (MVE with floats), at least eight outputs; equal to
+ * fully_connected.h but for the rounding of additions. Weights are in the order of gemm_float_mve.h.
+ */
+#ifndef MLF_FULLY_CONNECTED_FLOAT_MVE_H_
+#define MLF_FULLY_CONNECTED_FLOAT_MVE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "gemm_float_mve.h"
+#include "requantize_mve.h"
+
+MLF_SHARED void mlf_fully_connected_float_mve(int32_t inputs, int32_t outputs, struct mlf_float_range range,
+                                              const float *input, const float *weights, const float *bias,
+                                              float *output)
+{
+    const int32_t whole = outputs / 16;
+    const int32_t group = 8 * inputs;
+    struct mlf_gemv_float gemv = {
+        .input = input,
+        .length = inputs,
+        .pairs = whole,
+        .group = 4 * group,
+        .weights = {weights, weights + group},
+        .bias = {bias, bias + 8},
+        .output = {output, output + 8},
+        .range = range,
+    };
+    if (whole > 0) {
+        mlf_gemv_float(&gemv);
+    }
+    if (outputs % 16 != 0) { /* one group, or two, the last of which ends with the last output */
+        const int32_t first = outputs % 16 >= 8 ? 16 * whole : outputs - 8;
+        gemv.pairs = 1;
+        gemv.weights[0] = weights + 2 * whole * group;
+        gemv.weights[1] = gemv.weights[0] + (outputs % 16 > 8 ? group : 0);
+        gemv.bias[0] = bias + first;
+        gemv.bias[1] = bias + outputs - 8;
+        gemv.output[0] = output + first;
+        gemv.output[1] = output + outputs - 8;
+        mlf_gemv_float(&gemv);
+    }
+}
+
+#endif /* MLF_FULLY_CONNECTED_FLOAT_MVE_H_ */
