@@ -150,6 +150,19 @@ def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.pointwise(image, 4))
 
 
+def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
+    """A depthwise convolution at a network's peak whose output is smaller than its input."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(layers.size(1, 2), layers.size(6, 11), layers.size(6, 14), 4)
+    image = layers.pointwise(image, layers.pick(8, 12, 7))
+    channels = layers.network.tensors[image].shape[3]
+    window = layers.pick(((2, 2), "SAME"), ((2, 2), "VALID"), ((2, 1), "SAME"), ((1, 1), "VALID"), ((3, 2), "VALID"))
+    affine = layers.affine(image, 9, channels)
+    weights = layers.weights(1, 3, 3, channels)
+    options = {"stride": window[0], "padding": window[1]}
+    return layers.case(layers.pointwise(layers.network.depthwise_conv2d(image, weights, **affine, **options), 4))
+
+
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D below the peak": conv2d_below_peak,
@@ -157,4 +170,5 @@ KINDS: dict[str, Callable[..., Case]] = {
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,
     "DEPTHWISE_CONV_2D in place": depthwise_in_place,
+    "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,
 }

@@ -26,6 +26,7 @@ HEADERS = {
     "FULLY_CONNECTED": ("matmul_dsp.h",),
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
+    "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
 }
 
 
@@ -67,6 +68,11 @@ def test_blocks_grow_where_that_costs_no_memory() -> None:
         direct = [text for text in texts if "mlf_conv2d_int8_dsp(" in text]
         assert direct
         assert {re.findall(r"\.pixels = (\d)", text)[0] for text in direct} == pixels
+
+
+def test_depthwise_convolutions_shrink_in_place() -> None:
+    for library in compiled(drawn("DEPTHWISE_CONV_2D by rows", range(NETWORKS)), "DEPTHWISE_CONV_2D by rows"):
+        assert "mlf_depthwise_conv2d_rows_int8_dsp(" in generated(library)
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m33"])

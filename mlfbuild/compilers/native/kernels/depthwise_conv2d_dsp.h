@@ -28,6 +28,7 @@
 #define MLF_DEPTHWISE_CONV2D_DSP_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "compiler.h"
 #include "matmul_dsp.h"
@@ -262,19 +263,26 @@ MLF_SHARED void mlf_depthwise_line2_dsp(const int16_t *planes, const struct mlf_
 
 #endif
 
+/* Return two numbers, doubled, as halfwords. */
+MLF_KERNEL void mlf_double_dsp(int16_t pair[2], int32_t first, int32_t second)
+{
+    pair[0] = (int16_t)(2 * first);
+    pair[1] = (int16_t)(2 * second);
+}
+
 /* Expand the filters of a group of four channels. */
 MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise, const int32_t *group,
                                        struct mlf_plane_filter_dsp filters[4])
 {
     for (int32_t c = 0; c < 4; c++) {
         struct mlf_plane_filter_dsp *const filter = &filters[c];
-        for (int32_t line = 0; line < 5; line++) {
-            const int32_t *const row = group + 9 + 3 * (line % 3);
-            filter->weights[line][0] = (int16_t)(2 * mlf_byte_of_dsp(row[0], c));
-            filter->weights[line][1] = (int16_t)(2 * mlf_byte_of_dsp(row[1], c));
-            filter->weights[line][2] = filter->weights[line][1];
-            filter->weights[line][3] = (int16_t)(2 * mlf_byte_of_dsp(row[2], c));
+        for (int32_t line = 0; line < 3; line++) {
+            const int32_t *const row = group + 9 + 3 * line;
+            const int32_t middle = mlf_byte_of_dsp(row[1], c);
+            mlf_double_dsp(filter->weights[line], mlf_byte_of_dsp(row[0], c), middle);
+            mlf_double_dsp(filter->weights[line] + 2, middle, mlf_byte_of_dsp(row[2], c));
         }
+        memcpy(filter->weights[3], filter->weights[0], 2 * sizeof filter->weights[0]);
         filter->bias = group[c];
         filter->multiplier = group[4 + c];
         filter->shift = mlf_byte_of_dsp(group[8], c);
@@ -282,34 +290,43 @@ MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise
     }
 }
 
-/* The part of a long line that is computed at a time: outputs `first` to `first + outputs - 1`. */
+/* The part of a long line that is computed at a time, and how its inputs are copied to a plane. */
 struct mlf_piece_dsp {
-    int32_t first;
     int32_t outputs;
-    int32_t start;  /* the input that its first halfword stands for, perhaps before the image */
-    int32_t before; /* halfwords before the first input inside the image */
-    int32_t after;  /* halfwords up to the end of the last one */
-    int32_t length; /* halfwords in all */
+    int32_t length; /* halfwords of a line of the plane, padding and all */
+    int32_t before; /* halfwords before the first input */
+    int32_t offset; /* bytes from the line's first pixel to that input */
+    int32_t head;   /* whether that input is the second of a pair of halfwords */
+    int32_t pairs;
+    int32_t tail; /* whether another input follows */
 };
 
+/* The piece of a line that begins with the output `first`. */
 MLF_KERNEL struct mlf_piece_dsp mlf_piece_dsp(const struct mlf_axis_dsp *along, int32_t first)
 {
     const int32_t most = (MLF_LINE_DSP - 3) / along->stride + 1;
     const int32_t left = along->outputs - first;
-    struct mlf_piece_dsp piece = {first, left < most ? left : most, first * along->stride - along->padding, 0, 0, 0};
-    const int32_t end = along->inputs - piece.start;
+    const int32_t start = first * along->stride - along->padding;
+    struct mlf_piece_dsp piece = {left < most ? left : most, 0, start < 0 ? -start : 0, 0, 0, 0, 0};
     piece.length = (piece.outputs - 1) * along->stride + 3;
-    piece.before = piece.start < 0 ? -piece.start : 0;
-    piece.after = end < piece.length ? end : piece.length;
+    const int32_t end = along->inputs - start < piece.length ? along->inputs - start : piece.length;
+    const int32_t inputs = end - piece.before;
+    if (inputs > 0) {
+        piece.offset = (start + piece.before) * along->input_step;
+        piece.head = piece.before % 2;
+        piece.pairs = (inputs - piece.head) / 2;
+        piece.tail = (inputs - piece.head) % 2;
+    }
     return piece;
 }
 
 /* Fill the halfwords of a line in four planes with the input's zero point. */
 MLF_SHARED void mlf_fill_padding_dsp(int16_t *planes, int32_t length, int32_t zero_point)
 {
+    const int16_t pair[2] = {(int16_t)zero_point, (int16_t)zero_point};
     for (int32_t c = 0; c < 4; c++, planes += MLF_PLANE_DSP) {
-        for (int32_t i = 0; i < length; i++) {
-            planes[i] = (int16_t)zero_point;
+        for (int32_t i = 0; i < length; i += 2) {
+            memcpy(planes + i, pair, sizeof pair);
         }
     }
 }
@@ -321,55 +338,87 @@ MLF_KERNEL void mlf_fill_pixel_dsp(int16_t *planes, const int8_t *input)
     }
 }
 
-/* Copy one line of the input, or one of padding, to four planes; `input` is the line's first pixel. */
-MLF_KERNEL void mlf_fill_line_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_piece_dsp *piece,
-                                  const int8_t *input, int inside, int16_t *planes)
+/* Copy one line of the input, at whose first pixel `input` points, to four planes. */
+MLF_KERNEL void mlf_fill_line_dsp(const struct mlf_piece_dsp *piece, int32_t step, const int8_t *input, int16_t *planes)
 {
-    const int32_t step = depthwise->along.input_step;
-    int32_t at = piece->before;
-    if (!inside || at >= piece->after) {
-        mlf_fill_padding_dsp(planes, piece->length, depthwise->zero_point);
-        return;
-    }
-    input += (piece->start + at) * step;
-    if (at % 2 != 0) {
-        mlf_fill_pixel_dsp(planes + at, input);
-        at++;
+    input += piece->offset;
+    planes += piece->before;
+    if (piece->head != 0) {
+        mlf_fill_pixel_dsp(planes++, input);
         input += step;
     }
-    const int32_t pairs = (piece->after - at) / 2;
-    if (pairs > 0) {
-        mlf_fill_planes_dsp(planes + at, input, step, pairs);
+    if (piece->pairs > 0) {
+        mlf_fill_planes_dsp(planes, input, step, piece->pairs);
     }
-    at += 2 * pairs;
-    if (at < piece->after) {
-        mlf_fill_pixel_dsp(planes + at, input + 2 * pairs * step);
+    if (piece->tail != 0) {
+        mlf_fill_pixel_dsp(planes + 2 * piece->pairs, input + 2 * piece->pairs * step);
     }
 }
 
-/* One piece of all lines of four channels, at whose first pixels `input` and `output` point. */
-MLF_SHARED void mlf_depthwise_group_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_piece_dsp *piece,
-                                        const int8_t *input, int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
+/* What is computed of an image: a piece of the lines from `first` to `end` - 1. */
+struct mlf_part_dsp {
+    struct mlf_piece_dsp piece;
+    int32_t first;
+    int32_t end;
+};
+
+/* Four channels of a part of an image: `input` points at its first pixel, `output` at the part's first output. */
+MLF_SHARED void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
+                                       const int8_t *input, int8_t *output, struct mlf_depthwise_scratch_dsp *scratch)
 {
     const struct mlf_axis_dsp *const across = &depthwise->across;
+    const struct mlf_piece_dsp *const piece = &part->piece;
     struct mlf_line_call_dsp call = {0, (piece->outputs + 1) / 2, piece->outputs, depthwise->along.output_step,
                                      scratch->sums};
-    int32_t next = 0; /* the next line to copy, counted from the first one of padding */
-    output += piece->first * depthwise->along.output_step;
-    for (int32_t line = 0; line < across->outputs; line++, output += across->output_step) {
+    int32_t next = part->first * across->stride; /* the line to copy next, counted from the first one of padding */
+    int32_t slot = 0;                            /* its place in the planes */
+    int32_t first_slot = 0;                      /* that of the first line under the filter */
+    for (int32_t line = part->first; line < part->end; line++, output += across->output_step) {
         const int32_t first = line * across->stride;
-        for (next = next < first ? first : next; next < first + 3; next++) {
-            const int32_t at = next - across->padding;
-            mlf_fill_line_dsp(depthwise, piece, input + at * across->input_step,
-                              (uint32_t)at < (uint32_t)across->inputs,
-                              scratch->planes[0] + next % 3 * MLF_LINE_DSP);
+        if (next < first) { /* lines between filters */
+            next = first;
+            slot = first_slot;
         }
-        call.first = (3 - first % 3) % 3 * 8;
+        for (; next < first + 3; next++) {
+            const int32_t at = next - across->padding;
+            int16_t *const planes = scratch->planes[0] + slot * MLF_LINE_DSP;
+            if ((uint32_t)at < (uint32_t)across->inputs && piece->head + piece->pairs + piece->tail > 0) {
+                mlf_fill_line_dsp(piece, depthwise->along.input_step, input + at * across->input_step, planes);
+            } else {
+                mlf_fill_padding_dsp(planes, piece->length, depthwise->zero_point);
+            }
+            slot = slot == 2 ? 0 : slot + 1;
+        }
+        call.first = first_slot == 0 ? 0 : 8 * (3 - first_slot);
         if (depthwise->along.stride == 1) {
             mlf_depthwise_line1_dsp(scratch->planes[0], scratch->filters, output, &call);
         } else {
             mlf_depthwise_line2_dsp(scratch->planes[0], scratch->filters, output, &call);
         }
+        first_slot += across->stride;
+        while (first_slot >= 3) {
+            first_slot -= 3;
+        }
+    }
+}
+
+/* A part of all channels; `input` and `output` as above. */
+MLF_SHARED void mlf_depthwise_channels_dsp(const struct mlf_depthwise_dsp *depthwise, const struct mlf_part_dsp *part,
+                                           const int8_t *input, const int32_t *filter, int8_t *output,
+                                           struct mlf_depthwise_scratch_dsp *scratch)
+{
+    for (int32_t c = 0; c < depthwise->channels; c += 4, filter += 18) {
+        const int32_t channel = c + 4 <= depthwise->channels ? c : depthwise->channels - 4;
+        mlf_expand_filters_dsp(depthwise, filter, scratch->filters);
+        mlf_depthwise_part_dsp(depthwise, part, input + channel, output + channel, scratch);
+    }
+}
+
+/* Set the padding at both ends of lines, which copied lines leave as it is. */
+MLF_KERNEL void mlf_pad_planes_dsp(const struct mlf_depthwise_dsp *depthwise, struct mlf_depthwise_scratch_dsp *scratch)
+{
+    for (int32_t line = 0; line < 3; line++) {
+        mlf_fill_padding_dsp(scratch->planes[0] + line * MLF_LINE_DSP, MLF_LINE_DSP, depthwise->zero_point);
     }
 }
 
@@ -377,25 +426,47 @@ MLF_SHARED void mlf_depthwise_conv2d_int8_dsp(const struct mlf_depthwise_dsp *de
                                               const int32_t *filter, int8_t *output,
                                               struct mlf_depthwise_scratch_dsp *scratch)
 {
-    const int32_t channels = depthwise->channels;
-    const int32_t input_size = depthwise->along.inputs * depthwise->across.inputs * channels;
-    const int32_t output_size = depthwise->along.outputs * depthwise->across.outputs * channels;
-    for (int32_t first = 0; first < depthwise->along.outputs;) {
-        const struct mlf_piece_dsp piece = mlf_piece_dsp(&depthwise->along, first);
-        for (int32_t line = 0; line < 3; line++) {
-            mlf_fill_padding_dsp(scratch->planes[0] + line * MLF_LINE_DSP, MLF_LINE_DSP, depthwise->zero_point);
+    const struct mlf_axis_dsp *const along = &depthwise->along;
+    const struct mlf_axis_dsp *const across = &depthwise->across;
+    for (int32_t first = 0; first < along->outputs;) {
+        const struct mlf_part_dsp part = {mlf_piece_dsp(along, first), 0, across->outputs};
+        mlf_pad_planes_dsp(depthwise, scratch);
+        for (int32_t batch = 0; batch < depthwise->batches; batch++) {
+            mlf_depthwise_channels_dsp(depthwise, &part,
+                                       input + batch * along->inputs * across->inputs * depthwise->channels, filter,
+                                       output + batch * along->outputs * across->outputs * depthwise->channels +
+                                           first * along->output_step,
+                                       scratch);
         }
-        for (int32_t c = 0, group = 0; c < channels; c += 4, group += 18) {
-            const int32_t channel = c + 4 <= channels ? c : channels - 4;
-            mlf_expand_filters_dsp(depthwise, filter + group, scratch->filters);
-            for (int32_t batch = 0; batch < depthwise->batches; batch++) {
-                mlf_depthwise_group_dsp(depthwise, &piece, input + batch * input_size + channel,
-                                        output + batch * output_size + channel, scratch);
-            }
-        }
-        first += piece.outputs;
+        first += part.piece.outputs;
     }
-    mlf_clamp_dsp(output, depthwise->batches * output_size, depthwise->minimum, depthwise->maximum);
+    mlf_clamp_dsp(output, depthwise->batches * along->outputs * across->outputs * depthwise->channels,
+                  depthwise->minimum, depthwise->maximum);
+}
+
+/*
+ * As mlf_depthwise_conv2d_int8_dsp for an output that is smaller than the input that it lies over: all channels of a
+ * line before the next line. Lines are rows of one piece, each of them computed behind `scratch` and then moved to its
+ * place, which the next line's inputs must be behind.
+ */
+MLF_SHARED void mlf_depthwise_conv2d_rows_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
+                                                   const int32_t *filter, int8_t *output,
+                                                   struct mlf_depthwise_scratch_dsp *scratch)
+{
+    const struct mlf_axis_dsp *const across = &depthwise->across;
+    const int32_t lines = depthwise->batches * across->outputs;
+    int8_t *const held = (int8_t *)(scratch + 1);
+    struct mlf_part_dsp part = {mlf_piece_dsp(&depthwise->along, 0), 0, 0};
+    mlf_pad_planes_dsp(depthwise, scratch);
+    for (int32_t line = 0; line < lines; line++) {
+        part.first = line % across->outputs;
+        part.end = part.first + 1;
+        mlf_depthwise_channels_dsp(depthwise, &part,
+                                   input + line / across->outputs * across->inputs * across->input_step, filter, held,
+                                   scratch);
+        memcpy(output + line * across->output_step, held, (size_t)across->output_step);
+    }
+    mlf_clamp_dsp(output, lines * across->output_step, depthwise->minimum, depthwise->maximum);
 }
 
 #endif /* MLF_DEPTHWISE_CONV2D_DSP_H_ */

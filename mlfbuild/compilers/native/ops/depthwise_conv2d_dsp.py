@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch, folded_bias
-from mlfbuild.compilers.native.ops.dsp import DspChannels, dsp_channels
+from mlfbuild.compilers.native.ops.dsp import DspChannels, dsp_channels, spare_memory
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import DepthwiseConv2D
 from mlfbuild.graph.ops.convolution import convolution_tensors
@@ -33,9 +33,10 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
-    along = _along(operator, source, weights, output)
-    if along is None:
+    if not _takes(operator, source, weights):
         return None
+    by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
+    along = 2 if by_rows else _along(operator, output)
     folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
     taps = weights.data[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
     padded = np.pad(taps, ((0, 0), *((0, _TAPS - size) for size in taps.shape[1:])))
@@ -43,12 +44,15 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     channels = dsp_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output))
     if channels is None:
         return None
+    word = "rows_int8" if by_rows else "int8"
+    held = math.prod(output.shape[2:]) if by_rows else 0
+    overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
     minimum, maximum = activation_range(operator.activation, output)
     return Call("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", _pack(channels))),
         Parameter("int8_t *", "output", output.name),
-        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", Scratch(_SCRATCH)),
+        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", Scratch(_SCRATCH + held)),
     ), (
         "static const struct mlf_depthwise_dsp depthwise = {",
         *_axis_lines("along", operator, source, output, along),
@@ -60,24 +64,44 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         f"    .minimum = {minimum},",
         f"    .maximum = {maximum},",
         "};",
-        "mlf_depthwise_conv2d_int8_dsp(&depthwise, input, filter, output, scratch);",
-    ), _overwrites(operator, source, output, along))  # fmt: skip
+        f"mlf_depthwise_conv2d_{word}_dsp(&depthwise, input, filter, output, scratch);",
+    ), overwrites)  # fmt: skip
 
 
-def _along(operator: DepthwiseConv2D, source: Tensor, weights: Tensor, output: Tensor) -> int | None:
-    """Return the dimension of the images, 1 or 2, that the kernel's lines run along; ``None`` where it cannot."""
+def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
+    """Return whether the kernel takes the filter, and one of its strides as that along a line."""
     window = operator.window(weights)
     spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
-    if operator.depth_multiplier > 1 or source.shape[3] < _GROUP or spread:
-        return None
-    if max(window.filter) > _TAPS or math.prod(window.filter) < _GROUP:
-        return None
+    small = max(window.filter) <= _TAPS and math.prod(window.filter) >= _GROUP
+    return (
+        small
+        and not spread
+        and operator.depth_multiplier == 1
+        and source.shape[3] >= _GROUP
+        and min(window.stride) <= 2
+    )
+
+
+def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
+    """Return whether a row of the output, in place, ends before the inputs of the next row begin, and is one piece."""
+    padding, width = operator.padding[0][0], output.shape[2]
+    smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
+    apart = (operator.stride[0] - padding) * source.shape[2] >= width
+    return smaller and apart and operator.stride[1] <= 2 and _line(operator, output, 2) <= _LINE
+
+
+def _along(operator: DepthwiseConv2D, output: Tensor) -> int:
+    """Return the dimension of the images, 1 or 2, that the kernel's lines run along.
+
+    Long lines cost least; but only a line in one piece can be written in place.
+    """
     possible = [dimension for dimension in (2, 1) if operator.stride[dimension - 1] <= 2]
-    # Long lines cost least; but only a line in one piece can be written in place.
-    lines = {
-        dimension: (output.shape[dimension] - 1) * operator.stride[dimension - 1] + _TAPS for dimension in possible
-    }
-    return max(possible, key=lambda dimension: (lines[dimension] <= _LINE, output.shape[dimension]), default=None)
+    return max(possible, key=lambda each: (_line(operator, output, each) <= _LINE, output.shape[each]))
+
+
+def _line(operator: DepthwiseConv2D, output: Tensor, dimension: int) -> int:
+    """Return the halfwords of a whole line of a plane along ``dimension``."""
+    return (output.shape[dimension] - 1) * operator.stride[dimension - 1] + _TAPS
 
 
 def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Tensor, dimension: int) -> Sequence[str]:
@@ -94,7 +118,7 @@ def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Te
 
 def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along: int) -> tuple[int, ...]:
     """Return the input where images have one size: a line is read before its place is written, each channel alone."""
-    whole = output.shape[along] + _TAPS - 1 <= _LINE and source.shape[3] % _GROUP == 0
+    whole = _line(operator, output, along) <= _LINE and source.shape[3] % _GROUP == 0
     return (0,) if whole and operator.stride == (1, 1) and source.shape == output.shape else ()
 
 

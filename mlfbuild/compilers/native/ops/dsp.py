@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import Array, Graph, Node
+from mlfbuild.graph.ops.convolution import Convolution
 from mlfbuild.graph.quantize import Rescale, multiply_by_quantized_multiplier
 
 Int64Array = npt.NDArray[np.int64]
@@ -71,7 +72,7 @@ def _limits() -> tuple[int, int]:
 def spare_memory(graph: Graph, node: Node) -> int:
     """Return how many bytes more than while ``node`` runs are in use at another time, whatever their places.
 
-    Scratch memory of this size costs no arena. Outputs that are written over inputs are not known here.
+    Scratch memory of this size costs no arena. Convolutions that can be done in place are counted so.
     """
     kept = {*graph.inputs, *graph.outputs}
     first: dict[str, int] = {}
@@ -83,6 +84,19 @@ def spare_memory(graph: Graph, node: Node) -> int:
                 last[name] = index
     used = [
         sum(graph.tensor(name).size for name in first if first[name] <= index <= last[name])
-        for index in range(len(graph.nodes))
+        - (_shared(graph, each) if last.get(str(each.inputs[0])) == index else 0)
+        for index, each in enumerate(graph.nodes)
     ]
     return max(used) - used[graph.nodes.index(node)]
+
+
+def _shared(graph: Graph, node: Node) -> int:
+    """Return the bytes that input and output of a convolution have in common where it is done in place."""
+    source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
+    output = graph.outputs_of(node)[0]
+    operator = node.operator
+    if not isinstance(operator, Convolution) or source is None or weights is None or operator.stride != (1, 1):
+        return 0
+    within_channels = operator.channel_axis == 3 and source.shape == output.shape
+    within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1)
+    return min(source.size, output.size) if within_channels or within_pixels else 0
