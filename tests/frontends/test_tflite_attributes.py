@@ -100,6 +100,52 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
                                 kind="MirrorPadOptions"),
         "MIRROR_PAD 't2': paddings ((0, 0), (4, 0), (0, 0), (0, 0)) are wider than 'x' float32[1, 4, 4, 2] can mirror",
     ),
+    "blocks that do not fit": (
+        lambda net, x: net.move("SPACE_TO_BATCH_ND", x, (9, 1, 1, 2), net.integers([3, 3]),
+                                net.integers([(0, 0), (0, 2)]), kind="SpaceToBatchNDOptions"),
+        (
+            "SPACE_TO_BATCH_ND 't3': 'x' float32[1, 4, 4, 2] with margins [(0, 0), (0, 2)] cannot be cut into blocks "
+            "of [3, 3]"
+        ),
+    ),
+    "blocks of nothing": (
+        lambda net, x: net.move("BATCH_TO_SPACE_ND", x, (1, 4, 4, 2), net.integers([0, 1]),
+                                net.integers([(0, 0), (0, 0)]), kind="BatchToSpaceNDOptions"),
+        "BATCH_TO_SPACE_ND 't3': blocks [0, 1] must be at least 1 and margins [(0, 0), (0, 0)] at least 0",
+    ),
+    "margins of one dimension": (
+        lambda net, x: net.move("BATCH_TO_SPACE_ND", x, (1, 4, 4, 2), net.integers([1, 1]), net.integers([(0, 0)]),
+                                kind="BatchToSpaceNDOptions"),
+        "operator 0 (BATCH_TO_SPACE_ND) writing 't3': 2 margins do not fit blocks [1, 1]",
+    ),
+    "resized to another size": (
+        lambda net, x: net.move("RESIZE_BILINEAR", x, (1, 8, 8, 2), net.integers([8, 9]), kind="ResizeBilinearOptions"),
+        "operator 0 (RESIZE_BILINEAR) writing 't2': 't2' float32[1, 8, 8, 2] should have the height and width [8, 9]",
+    ),
+    "corners and half pixels": (
+        lambda net, x: net.move("RESIZE_BILINEAR", x, (1, 8, 8, 2), net.integers([8, 8]), kind="ResizeBilinearOptions",
+                                AlignCorners=True, HalfPixelCenters=True),
+        "RESIZE_BILINEAR 't2': corners and half pixels exclude each other",
+    ),
+    "greatest along a dimension that is not there": (
+        lambda net, x: net.operator("ARG_MAX", [x, net.integers([4])], net.activation((1, 4, 4), dtype="int32"),
+                                    "ArgMaxOptions"),
+        "operator 0 (ARG_MAX) writing 't2': axis 4 is not a dimension of 'x' float32[1, 4, 4, 2]",
+    ),
+    "greatest along two dimensions": (
+        lambda net, x: net.operator("ARG_MIN", [x, net.integers([1, 2])], net.activation((1, 4, 4), dtype="int32"),
+                                    "ArgMinOptions"),
+        "operator 0 (ARG_MIN) writing 't2': has 2 axes, takes 1",
+    ),
+    "sum along a dimension that is not there": (
+        lambda net, x: net.operator("SUM", [x, net.integers([-5])], net.like(x, (1, 4, 4)), "ReducerOptions"),
+        "operator 0 (SUM) writing 't2': axis -5 is not a dimension of 'x' float32[1, 4, 4, 2]",
+    ),
+    "positions of another type": (
+        lambda net, x: net.operator("ARG_MAX", [x, net.integers([3])], net.activation((1, 4, 4), dtype="int64"),
+                                    "ArgMaxOptions"),
+        "operator 0 (ARG_MAX) writing 't2': type int64 of 't2'; supported are int32",
+    ),
     "padded with another type": (
         lambda net, x: net.move("PADV2", x, (1, 4, 4, 2), net.integers([(0, 0)] * 4), net.integers([0])),
         (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph import ops
+from mlfbuild.graph import DType, Quantization, Tensor, ops
 from mlfbuild.graph.evaluate import evaluate
 from support.networks import OPERATORS_AND_TYPES, cases
 from support.oracle import tflite_micro_run
@@ -47,6 +47,22 @@ def test_tile_equals_numpy(data: st.DataObject) -> None:
     assert isinstance(tile, ops.Tile)
     got = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))[graph.outputs[0]]
     np.testing.assert_array_equal(got, np.tile(case.inputs[0], tile.multiples))
+
+
+@pytest.mark.parametrize("margins", [((1, 2), (0, 0)), ((2, 1), (3, 3)), ((4, 2), (0, 2))])
+def test_margins_of_space_to_batch_are_padding(margins: tuple[tuple[int, int], ...]) -> None:
+    """TensorFlow Lite Micro does not initialise what it fills them with; LiteRT takes the zero point."""
+    quantization = Quantization((0.5,), (-7,))
+    value = np.arange(2 * 3 * 6, dtype=np.int8).reshape(2, 3, 6, 1)
+    padded = np.pad(value, ((0, 0), *margins, (0, 0)), constant_values=-7)
+    shape = (12, padded.shape[1] // 3, padded.shape[2] // 2, 1)
+    output = Tensor("y", shape, DType.INT8, quantization)
+    wide = Tensor("padded", padded.shape, DType.INT8, quantization)
+    operator, plain = ops.SpaceToBatchNd((3, 2), margins), ops.SpaceToBatchNd((3, 2), ((0, 0), (0, 0)))
+    source = Tensor("x", value.shape, DType.INT8, quantization)
+    assert operator.check([source], [output]) is None
+    (got,), (expected,) = operator.reference([source], [value], [output]), plain.reference([wide], [padded], [output])
+    np.testing.assert_array_equal(got, expected)
 
 
 MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_int8")

@@ -166,6 +166,48 @@ def _gather(d: Drawing) -> None:
     d.network.move("GATHER", source, result, indices, kind="GatherOptions", Axis=written, BatchDims=common)
 
 
+def _blocks(d: Drawing) -> tuple[list[int], list[tuple[int, int]], list[int], list[int]]:
+    """Sizes of blocks, margins, and the sizes that fit them with margins and in blocks."""
+    dimensions = d.size(1, 2)
+    block = [d.size(1, 3) for _ in range(dimensions)]
+    counts = [d.size(1, 4) for _ in range(dimensions)]
+    margins, fine = [], []
+    for size, count in zip(block, counts, strict=True):
+        before = d.size(0, min(size, size * count - 1))
+        after = d.size(0, min(2, size * count - before - 1))
+        margins.append((before, after))
+        fine.append(size * count - before - after)
+    return block, margins, fine, counts
+
+
+def _space_to_batch(d: Drawing) -> None:
+    """Without margins, which TensorFlow Lite Micro fills with memory that it does not initialise."""
+    dimensions, batch, depth = d.size(1, 2), d.size(1, 2), d.size(1, 3)
+    block, counts = [d.size(1, 3) for _ in range(dimensions)], [d.size(1, 4) for _ in range(dimensions)]
+    source = d.input((batch, *(size * count for size, count in zip(block, counts, strict=True)), depth))
+    attributes = d.network.integers(block), d.network.integers([(0, 0)] * dimensions)
+    shape = (batch * int(np.prod(block)), *counts, depth)
+    d.network.move("SPACE_TO_BATCH_ND", source, shape, *attributes, kind="SpaceToBatchNDOptions")
+
+
+def _batch_to_space(d: Drawing) -> None:
+    (block, margins, fine, counts), batch, depth = _blocks(d), d.size(1, 2), d.size(1, 3)
+    attributes = d.network.integers(block), d.network.integers(margins)
+    source = d.input((batch * int(np.prod(block)), *counts, depth))
+    d.network.move("BATCH_TO_SPACE_ND", source, (batch, *fine, depth), *attributes, kind="BatchToSpaceNDOptions")
+
+
+def _resize(name: str, kind: str) -> Callable[[Drawing], None]:
+    def draw(d: Drawing) -> None:
+        source, wanted = d.input((d.size(1, 2), *d.pair(1, 6), d.size(1, 4))), d.pair(1, 9)
+        batch, _, _, depth = d.network.tensors[source].shape
+        corners, half = d.choice((False, False), (True, False), (False, True))
+        d.network.move(name, source, (batch, *wanted, depth), d.network.integers(wanted), kind=kind,
+                       AlignCorners=corners, HalfPixelCenters=half)  # fmt: skip
+
+    return draw
+
+
 def tile(d: Drawing) -> None:
     """TILE, which TensorFlow Lite Micro does not have."""
     shape = d.shape()
@@ -175,6 +217,7 @@ def tile(d: Drawing) -> None:
 
 
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    "BATCH_TO_SPACE_ND": _batch_to_space,
     "BROADCAST_TO": _broadcast_to,
     "CONCATENATION": _concatenation,
     "DEPTH_TO_SPACE": _depth_to_space,
@@ -183,7 +226,10 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "MIRROR_PAD": _mirror_pad,
     "PACK": _pack,
     "PADV2": _padv2,
+    "RESIZE_BILINEAR": _resize("RESIZE_BILINEAR", "ResizeBilinearOptions"),
+    "RESIZE_NEAREST_NEIGHBOR": _resize("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
     "SLICE": _slice,
+    "SPACE_TO_BATCH_ND": _space_to_batch,
     "SPACE_TO_DEPTH": _space_to_depth,
     "SPLIT": _split,
     "SPLIT_V": _split_v,
@@ -196,6 +242,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
     **dict.fromkeys(("DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "SPACE_TO_DEPTH"), ("int8", "float32")),
+    **dict.fromkeys(("BATCH_TO_SPACE_ND", "RESIZE_BILINEAR", "SPACE_TO_BATCH_ND"), ("int8", "float32")),
     "BROADCAST_TO": ("int8", "int16", "int64", "bool"),
     "CONCATENATION": ("int8", "int16", "int32", "int64", "float32", "bool"),
     "PADV2": ("int8", "int16", "int32", "float32"),

@@ -151,6 +151,29 @@ def _gather(site: Site) -> Operator:
     return ops.Gather(axis, common + rank if common < 0 else common)
 
 
+def _phases(kind: type[ops.SpaceToBatchNd | ops.BatchToSpaceNd]) -> Callable[[Site], Operator]:
+    def read(site: Site) -> Operator:
+        block, margins = site.constant(1, "block").tolist(), site.constant(2, "margins")
+        if margins.size != 2 * len(block):
+            raise site.wrong(f"{margins.size} margins do not fit blocks {block}")
+        return kind(tuple(block), tuple((int(before), int(after)) for before, after in margins.reshape(-1, 2)))
+
+    return read
+
+
+def _resize(kind: type[ops.ResizeBilinear | ops.ResizeNearestNeighbor]) -> Callable[[Site], Operator]:
+    def read(site: Site) -> Operator:
+        with reading(site.place):
+            options = site.read_options(f"{kind.__name__}Options")
+            operator = kind(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
+        wanted = site.constant(1, "size").tolist()
+        if list(site.output().shape[1:3]) != wanted:
+            raise site.wrong(f"{site.output()} should have the height and width {wanted}")
+        return operator
+
+    return read
+
+
 def _paddings(site: Site) -> tuple[tuple[int, int], ...]:
     paddings = site.constant(1, "paddings")
     if paddings.size != 2 * len(site.input(0).shape):
@@ -179,6 +202,7 @@ def _mirror_pad(site: Site) -> Operator:
 
 
 KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.BATCH_TO_SPACE_ND: OperatorKind(_phases(ops.BatchToSpaceNd), 1, 2),
     BuiltinOperator.BROADCAST_TO: OperatorKind(_broadcast_to, 1, 1),
     BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
     BuiltinOperator.DEPTH_TO_SPACE: OperatorKind(_block(ops.DepthToSpace), 1),
@@ -189,7 +213,10 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.PAD: OperatorKind(lambda site: ops.Pad(_paddings(site)), 1, 1),
     BuiltinOperator.PADV2: OperatorKind(_padv2, 1, 2),
     BuiltinOperator.RESHAPE: OperatorKind(_same_bytes(ops.Reshape, "new shape"), 1, 1),
+    BuiltinOperator.RESIZE_BILINEAR: OperatorKind(_resize(ops.ResizeBilinear), 1, 1),
+    BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: OperatorKind(_resize(ops.ResizeNearestNeighbor), 1, 1),
     BuiltinOperator.SLICE: OperatorKind(_slice, 1, 2),
+    BuiltinOperator.SPACE_TO_BATCH_ND: OperatorKind(_phases(ops.SpaceToBatchNd), 1, 2),
     BuiltinOperator.SPACE_TO_DEPTH: OperatorKind(_block(ops.SpaceToDepth), 1),
     BuiltinOperator.SPLIT: OperatorKind(_split, 1, leading=1),
     BuiltinOperator.SPLIT_V: OperatorKind(_split_v, 1, 2),

@@ -22,8 +22,10 @@ from mlfbuild.graph.ops.quantize import Dequantize, Quantize
 from mlfbuild.graph.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
 from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
+from mlfbuild.graph.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.graph.ops.slice import Slice, StridedSlice
 from mlfbuild.graph.ops.softmax import Softmax
+from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 
@@ -33,6 +35,7 @@ __all__ = [
     "ArgMax",
     "ArgMin",
     "AveragePool2D",
+    "BatchToSpaceNd",
     "BroadcastTo",
     "Cast",
     "Concatenation",
@@ -78,10 +81,13 @@ __all__ = [
     "Relu6",
     "ReluN1To1",
     "Reshape",
+    "ResizeBilinear",
+    "ResizeNearestNeighbor",
     "Rsqrt",
     "SelectV2",
     "Slice",
     "Softmax",
+    "SpaceToBatchNd",
     "SpaceToDepth",
     "Split",
     "SplitV",

@@ -49,11 +49,15 @@ class Movement(Operator):
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         """Yield the assignments, in order, of ``sources`` to ``outputs``, arrays of the tensors' shapes."""
 
+    def filling(self, output: Tensor) -> int | None:
+        """Return what is stored, byte by byte, where no move writes; ``None`` where all of ``output`` is written."""
+        return None
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         sources = [value for value in values if value is not None]
-        results = tuple(np.empty(output.shape, output.dtype.numpy) for output in outputs)
+        results = tuple(np.full(output.shape, self.filling(output) or 0, output.dtype.numpy) for output in outputs)
         for source, target in self.moves(sources, results):
             target[...] = source
         return results

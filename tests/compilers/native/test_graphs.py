@@ -15,6 +15,7 @@ from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops import (
     Add,
     AveragePool2D,
+    BatchToSpaceNd,
     Concatenation,
     Conv2D,
     DepthwiseConv2D,
@@ -30,6 +31,7 @@ from mlfbuild.graph.ops import (
     ReluN1To1,
     Reshape,
     Softmax,
+    SpaceToBatchNd,
     StridedSlice,
     Tile,
     Transpose,
@@ -184,7 +186,9 @@ def moved() -> Graph:
     s.node(Pad(((0, 0), (1, 1), (0, 0))), "picked", s.tensor("y", 5, 5, 4))
     s.node(Concatenation(1), s.tensor("c", 5, 1, 4, constant=True), "picked", s.tensor("joined", 5, 4, 4))
     s.node(MirrorPad(((2, 1), (0, 0), (3, 3)), symmetric=False), "joined", s.tensor("mirrored", 8, 4, 10))
-    return s.graph(["x"], ["y", "mirrored", "joined"])
+    s.node(SpaceToBatchNd((2, 3), ((1, 0), (2, 1))), s.tensor("image", 1, 5, 6, 2), s.tensor("batches", 6, 3, 3, 2))
+    s.node(BatchToSpaceNd((2, 3), ((0, 1), (1, 2))), "batches", s.tensor("cropped", 1, 5, 6, 2))
+    return s.graph(["x", "image"], ["y", "mirrored", "joined", "cropped"])
 
 
 GRAPHS: tuple[Callable[[], Graph], ...] = (

@@ -28,7 +28,9 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     arrays = {name: np.empty(tensor.shape, tensor.dtype.numpy) for name, tensor in named.items()}
     moves = operator.moves(list(arrays.values())[: len(sources)], list(arrays.values())[len(sources) :])
     c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
-    lines = [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, arrays)]
+    filling = operator.filling(outputs[0])
+    lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
+    lines += [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, arrays)]
     parameters = tuple(
         Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
         for name, tensor in named.items()

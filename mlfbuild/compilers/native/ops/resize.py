@@ -1,0 +1,61 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.literals import braces, floating, integer, record_lines
+from mlfbuild.compilers.native.ops.activation import suffix
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
+from mlfbuild.graph.ops.resize import Line
+
+
+def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+    """Return the call of ``mlf_resize_nearest`` or ``mlf_resize_bilinear_<type>``."""
+    operator = node.operator
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    fields = {
+        "batches": str(source.shape[0]),
+        "input": braces(source.shape[1:3]),
+        "output": braces(output.shape[1:3]),
+        "channels": str(source.shape[3]),
+    }
+    shape = struct_lines("mlf_resize", "shape", fields)
+    lengths = list(zip(source.shape[1:3], output.shape[1:3], strict=True))
+    if isinstance(operator, ResizeNearestNeighbor):
+        tables = [
+            Parameter("const int32_t *", name, Constant.array(name, "int32_t", operator.positions(*length)))
+            for name, length in zip(("rows", "columns"), lengths, strict=True)
+        ]
+        pixel = source.shape[3] * source.dtype.size
+        return Call("resize_nearest", "resize.h", (
+            *tables,
+            Parameter("const void *", "input", source.name),
+            Parameter("void *", "output", output.name),
+        ), (*shape, f"mlf_resize_nearest(&shape, {pixel}, rows, columns, input, output);"))  # fmt: skip
+    assert isinstance(operator, ResizeBilinear)
+    c_type, kind = C_TYPES[source.dtype], suffix(source.dtype)
+    lines = [
+        Parameter(
+            f"const struct mlf_line_{kind} *", name, _table(name, operator.line(*length, source.dtype), source.dtype)
+        )
+        for name, length in zip(("rows", "columns"), lengths, strict=True)
+    ]
+    return Call("resize_bilinear", "resize.h", (
+        *lines,
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (*shape, f"mlf_resize_bilinear_{kind}(&shape, rows, columns, input, output);"))  # fmt: skip
+
+
+def _table(name: str, line: Line, dtype: DType) -> Constant:
+    share = floating if dtype is DType.FLOAT32 else integer
+    records = [
+        f"{{{int(lower)}, {int(upper)}, {share(part)}}}"
+        for lower, upper, part in zip(line.lower, line.upper, line.share.tolist(), strict=True)
+    ]
+    initializer = "\n".join(("{", *record_lines(records, 4), "}"))
+    return Constant(name, f"struct mlf_line_{suffix(dtype)}", initializer, 12 * len(records), len(records))

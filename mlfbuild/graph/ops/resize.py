@@ -1,0 +1,124 @@
+"""RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR of NHWC images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.operator import Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.quantize import round_half_away
+from mlfbuild.graph.types import Array, DType, Tensor
+
+FRACTION_BITS = 10
+"""Of the weights that int8 images are interpolated with."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where the rows (or columns) of a resized image come from: two of the source each, and the share of the second."""
+
+    lower: Array
+    upper: Array
+    share: Array
+    """float32, or int32 with ``FRACTION_BITS``; beyond the borders it may be negative or more than 1."""
+
+
+@dataclass(frozen=True)
+class Resize(Operator):
+    """An image of another height and width; the centres of pixels are at 0, 1 and so on, or half a pixel on."""
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        assert source is not None
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.rank(source, 4)
+            or rules.rank(output, 4)
+            or rules.shape(output, (source.shape[0], *output.shape[1:3], source.shape[3]))
+            or rules.same_quantization(source, output)
+            or (
+                "corners and half pixels exclude each other" if self.align_corners and self.half_pixel_centers else None
+            )
+        )
+
+    def _spread(self, size: int, wanted: int) -> tuple[int, int]:
+        """Return the two lengths, in pixels, that are brought to each other along a dimension."""
+        return (size - 1, wanted - 1) if self.align_corners and wanted > 1 else (size, wanted)
+
+
+@dataclass(frozen=True)
+class ResizeNearestNeighbor(Resize):
+    """Every pixel is the nearest one of the source."""
+
+    name: ClassVar[str] = "RESIZE_NEAREST_NEIGHBOR"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def positions(self, size: int, wanted: int) -> Array:
+        """Return where each of ``wanted`` rows comes from, of ``size``; computed in float32."""
+        length, result = self._spread(size, wanted)
+        offset = np.float32(0.5 if self.half_pixel_centers else 0)
+        places = (np.arange(wanted, dtype=np.float32) + offset) * (np.float32(length) / np.float32(result))
+        whole = round_half_away(places) if self.align_corners else np.floor(places)
+        return np.clip(whole, 0, size - 1).astype(np.int32)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        image, (_, rows, columns, _) = values[0], outputs[0].shape
+        assert image is not None
+        picked = image[:, self.positions(image.shape[1], rows)]
+        return (picked[:, :, self.positions(image.shape[2], columns)],)
+
+
+@dataclass(frozen=True)
+class ResizeBilinear(Resize):
+    """Every pixel is a mixture of four of the source; for int8 in whole numbers."""
+
+    name: ClassVar[str] = "RESIZE_BILINEAR"
+
+    def line(self, size: int, wanted: int, dtype: DType) -> Line:
+        """Return where ``wanted`` rows come from, of ``size``."""
+        length, result = self._spread(size, wanted)
+        if dtype is DType.FLOAT32:
+            scale, places = np.float32(length) / np.float32(result), np.arange(wanted, dtype=np.float32)
+            half = np.float32(0.5)
+            places = (places + half) * scale - half if self.half_pixel_centers else places * scale
+            lower = np.clip(np.floor(places), 0, size - 1)
+            return Line(lower, np.minimum(np.ceil(places), size - 1), (places - lower).astype(np.float32))
+        one = 1 << FRACTION_BITS
+        step = (one * length + result // 2) // result
+        points = np.arange(wanted, dtype=np.int64) * step
+        if self.half_pixel_centers:
+            points = points + step // 2 - one // 2
+        # C's division is towards zero, which matters before the first pixel; none is read beyond the last one.
+        lower = np.clip(points // one, 0, size - 1)
+        upper = np.clip((points + one - 1) // one, 0, size - 1)
+        return Line(lower, upper, (points - one * lower).astype(np.int32))
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        image, output = values[0], outputs[0]
+        assert image is not None
+        rows = self.line(image.shape[1], output.shape[1], output.dtype)
+        columns = self.line(image.shape[2], output.shape[2], output.dtype)
+        one = 1 if output.dtype is DType.FLOAT32 else 1 << FRACTION_BITS
+        wide = image.astype(np.float64)  # exact for the whole numbers of int8
+        across = rows.share.astype(np.float64).reshape(-1, 1, 1)
+        mixed = wide[:, rows.lower.astype(int)] * (one - across) + wide[:, rows.upper.astype(int)] * across
+        along = columns.share.astype(np.float64).reshape(-1, 1)
+        left, right = mixed[:, :, columns.lower.astype(int)], mixed[:, :, columns.upper.astype(int)]
+        result = left * (one - along) + right * along
+        if output.dtype is DType.FLOAT32:
+            return (result.astype(np.float32),)
+        return (round_half_away(result / (one * one)).astype(np.int8),)
