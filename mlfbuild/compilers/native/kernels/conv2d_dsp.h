@@ -73,31 +73,38 @@ MLF_KERNEL int16_t *mlf_expand_block_dsp(int32_t pixels, int16_t *rows, const in
                        : mlf_expand2_dsp(rows, taps[0], taps[1], groups);
 }
 
+/* Expand the row of the filter at `row` of each window, tap by tap. */
+MLF_SHARED int16_t *mlf_expand_taps_dsp(const struct mlf_conv2d_dsp *conv2d, const struct mlf_corner_dsp corners[3],
+                                        int32_t row, const int8_t *padding, int16_t *rows)
+{
+    const struct mlf_window *const window = &conv2d->window;
+    for (int32_t column = 0; column < window->filter.width; column++) {
+        const int8_t *taps[3];
+        for (int32_t p = 0; p < 3; p++) {
+            taps[p] = mlf_tap_dsp(window, &corners[p], row, column, padding);
+        }
+        rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, window->input_channels / 4);
+    }
+    return rows;
+}
+
 /* Expand the windows of a block; `padding` is one pixel of the input's zero point. */
 MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, const struct mlf_corner_dsp corners[3],
                                        const int8_t *padding, int16_t *rows)
 {
     const struct mlf_window *const window = &conv2d->window;
-    const int32_t groups = window->input_channels / 4;
-    const int columns_inside = mlf_columns_inside_dsp(window, &corners[0]) &&
-                               mlf_columns_inside_dsp(window, &corners[1]) &&
-                               mlf_columns_inside_dsp(window, &corners[2]);
+    const int32_t depth = window->input_channels;
+    const int32_t step = (corners[1].x - corners[0].x) * depth;
+    const int neighbours = corners[0].y == corners[2].y && corners[0].image == corners[2].image &&
+                           mlf_columns_inside_dsp(window, &corners[0]) && mlf_columns_inside_dsp(window, &corners[2]);
     for (int32_t row = 0; row < window->filter.height; row++) {
-        const int8_t *taps[3];
-        int inside = columns_inside;
-        for (int32_t p = 0; p < 3; p++) {
-            taps[p] = mlf_tap_dsp(window, &corners[p], row, 0, padding);
-            inside = inside && taps[p] != padding;
-        }
-        if (inside) {
-            rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, window->filter.width * groups);
-            continue;
-        }
-        for (int32_t column = 0; column < window->filter.width; column++) {
-            for (int32_t p = 0; p < 3; p++) {
-                taps[p] = mlf_tap_dsp(window, &corners[p], row, column, padding);
-            }
-            rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, groups);
+        const int32_t y = corners[0].y + row * window->dilation.height;
+        if (neighbours && mlf_inside_dsp(y, window->input.height)) {
+            const int8_t *const first = corners[0].image + (y * window->input.width + corners[0].x) * depth;
+            const int8_t *const taps[3] = {first, first + step, first + 2 * step};
+            rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, window->filter.width * (depth / 4));
+        } else {
+            rows = mlf_expand_taps_dsp(conv2d, corners, row, padding, rows);
         }
     }
 }

@@ -134,7 +134,7 @@ MLF_KERNEL void mlf_expand4_dsp(int16_t *row, const int8_t *input)
     "strb " sum ", " place "\n\t"
 
 /* All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block. */
-#define MLF_BLOCK_DSP(zero_sums, group, recover_sums, store_even, store_odd)                                           \
+#define MLF_BLOCK_DSP(first_group, group, recover_sums, store_even, store_odd)                                         \
     "push {r4-r11, lr}\n\t"                                                                                            \
     "sub sp, sp, #28\n\t"                                                                                              \
     "ldmia r3, {r4-r7}\n\t"                                                                                            \
@@ -142,24 +142,25 @@ MLF_KERNEL void mlf_expand4_dsp(int16_t *row, const int8_t *input)
     "str r5, [sp, #24]\n\t"      /* the end of the first pixel's outputs */                                            \
     "str r7, [sp, #20]\n\t"      /* rounding */                                                                        \
     "strd r2, r6, [sp, #12]\n\t" /* output and pitch */                                                                \
-    "and r5, r4, #3\n\t"                                                                                               \
-    "strd r0, r5, [sp]\n\t"      /* inputs, and groups of the loop for single ones */                                  \
-    "lsr r4, r4, #2\n\t"                                                                                               \
-    "str r4, [sp, #8]\n"         /* four groups at a time */                                                           \
+    "str r0, [sp]\n\t"           /* inputs */                                                                          \
+    "add r5, r4, #2\n\t"                                                                                               \
+    "lsrs r5, r5, #2\n\t"        /* rounds of four groups after the first group */                                     \
+    "rsb r4, r4, r5, lsl #2\n\t"                                                                                       \
+    "add r4, r4, #1\n\t"         /* groups that the first round leaves out */                                          \
+    "it eq\n\t"                                                                                                        \
+    "moveq r4, #4\n\t"           /* no round: leave */                                                                 \
+    "strd r5, r4, [sp, #4]\n"                                                                                          \
     "1:\n\t"                                                                                                           \
-    "ldrd r0, r2, [sp]\n\t" zero_sums                                                                                  \
-    "cbz r2, 3f\n"                                                                                                     \
-    "2:\n\t" group                                                                                                     \
+    "ldr r0, [sp]\n\t" first_group                                                                                     \
+    "ldrd r2, r3, [sp, #4]\n\t"                                                                                        \
+    "tbb [pc, r3]\n"                                                                                                   \
+    "2:\n\t"                                                                                                           \
+    ".byte (3f - 2b) / 2, (4f - 2b) / 2, (5f - 2b) / 2, (6f - 2b) / 2, (7f - 2b) / 2\n\t"                              \
+    ".balign 2\n"                                                                                                      \
+    "3:\n\t" group "4:\n\t" group "5:\n\t" group "6:\n\t" group                                                        \
     "subs r2, r2, #1\n\t"                                                                                              \
-    "bne 2b\n"                                                                                                         \
-    "3:\n\t"                                                                                                           \
-    "ldr r2, [sp, #8]\n\t"                                                                                             \
-    "cmp r2, #0\n\t"                                                                                                   \
-    "beq 5f\n"                                                                                                         \
-    "4:\n\t" group group group group                                                                                   \
-    "subs r2, r2, #1\n\t"                                                                                              \
-    "bne 4b\n"                                                                                                         \
-    "5:\n\t"                                                                                                           \
+    "bne 3b\n"                                                                                                         \
+    "7:\n\t"                                                                                                           \
     "ldmia r1!, {r3-r7}\n\t" recover_sums /* biases, multipliers, shifts */                                            \
     "ldrd r0, r2, [sp, #12]\n\t"                                                                                       \
     "ldr r3, [sp, #20]\n\t"                                                                                            \
@@ -175,33 +176,38 @@ MLF_KERNEL void mlf_expand4_dsp(int16_t *row, const int8_t *input)
     "add sp, sp, #28\n\t"                                                                                              \
     "pop {r4-r11, pc}"
 
-#define MLF_ZERO_DSP(sum) "mov " sum ", #0\n\t"
-
 /* From 256 * odd + even and even to twice the sum of each channel; biases are doubled already. */
 #define MLF_RECOVER_DSP(even, odd)                                                                                     \
     "sub " odd ", " odd ", " even "\n\t"                                                                               \
     "add " even ", r3, " even ", lsl #1\n\t"                                                                           \
     "add " odd ", r4, " odd ", asr #7\n\t"
 
-/* Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8-r10 even sums; r11, r12, lr odd and even ones. */
-#define MLF_STEP3_DSP(weights)                                                                                         \
+/*
+ * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8-r10 even sums; r11, r12, lr odd and even ones. The
+ * instruction adds to sums, and names them, or for the first products it is one that does not.
+ */
+#define MLF_STEP3_DSP(smlad, weights, r8, r9, r10, r11, r12, lr)                                                       \
     "ldmia r0!, {r5-r7}\n\t"                                                                                           \
-    "smlad r11, " weights ", r5, r11\n\t"                                                                              \
-    "smlad r12, " weights ", r6, r12\n\t"                                                                              \
-    "smlad lr, " weights ", r7, lr\n\t"                                                                                \
+    smlad " r11, " weights ", r5" r11 "\n\t"                                                                           \
+    smlad " r12, " weights ", r6" r12 "\n\t"                                                                           \
+    smlad " lr, " weights ", r7" lr "\n\t"                                                                             \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
-    "smlad r8, " weights ", r5, r8\n\t"                                                                                \
-    "smlad r9, " weights ", r6, r9\n\t"                                                                                \
-    "smlad r10, " weights ", r7, r10\n\t"
+    smlad " r8, " weights ", r5" r8 "\n\t"                                                                             \
+    smlad " r9, " weights ", r6" r9 "\n\t"                                                                             \
+    smlad " r10, " weights ", r7" r10 "\n\t"
+
+
+#define MLF_FIRST3_DSP(weights) MLF_STEP3_DSP("smuad", weights, "", "", "", "", "", "")
+#define MLF_NEXT3_DSP(weights)                                                                                         \
+    MLF_STEP3_DSP("smlad", weights, ", r8", ", r9", ", r10", ", r11", ", r12", ", lr")
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        MLF_ZERO_DSP("r8") MLF_ZERO_DSP("r9") MLF_ZERO_DSP("r10")
-        MLF_ZERO_DSP("r11") MLF_ZERO_DSP("r12") MLF_ZERO_DSP("lr"),
-        "ldmia r1!, {r3, r4}\n\t" MLF_STEP3_DSP("r3") MLF_STEP3_DSP("r4"),
+        "ldmia r1!, {r3, r4}\n\t" MLF_FIRST3_DSP("r3") MLF_NEXT3_DSP("r4"),
+        "ldmia r1!, {r3, r4}\n\t" MLF_NEXT3_DSP("r3") MLF_NEXT3_DSP("r4"),
         MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r9", "r12") MLF_RECOVER_DSP("r10", "lr"),
         MLF_STORE_DSP("r10", "r5", "r3", "r4", "[r0, r2, lsl #1]")
         MLF_STORE_DSP("r9", "r5", "r3", "r4", "[r0, r2]")
@@ -212,21 +218,27 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 }
 
 /* Two pixels: r3, r4 weights of two channels; r5-r7, r10 inputs; r8, r9 even sums; r11, r12 odd and even ones. */
-#define MLF_STEP2_DSP(weights, first, second)                                                                          \
-    "smlad r11, " weights ", " first ", r11\n\t"                                                                       \
-    "smlad r12, " weights ", " second ", r12\n\t"                                                                      \
+#define MLF_STEP2_DSP(smlad, weights, first, second, r8, r9, r11, r12)                                                 \
+    smlad " r11, " weights ", " first r11 "\n\t"                                                                       \
+    smlad " r12, " weights ", " second r12 "\n\t"                                                                      \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
-    "smlad r8, " weights ", " first ", r8\n\t"                                                                         \
-    "smlad r9, " weights ", " second ", r9\n\t"
+    smlad " r8, " weights ", " first r8 "\n\t"                                                                         \
+    smlad " r9, " weights ", " second r9 "\n\t"
+
+
+#define MLF_FIRST2_DSP(weights, first, second) MLF_STEP2_DSP("smuad", weights, first, second, "", "", "", "")
+#define MLF_NEXT2_DSP(weights, first, second)                                                                          \
+    MLF_STEP2_DSP("smlad", weights, first, second, ", r8", ", r9", ", r11", ", r12")
+
+#define MLF_LOAD2_DSP "ldmia r1!, {r3, r4}\n\tldmia r0!, {r5-r7, r10}\n\t"
 
 /* As mlf_pixels3_dsp for two pixels: 12 instructions for 16 products, 0.78 each with the branch. */
 MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        MLF_ZERO_DSP("r8") MLF_ZERO_DSP("r9") MLF_ZERO_DSP("r11") MLF_ZERO_DSP("r12"),
-        "ldmia r1!, {r3, r4}\n\t"
-        "ldmia r0!, {r5-r7, r10}\n\t" MLF_STEP2_DSP("r3", "r5", "r6") MLF_STEP2_DSP("r4", "r7", "r10"),
+        MLF_LOAD2_DSP MLF_FIRST2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
+        MLF_LOAD2_DSP MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
         MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r9", "r12"),
         MLF_STORE_DSP("r9", "r5", "r3", "r4", "[r0, r2]")
         MLF_STORE_DSP("r8", "r5", "r3", "r4", "[r0], #1"),
