@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
 from support.board_c import wrong_on_board
 from support.drawing import Case
-from support.host_c import run_many_on_host
+from support.host_c import WARNINGS, run, run_many_on_host, write_tree
 from support.mve_networks import KINDS
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
@@ -84,6 +85,24 @@ def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable
 @pytest.mark.parametrize("kind", KINDS)
 def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     check_on_board(kind, range(100, 100 + NETWORKS), tmp_path, tool, "-O2")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_compilers_for_helium_have_nothing_to_say(
+    compiler: str, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str]
+) -> None:
+    gcc = tool("arm-none-eabi-gcc")
+    if compiler == "gcc":
+        command = [gcc]
+    else:
+        headers = Path(run([gcc, "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
+        command = [newest_clang["MLFBUILD_CLANG"], "--target=arm-none-eabi", "-isystem", str(headers)]
+    cases = [KINDS[kind](seed) for kind in KINDS for seed in range(4)]
+    for index, case in enumerate(cases):
+        write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
+    for source in sorted((tmp_path / "host/src").glob("*.c")):
+        run([*command, *CPUS["cortex-m55"].flags, *WARNINGS, "-O1", "-I", tmp_path / "host/include", "-c", source,
+             "-o", tmp_path / "net.o"])  # fmt: skip
 
 
 @pytest.mark.sweep

@@ -41,7 +41,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
     return (int8_t)mlf_clamp(mlf_clamp(shifted, INT16_MIN, INT16_MAX) + add->zero_point, add->minimum, add->maximum);
 }
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 /* Four sums in x; y is scratch. */
 #define MLF_ADD_FOUR(x, y, shift)                                                                                      \
@@ -82,7 +82,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
         }                                                                                                              \
     }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 MLF_ADD(mlf_add_relu, RELU, 0)
 MLF_ADD(mlf_add_right, RIGHT, 1)

@@ -15,14 +15,27 @@
 #define MLF_KERNEL static inline __attribute__((always_inline))
 /* An operator function stays one function however often it is called. */
 #define MLF_NOINLINE __attribute__((noinline))
+/* One function for all that call it, and none where nobody does. */
+#define MLF_SHARED static __attribute__((noinline, unused))
+#define MLF_UNUSED __attribute__((unused))
 #define MLF_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #else
 #define MLF_KERNEL static inline
 #define MLF_NOINLINE
+#define MLF_SHARED static
+#define MLF_UNUSED
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define MLF_ALIGNED(bytes) _Alignas(bytes)
 #else
 #define MLF_ALIGNED(bytes)
+#endif
+#endif
+
+/* Helium, with integers and perhaps with floats, where its assembly can be written as for GCC. */
+#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
+#define MLF_MVE
+#if (__ARM_FEATURE_MVE & 2) != 0
+#define MLF_MVE_FLOAT
 #endif
 #endif
 

@@ -5,9 +5,8 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "requantize_mve.h"
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 /* Copy `count` bytes; returns behind them. */
 MLF_KERNEL int8_t *mlf_copy_mve(int8_t *to, const int8_t *from, int32_t count)
@@ -94,6 +93,6 @@ MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t 
     return to;
 }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 #endif /* MLF_COPY_MVE_H_ */

@@ -50,7 +50,7 @@ struct mlf_depthwise_row {
 
 typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 /* The products of two windows of a channel; `pointer` goes on to the next pair. */
 #define MLF_DEPTHWISE_CHANNEL(pointer, load, weights, first, second)                                                   \
@@ -205,7 +205,7 @@ MLF_KERNEL void mlf_depthwise_insert16(int8_t *to, int32_t rows, const int8_t *f
     mlf_depthwise_insert8(to, rows, from + 8, step, count, 8, offsets + 8);
 }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 MLF_DEPTHWISE(mlf_depthwise_step3_relu, MLF_DEPTHWISE_LOAD_STEP3, RELU)
 MLF_DEPTHWISE(mlf_depthwise_step3_right, MLF_DEPTHWISE_LOAD_STEP3, RIGHT)

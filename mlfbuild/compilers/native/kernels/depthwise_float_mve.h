@@ -24,7 +24,7 @@ struct mlf_depthwise9_float {
     struct mlf_float_range range;
 };
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
+#if defined(MLF_MVE_FLOAT)
 
 #define MLF_DEPTHWISE9_TAP(pointer)                                                                                    \
     "vldrw.u32 q1, [" pointer "], #16\n vldrw.u32 q2, [r1], #16\n vfma.f32 q0, q1, q2\n"
@@ -57,7 +57,7 @@ MLF_SHARED void mlf_depthwise9_float(const struct mlf_depthwise9_float *pixel)
     }
 }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE_FLOAT */
 
 /* Let the taps of a filter row point to the pixels from column x on, or to zeros; `line` is a row of the image. */
 MLF_KERNEL void mlf_depthwise9_row(const struct mlf_window *window, const float *line, int32_t x, const float *zeros,

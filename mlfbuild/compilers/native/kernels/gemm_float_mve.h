@@ -45,7 +45,7 @@ struct mlf_gemv_float {
     struct mlf_float_range range;
 };
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) != 0
+#if defined(MLF_MVE_FLOAT)
 
 /* An input of each of three pixels, in core registers, times eight channels. */
 #define MLF_GEMM_FLOAT_STEP(first, second, third)                                                                      \
@@ -195,6 +195,6 @@ MLF_SHARED void mlf_gemv_float(struct mlf_gemv_float *gemv)
     }
 }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE_FLOAT */
 
 #endif /* MLF_GEMM_FLOAT_MVE_H_ */

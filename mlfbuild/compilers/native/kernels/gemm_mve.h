@@ -64,7 +64,7 @@ struct mlf_gemv {
 typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 /* r3 and r5 point to the pixels, r1 to the weights; `multiply` is VMLADAV for the first products of a sum. */
 #define MLF_GEMM_STEP(multiply)                                                                                        \
@@ -93,8 +93,7 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 #define MLF_GEMM_VECTORS_LOOP                                                                                          \
     "ldr r9, [sp, #64]\n" MLF_GEMM_STEP("vmladav.s8")                                                                  \
     "ldr pc, [sp, #68]\n"                                                                                              \
-    "4:\n" MLF_GEMM_STEP("vmladava.s8") MLF_GEMM_STEP("vmladava.s8")                                                   \
-    MLF_GEMM_STEP("vmladava.s8") MLF_GEMM_STEP("vmladava.s8")                                                          \
+    "4: .rept 4\n" MLF_GEMM_STEP("vmladava.s8") ".endr\n"                                                              \
     "5: subs r9, #1\n bne 4b\n"
 #define MLF_GEMM_ENTRIES                                                                                               \
     "ldr r1, [sp, #24]\n"                                                                                              \
@@ -192,8 +191,7 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 #define MLF_GEMV_VECTORS_LOOP                                                                                          \
     "ldr r9, [sp, #64]\n" MLF_GEMV_STEP("vmladav.s8")                                                                  \
     "ldr pc, [sp, #68]\n"                                                                                              \
-    "4:\n" MLF_GEMV_STEP("vmladava.s8") MLF_GEMV_STEP("vmladava.s8")                                                   \
-    MLF_GEMV_STEP("vmladava.s8") MLF_GEMV_STEP("vmladava.s8")                                                          \
+    "4: .rept 4\n" MLF_GEMV_STEP("vmladava.s8") ".endr\n"                                                              \
     "5: subs r9, #1\n bne 4b\n"
 #define MLF_GEMV_ENTRIES                                                                                               \
     "ldr r1, [sp, #8]\n subs r1, #1\n"                                                                                 \
@@ -308,7 +306,7 @@ MLF_SHARED void mlf_gemv_portable(const struct mlf_gemv *gemv)
         mlf_gemv_portable(gemv);                                                                                       \
     }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 MLF_GEMM(mlf_gemm_vectors_relu, VECTORS, RELU)
 MLF_GEMM(mlf_gemm_vectors_right, VECTORS, RIGHT)

@@ -14,7 +14,7 @@
 #include "requantize_mve.h"
 #include "window.h"
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 #include <arm_mve.h>
 
@@ -117,7 +117,7 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
         portable(window, range, input, output);                                                                        \
     }
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 MLF_POOL_MVE(mlf_average_pool_int8_mve, mlf_average_pool_int8, mlf_average_window)
 MLF_POOL_MVE(mlf_max_pool_int8_mve, mlf_max_pool_int8, mlf_greatest_window)

@@ -15,13 +15,6 @@
 #include "compiler.h"
 #include "requantize.h"
 
-#if defined(__GNUC__)
-/* One function for all its callers, and none where nobody calls it. */
-#define MLF_SHARED static __attribute__((noinline, unused))
-#else
-#define MLF_SHARED static inline
-#endif
-
 /* Four output channels: what they add to their sums, and how the sums become the output's scale. */
 struct mlf_channels4 {
     int32_t bias[4];
@@ -40,11 +33,10 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
     return (int8_t)mlf_clamp(mlf_clamp(scaled, INT16_MIN, INT16_MAX) + zero_point, minimum, maximum);
 }
 
-#if defined(__ARM_FEATURE_MVE)
+#if defined(MLF_MVE)
 
 /* A function that is assembly from its first instruction to its last, so that it may use every register. */
 #define MLF_ASSEMBLY static __attribute__((naked, noinline, unused)) void
-#define MLF_UNUSED __attribute__((unused))
 /* BTI, for calls through pointers where branch targets are checked; a NOP to all other cores. */
 #define MLF_ENTER ".inst.w 0xf3af800f\n push {r3-r11, lr}\n vpush {d8-d15}\n"
 #define MLF_LEAVE "vpop {d8-d15}\n pop {r3-r11, pc}\n"
@@ -94,6 +86,6 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
     "vmov.i32 q3, #0\n"                                                                                                \
     "vmin.s32 q2, q2, q3\n" which(MLF_SHIFT_AWAY)
 
-#endif /* __ARM_FEATURE_MVE */
+#endif /* MLF_MVE */
 
 #endif /* MLF_REQUANTIZE_MVE_H_ */
