@@ -96,26 +96,26 @@ class _Importer:
 
     def _node(self, operator: RawOperator) -> Node:
         kind, place = OPERATORS[operator.code], self._place(operator)
-        most = kind.leading + kind.values + kind.attributes
+        most = kind.values + kind.attributes
         if len(operator.inputs) > most:
             raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {most}")
-        inputs = tuple(None if index == -1 else self._tensor(place, index) for index in operator.inputs)
+        indices = _ordered(operator.inputs, kind.order)
+        inputs = tuple(None if index == -1 else self._tensor(place, index) for index in indices)
         outputs = tuple(self._tensor(place, index) for index in operator.outputs)
         site = Site(place, inputs, outputs, operator.options_type, operator.options)
         if kind.values:
-            site.input(kind.leading)
+            site.input(0)
         if kind.layer:
             _check_hybrid(site)
-            self._check_parameters(site, operator, kind.values)
+            self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
-        _check_types(site, inputs[kind.leading : kind.leading + 1], result)
-        read = inputs[kind.leading : kind.leading + kind.values]
-        values = tuple(None if tensor is None else tensor.name for tensor in read)
+        _check_types(site, inputs[:1], result)
+        values = tuple(None if tensor is None else tensor.name for tensor in inputs[: kind.values])
         return Node(outputs[0].name if outputs else "", result, values, tuple(t.name for t in outputs))
 
-    def _check_parameters(self, site: Site, operator: RawOperator, values: int) -> None:
+    def _check_parameters(self, site: Site, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
-        for index, tensor in zip(operator.inputs[1:values], site.inputs[1:values], strict=True):
+        for index, tensor in zip(indices, site.inputs[1:], strict=False):
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not")
@@ -127,6 +127,11 @@ class _Importer:
         if index not in self._tensors:
             self._tensors[index] = _convert(self._raw.tensors[index], self._names[index], place)
         return self._tensors[index]
+
+
+def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
+    """Return ``indices`` in another ``order``, -1 for those that are not there."""
+    return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
 
 
 def _check_hybrid(site: Site) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from mlfbuild.errors import UnsupportedModelError
@@ -24,6 +25,13 @@ def split_v(net: Network, x: int, sizes: list[int]) -> None:
 def slices(net: Network, x: int, bounds: list[list[int]], **masks: int) -> None:
     attributes = [net.integers(values) for values in bounds]
     net.move("STRIDED_SLICE", x, (1, 1, 1, 1), *attributes, kind="StridedSliceOptions", **masks)
+
+
+WEIGHTS = np.ones((3, 2, 2, 2), np.float32)
+
+
+def matmul(net: Network, x: int, shape: tuple[int, ...], result: tuple[int, ...], **options: bool) -> None:
+    net.operator("BATCH_MATMUL", [x, net.input(shape)], net.like(x, result), "BatchMatMulOptions", **options)
 
 
 MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
@@ -145,6 +153,28 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
         lambda net, x: net.operator("ARG_MAX", [x, net.integers([3])], net.activation((1, 4, 4), dtype="int64"),
                                     "ArgMaxOptions"),
         "operator 0 (ARG_MAX) writing 't2': type int64 of 't2'; supported are int32",
+    ),
+    "a transposed convolution to no size of its window": (
+        lambda net, x: net.transpose_conv(x, (12, 8), WEIGHTS, stride=(2, 2)),
+        (
+            "TRANSPOSE_CONV 't3': 'x' float32[1, 4, 4, 2] does not fit a filter of (2, 2) moving over "
+            "'t3' float32[1, 12, 8, 3]"
+        ),
+    ),
+    "matrices that do not fit": (
+        lambda net, x: matmul(net, x, (1, 1, 3, 5), (1, 4, 4, 5)),
+        (
+            "BATCH_MATMUL 't2': a matrix of 2 columns of 'x' float32[1, 4, 4, 2] does not fit one of 3 rows of "
+            "'t1' float32[1, 1, 3, 5]"
+        ),
+    ),
+    "batches that do not broadcast": (
+        lambda net, x: matmul(net, x, (1, 3, 2, 5), (1, 4, 4, 5)),
+        "BATCH_MATMUL 't2': 'x' float32[1, 4, 4, 2] and 't1' float32[1, 3, 2, 5] do not broadcast",
+    ),
+    "a product with a vector": (
+        lambda net, x: matmul(net, x, (2,), (1, 4, 4)),
+        "BATCH_MATMUL 't2': 'x' float32[1, 4, 4, 2] and 't1' float32[2] must be matrices",
     ),
     "padded with another type": (
         lambda net, x: net.move("PADV2", x, (1, 4, 4, 2), net.integers([(0, 0)] * 4), net.integers([0])),

@@ -46,6 +46,31 @@ def _fully_connected(d: Drawing) -> None:
     d.network.fully_connected(source, **layer, **options, **d.affine(0.02, 2))
 
 
+def _transpose_conv(d: Drawing) -> None:
+    """Outputs of all sizes that a convolution with the same window takes to the input."""
+    depth, channels, size, stride = d.size(1, 4), d.size(1, 4), d.pair(1, 4), d.pair(1, 3)
+    image = d.input((d.size(1, 2), *d.pair(1, 4), depth))
+    rows, columns = d.network.tensors[image].shape[1:3]
+    padding = d.choice("SAME", "VALID")
+    wanted = [
+        (count - 1) * step + (d.size(1, step) if padding == "SAME" else length)
+        for count, step, length in zip((rows, columns), stride, size, strict=True)
+    ]
+    layer = d.parameters((channels, *size, depth), channels)
+    d.network.transpose_conv(image, wanted, **layer, stride=stride, padding=padding, **d.affine(0.02, 4))
+
+
+def _batch_matmul(d: Drawing) -> None:
+    rows, depth, columns = d.size(1, 4), d.size(1, 6), d.size(1, 4)
+    batches = d.shape(1, 3, 3) if d.choice(True, False) else ()
+    other = tuple(d.choice(size, 1) for size in batches)
+    adj_x, adj_y = d.choice(True, False), d.choice(True, False)
+    first = d.input((*batches, *((depth, rows) if adj_x else (rows, depth))))
+    second = d.input((*other, *((columns, depth) if adj_y else (depth, columns))))
+    output = d.network.activation((*batches, rows, columns), **d.affine(0.02, 4))
+    d.network.operator("BATCH_MATMUL", [first, second], output, "BatchMatMulOptions", AdjX=adj_x, AdjY=adj_y)
+
+
 def _pool(kind: str) -> Callable[[Drawing], None]:
     def draw(d: Drawing) -> None:
         shape = d.pair(1, 4)
@@ -72,6 +97,7 @@ def _pad(d: Drawing) -> None:
 
 _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "AVERAGE_POOL_2D": _pool("AVERAGE"),
+    "BATCH_MATMUL": _batch_matmul,
     "CONV_2D": _conv2d,
     "DEPTHWISE_CONV_2D": _depthwise_conv2d,
     "FULLY_CONNECTED": _fully_connected,
@@ -79,6 +105,7 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "PAD": _pad,
     "RESHAPE": _reshape,
     "SOFTMAX": _softmax,
+    "TRANSPOSE_CONV": _transpose_conv,
 }
 
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {

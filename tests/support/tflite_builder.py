@@ -162,6 +162,26 @@ class Network:
         output = self.activation(shape, scale, zero_point)
         return self.operator("DEPTHWISE_CONV_2D", inputs, output, "DepthwiseConv2DOptions", **options)
 
+    def transpose_conv(
+        self,
+        source: int,
+        wanted: Sequence[int],
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        weight_scales: Sequence[float] = (),
+        stride: tuple[int, int] = (1, 1),
+        padding: str = "VALID",
+        **affine: Any,
+    ) -> int:
+        """TRANSPOSE_CONV to ``wanted`` rows and columns; ``weights`` are OHWI."""
+        shape = [self.tensors[source].shape[0], *wanted, weights.shape[0]]
+        parameters = self._parameters(source, weights, bias, weight_scales, 0)
+        inputs = [self.integers(shape), parameters[0], source, *parameters[1:]]
+        output = self.activation(shape, **affine)
+        options = {"Padding": PADDING[padding], "StrideH": stride[0], "StrideW": stride[1]}
+        return self.operator("TRANSPOSE_CONV", inputs, output, "TransposeConvOptions", **options)
+
     def fully_connected(
         self,
         source: int,

@@ -13,14 +13,14 @@ from mlfbuild.graph import Operator
 class OperatorKind:
     """The way from one operator of a file to one of a graph.
 
-    Of its inputs ``leading`` constant attributes come first, then ``values``, which stay inputs, then constant
-    ``attributes``; ``read`` finds attributes in the inputs of its ``Site``.
+    Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its ``Site``.
+    Where they stand in the file in another order, ``order`` has the position there of each.
     """
 
     read: Callable[[Site], Operator]
     values: int
     attributes: int = 0
-    leading: int = 0
+    order: tuple[int, ...] = ()
     layer: bool = False
     """Whether the values are (input, weights, bias)."""
 

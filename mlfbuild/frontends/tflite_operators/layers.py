@@ -72,11 +72,33 @@ def _softmax(site: Site) -> Operator:
         return ops.Softmax(float(site.read_options("SoftmaxOptions").Beta()))
 
 
+def _transpose_conv(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("TransposeConvOptions")
+        stride, mode = (options.StrideH(), options.StrideW()), options.Padding()
+        activation = site.activation(options.FusedActivationFunction())
+    weights, wanted = site.input(1), site.constant(3, "output shape").tolist()
+    if len(weights.shape) != 4:
+        raise site.wrong(f"the weights {weights} must have 4 dimensions")
+    if wanted != list(site.output().shape):
+        raise site.wrong(f"{site.output()} should have the shape {wanted}")
+    padding = site.padding(mode, (weights.shape[1], weights.shape[2]), stride, (1, 1), site.output())
+    return ops.TransposeConv(stride, padding, activation)
+
+
+def _batch_matmul(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("BatchMatMulOptions")
+        return ops.BatchMatmul(bool(options.AdjX()), bool(options.AdjY()))
+
+
 KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_pool(ops.AveragePool2D), 1),
+    BuiltinOperator.BATCH_MATMUL: OperatorKind(_batch_matmul, 2),
     BuiltinOperator.CONV_2D: OperatorKind(_conv2d, 3, layer=True),
     BuiltinOperator.DEPTHWISE_CONV_2D: OperatorKind(_depthwise_conv2d, 3, layer=True),
     BuiltinOperator.FULLY_CONNECTED: OperatorKind(_fully_connected, 3, layer=True),
     BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
     BuiltinOperator.SOFTMAX: OperatorKind(_softmax, 1),
+    BuiltinOperator.TRANSPOSE_CONV: OperatorKind(_transpose_conv, 3, 1, order=(2, 1, 3, 0), layer=True),
 }

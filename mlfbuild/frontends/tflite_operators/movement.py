@@ -54,7 +54,7 @@ def _unpack(site: Site) -> Operator:
 
 
 def _split(site: Site) -> Operator:
-    return ops.Split(_only_axis(site, 0, site.input(1)))
+    return ops.Split(_only_axis(site, 1, site.input(0)))
 
 
 def _split_v(site: Site) -> Operator:
@@ -218,7 +218,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.SLICE: OperatorKind(_slice, 1, 2),
     BuiltinOperator.SPACE_TO_BATCH_ND: OperatorKind(_phases(ops.SpaceToBatchNd), 1, 2),
     BuiltinOperator.SPACE_TO_DEPTH: OperatorKind(_block(ops.SpaceToDepth), 1),
-    BuiltinOperator.SPLIT: OperatorKind(_split, 1, leading=1),
+    BuiltinOperator.SPLIT: OperatorKind(_split, 1, 1, order=(1, 0)),
     BuiltinOperator.SPLIT_V: OperatorKind(_split_v, 1, 2),
     BuiltinOperator.SQUEEZE: OperatorKind(_same_bytes(ops.Squeeze, "dimensions"), 1),
     BuiltinOperator.STRIDED_SLICE: OperatorKind(_strided_slice, 1, 3),

@@ -83,11 +83,13 @@ class Site:
             raise self.unsupported(f"fused activation {name} is not supported; supported are {supported}")
         return ACTIVATIONS[code]
 
-    def padding(self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair) -> Padding:
-        """Return TFLite's SAME or VALID as explicit numbers for the NHWC image in input 0."""
+    def padding(
+        self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair, image: Tensor | None = None
+    ) -> Padding:
+        """Return TFLite's SAME or VALID as explicit numbers for the NHWC ``image``, by default that in input 0."""
         if mode not in {PaddingMode.SAME, PaddingMode.VALID}:
             raise self.wrong(f"padding {mode} is neither SAME nor VALID")
-        image = self.input(0)
+        image = image or self.input(0)
         if len(image.shape) != 4:
             raise self.wrong(f"{image} must have 4 dimensions")
         if min(*filter_size, *stride, *dilation) < 1:

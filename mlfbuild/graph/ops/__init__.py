@@ -2,6 +2,7 @@
 
 from mlfbuild.graph.ops.add import Add, Sub
 from mlfbuild.graph.ops.arg_max import ArgMax, ArgMin
+from mlfbuild.graph.ops.batch_matmul import BatchMatmul
 from mlfbuild.graph.ops.cast import Cast
 from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
@@ -28,6 +29,7 @@ from mlfbuild.graph.ops.softmax import Softmax
 from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
+from mlfbuild.graph.ops.transpose_conv import TransposeConv
 
 __all__ = [
     "Abs",
@@ -35,6 +37,7 @@ __all__ = [
     "ArgMax",
     "ArgMin",
     "AveragePool2D",
+    "BatchMatmul",
     "BatchToSpaceNd",
     "BroadcastTo",
     "Cast",
@@ -100,5 +103,6 @@ __all__ = [
     "Tanh",
     "Tile",
     "Transpose",
+    "TransposeConv",
     "Unpack",
 ]

@@ -6,6 +6,7 @@ from types import MappingProxyType, ModuleType
 
 from mlfbuild.compilers.native.ops import (
     arg_max,
+    batch_matmul,
     binary,
     cast,
     conv2d,
@@ -22,6 +23,7 @@ from mlfbuild.compilers.native.ops import (
     resize,
     select,
     softmax,
+    transpose_conv,
     unary,
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
@@ -37,6 +39,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.ArgMax: arg_max,
         graph_ops.ArgMin: arg_max,
         graph_ops.AveragePool2D: pool2d,
+        graph_ops.BatchMatmul: batch_matmul,
         graph_ops.BatchToSpaceNd: movement,
         graph_ops.BroadcastTo: movement,
         graph_ops.Cast: cast,
@@ -102,6 +105,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.Tanh: unary,
         graph_ops.Tile: movement,
         graph_ops.Transpose: movement,
+        graph_ops.TransposeConv: transpose_conv,
         graph_ops.Unpack: movement,
     }
 )

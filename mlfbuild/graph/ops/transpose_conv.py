@@ -1,0 +1,76 @@
+"""TRANSPOSE_CONV: input NHWC, weights OHWI, optional bias [O], output NHWO larger than the input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import centred, finish
+from mlfbuild.graph.ops.convolution import convolution_tensors
+from mlfbuild.graph.ops.window import Padding, Pair, Window
+from mlfbuild.graph.quantize import Rescale, activation_range, convolution_rescales
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+@dataclass(frozen=True)
+class TransposeConv(Operator):
+    """Every input pixel adds to the output pixels that a convolution of the output would take it from."""
+
+    stride: Pair = (1, 1)
+    padding: Padding = ((0, 0), (0, 0))
+    activation: Activation = Activation.NONE
+
+    name: ClassVar[str] = "TRANSPOSE_CONV"
+
+    def window(self, weights: Tensor) -> Window:
+        """Return the window that takes the output back to the input."""
+        return Window((weights.shape[1], weights.shape[2]), self.stride, (1, 1), self.padding)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2, optional=1)
+        if reason is not None:
+            return reason
+        source, weights, bias, output = convolution_tensors(inputs, outputs)
+        channels = weights.shape[0] if weights.shape else 0
+        return (
+            rules.arithmetic(source, output)
+            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
+            or rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
+            or rules.parameters(weights, bias, channels, axis=0)
+            or self._check_channels(source, weights, output)
+            or self.window(weights).problem(output, source)
+            or (self._check_rescales(source, weights, output) if source.dtype is DType.INT8 else None)
+        )
+
+    def _check_channels(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        if (weights.shape[3], weights.shape[0]) == (source.shape[3], output.shape[3]):
+            return None
+        return f"the weights {weights} do not take {source} to {output}"
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        return rules.computable(
+            lambda: self.rescales(source, weights, output), lambda: activation_range(self.activation, output)
+        )
+
+    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+        """Return the rescaling of each output channel; none for float32."""
+        if source.dtype is not DType.INT8:
+            return ()
+        return convolution_rescales(source, weights, output, weights.shape[0])
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, weights, _, output = convolution_tensors(inputs, outputs)
+        image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
+        assert image is not None and filters is not None
+        pixels, factors = centred(source, image), filters.astype(np.float64)
+        sums = np.zeros(output.shape)
+        for tap, small, large in self.window(weights).taps(output, source):
+            sums[:, large[0], large[1]] += pixels[:, small[0], small[1]] @ factors[:, tap[0], tap[1]].T
+        return (finish(sums, bias, self.rescales(source, weights, output), output, self.activation),)
