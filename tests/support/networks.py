@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from support import elementwise_networks, movement_networks, reduction_networks
 from support.drawing import ACTIVATIONS, Case, Draw, Drawing
 
-__all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases"]
+__all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases", "drawn"]
 
 
 def _conv2d(d: Drawing) -> None:
@@ -139,3 +140,19 @@ def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
         return drawing.case()
 
     return strategy()
+
+
+def drawn(operator: str, dtype: str, count: int) -> list[Case]:
+    """``count`` networks of one operator, the same ones every time."""
+    found: list[Case] = []
+
+    @settings(
+        max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(cases(operator, dtype))
+    def collect(case: Case) -> None:
+        found.append(case)
+
+    collect()
+    return found

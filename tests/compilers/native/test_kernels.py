@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
 
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
-from support.networks import OPERATORS, TYPES, Case, cases
+from support.networks import OPERATORS, TYPES, drawn
 from support.oracle import assert_equal, tflite_micro_run
 
 NETWORKS = {"AVERAGE_POOL_2D": 16, "CONV_2D": 16, "DEPTHWISE_CONV_2D": 16, "MAX_POOL_2D": 16}
 """How many there are of each type; 6 for the other operators."""
 SWEEP_NETWORKS = 100
-
-
-def drawn(operator: str, dtype: str, count: int) -> list[Case]:
-    """``count`` networks of one operator; drawn first, so that one program can run them all."""
-    found: list[Case] = []
-
-    @settings(
-        max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(cases(operator, dtype))
-    def collect(case: Case) -> None:
-        found.append(case)
-
-    collect()
-    return found
 
 
 def check(operator: str, count: int) -> None:

@@ -1,0 +1,104 @@
+"""Runs networks of any inputs and outputs in one firmware on QEMU and tells which of them come out wrong there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.emulator import run_elf
+from mlfbuild.library import Library
+from mlfbuild.targets import BOARDS, CPUS
+from support.board_c import BOARD_SUPPORT
+from support.host_c import run, write_tree
+
+Array = npt.NDArray[Any]
+Job = tuple[Library, Sequence[Array], Sequence[Array]]
+"""A library, the inputs of its only module and the outputs that are right, in call order."""
+
+_START = """
+#include <stdint.h>
+#include "mlf_board.h"
+
+static int differ(const uint8_t *got, const uint8_t *wanted, uint32_t size)
+{
+    for (uint32_t i = 0; i < size; i++) {
+        if (got[i] != wanted[i]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int far(const float *got, const float *wanted, uint32_t count, float limit)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const float difference = got[i] - wanted[i];
+        if (!(difference <= limit && -difference <= limit)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+"""
+
+
+def wrong_networks(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str]) -> list[str]:
+    """Run ``jobs``, whose modules have different names, on the first board with a ``cpu``; return the wrong ones.
+
+    Integers must be equal, float32 within 1e-5 of an output's greatest magnitude.
+    """
+    board = next(board for board in BOARDS.values() if board.cpu == cpu)
+    for library, _, _ in jobs:
+        write_tree(library, folder)
+    names = [library.modules[0].name for library, _, _ in jobs]
+    parts = [_START, *(f'#include "{folder}/host/src/{name}_lib0.c"' for name in names)]
+    parts += [_case(job) for job in jobs]
+    calls = [f'    if (run_{name}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}' for name in names]
+    parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
+    (folder / "main.c").write_text("\n".join(parts))
+    sources = [folder / "main.c", *sorted(BOARD_SUPPORT.glob("*.c"))]
+    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", "-O1", "--specs=nano.specs",
+         "-I", folder / "host/include", "-I", BOARD_SUPPORT, *sources, "-nostartfiles", "-L", BOARD_SUPPORT,
+         "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", folder / "app.elf"])  # fmt: skip
+    tool("qemu-system-arm")
+    result = run_elf(folder / "app.elf", board, timeout=120)
+    assert result.stdout.endswith("done\n"), result.stdout
+    return re.findall(r"wrong (\w+)", result.stdout)
+
+
+def _case(job: Job) -> str:
+    library, inputs, outputs = job
+    name = library.modules[0].name
+    lines, tests = [], []
+    for at, value in enumerate(inputs):
+        lines.append(_bytes(f"{name}_in{at}", value))
+    for at, value in enumerate(outputs):
+        lines.append(_bytes(f"{name}_wanted{at}", value))
+        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes}] MLF_ALIGNED(8);")
+        names = f"{name}_out{at}, {name}_wanted{at}"
+        tests.append(f"differ({names}, {value.nbytes})")
+        if value.dtype == np.float32:
+            limit = np.float32(1e-5 * float(np.abs(value).max()))
+            pointers = f"(const float *)(const void *){name}_out{at}, (const float *)(const void *){name}_wanted{at}"
+            tests[-1] = f"far({pointers}, {value.size}, {limit!s}f)"
+    ins = ", ".join(f"(void *)(uintptr_t){name}_in{at}" for at in range(len(inputs)))
+    outs = ", ".join(f"{name}_out{at}" for at in range(len(outputs)))
+    lines += [
+        f"static int run_{name}(void)",
+        "{",
+        f"    struct tvmgen_{name}_inputs inputs = {{{ins}}};",
+        f"    struct tvmgen_{name}_outputs outputs = {{{outs}}};",
+        f"    return tvmgen_{name}_run(&inputs, &outputs) != 0 || {' || '.join(tests)};",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _bytes(name: str, value: Array) -> str:
+    content = ", ".join(map(str, np.ascontiguousarray(value).tobytes()))
+    return f"static const uint8_t {name}[] MLF_ALIGNED(8) = {{{content}}};"
