@@ -33,6 +33,7 @@ CALLS = {
 
 ROUNDINGS = {
     **dict.fromkeys(CALLS, ("relu", "right", "any")),
+    "DEPTHWISE_CONV_2D": ("relu", "right", "any", "all"),
     "ADD": ("relu", "right"),
     "POOL_2D": (),
 }

@@ -66,12 +66,18 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
 #define MLF_DEPTHWISE_SCATTER_RIGHT MLF_DEPTHWISE_SCATTER
 #define MLF_DEPTHWISE_SCATTER_ANY MLF_DEPTHWISE_SCATTER
 
+/* The clamp of an activation; where it is all of int8, and so with a ReLU, VQMOVN does it. */
+#define MLF_DEPTHWISE_BOUNDS                                                                                           \
+    "vldrh.u16 q1, [sp, #96]\n vmax.s16 q0, q0, q1\n"                                                                  \
+    "vldrh.u16 q1, [sp, #112]\n vmin.s16 q0, q0, q1\n"
+#define MLF_DEPTHWISE_ALL "vqmovnb.s16 q0, q0\n"
+
 /*
  * r1 r3 r5 r7 point to the windows of four channels, q4 to q7 hold their weights, r11 points to the output. On the
  * stack: the struct, with `length` become the end of the group; at 80 the order of the taps, at 96 and 112 the clamp,
  * at 128 what is left of `back`, at 132 `length`.
  */
-#define MLF_DEPTHWISE(name, load, rounding)                                                                            \
+#define MLF_DEPTHWISE(name, load, rounding, clamp)                                                                     \
     MLF_ASSEMBLY name(const struct mlf_depthwise_row *row MLF_UNUSED)                                                  \
     {                                                                                                                  \
         __asm__(MLF_ENTER "sub sp, #136\n"                                                                             \
@@ -101,9 +107,7 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
                 MLF_DEPTHWISE_CHANNEL("r7", load, "q7", "r6", "lr") MLF_SUMS_TO_VECTORS                                \
                 "ldm sp, {r0, r2, r4, r6}\n" MLF_RESCALE_##rounding(MLF_BOTH, "r6") MLF_DEPTHWISE_SCATTER_##rounding   \
                 "vqmovnb.s32 q0, q0\n vqmovnt.s32 q0, q1\n"                                                            \
-                "vqadd.s16 q0, q0, r0\n"                                                                               \
-                "vldrh.u16 q1, [sp, #96]\n vmax.s16 q0, q0, q1\n"                                                      \
-                "vldrh.u16 q1, [sp, #112]\n vmin.s16 q0, q0, q1\n"                                                     \
+                "vqadd.s16 q0, q0, r0\n" clamp                                                                         \
                 "vstrb.16 q0, [r11, q3]\n"                                                                             \
                 "add r11, r2\n"                                                                                        \
                 "cmp r1, r4\n bne 2b\n"                                                                                \
@@ -182,7 +186,7 @@ MLF_SHARED void mlf_depthwise_portable(const struct mlf_depthwise_row *row)
     }
 }
 
-#define MLF_DEPTHWISE(name, load, rounding)                                                                            \
+#define MLF_DEPTHWISE(name, load, rounding, clamp)                                                                     \
     MLF_KERNEL void name(const struct mlf_depthwise_row *row)                                                          \
     {                                                                                                                  \
         mlf_depthwise_portable(row);                                                                                   \
@@ -207,15 +211,18 @@ MLF_KERNEL void mlf_depthwise_insert16(int8_t *to, int32_t rows, const int8_t *f
 
 #endif /* MLF_MVE */
 
-MLF_DEPTHWISE(mlf_depthwise_step3_relu, MLF_DEPTHWISE_LOAD_STEP3, RELU)
-MLF_DEPTHWISE(mlf_depthwise_step3_right, MLF_DEPTHWISE_LOAD_STEP3, RIGHT)
-MLF_DEPTHWISE(mlf_depthwise_step3_any, MLF_DEPTHWISE_LOAD_STEP3, ANY)
-MLF_DEPTHWISE(mlf_depthwise_step6_relu, MLF_DEPTHWISE_LOAD_STEP6, RELU)
-MLF_DEPTHWISE(mlf_depthwise_step6_right, MLF_DEPTHWISE_LOAD_STEP6, RIGHT)
-MLF_DEPTHWISE(mlf_depthwise_step6_any, MLF_DEPTHWISE_LOAD_STEP6, ANY)
-MLF_DEPTHWISE(mlf_depthwise_step_relu, MLF_DEPTHWISE_LOAD_STEP, RELU)
-MLF_DEPTHWISE(mlf_depthwise_step_right, MLF_DEPTHWISE_LOAD_STEP, RIGHT)
-MLF_DEPTHWISE(mlf_depthwise_step_any, MLF_DEPTHWISE_LOAD_STEP, ANY)
+MLF_DEPTHWISE(mlf_depthwise_step3_all, MLF_DEPTHWISE_LOAD_STEP3, RELU, MLF_DEPTHWISE_ALL)
+MLF_DEPTHWISE(mlf_depthwise_step3_relu, MLF_DEPTHWISE_LOAD_STEP3, RELU, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step3_right, MLF_DEPTHWISE_LOAD_STEP3, RIGHT, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step3_any, MLF_DEPTHWISE_LOAD_STEP3, ANY, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step6_all, MLF_DEPTHWISE_LOAD_STEP6, RELU, MLF_DEPTHWISE_ALL)
+MLF_DEPTHWISE(mlf_depthwise_step6_relu, MLF_DEPTHWISE_LOAD_STEP6, RELU, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step6_right, MLF_DEPTHWISE_LOAD_STEP6, RIGHT, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step6_any, MLF_DEPTHWISE_LOAD_STEP6, ANY, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step_all, MLF_DEPTHWISE_LOAD_STEP, RELU, MLF_DEPTHWISE_ALL)
+MLF_DEPTHWISE(mlf_depthwise_step_relu, MLF_DEPTHWISE_LOAD_STEP, RELU, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step_right, MLF_DEPTHWISE_LOAD_STEP, RIGHT, MLF_DEPTHWISE_BOUNDS)
+MLF_DEPTHWISE(mlf_depthwise_step_any, MLF_DEPTHWISE_LOAD_STEP, ANY, MLF_DEPTHWISE_BOUNDS)
 
 /* An axis of the image; steps are bytes from a pixel to the next. */
 struct mlf_depthwise_axis {

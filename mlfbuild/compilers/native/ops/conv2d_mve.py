@@ -11,6 +11,7 @@ from mlfbuild.compilers.native.ops.mve import (
     matrix_parameters,
     rounding,
     shape_word,
+    static_lines,
 )
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.graph import Graph, Node, Tensor
@@ -35,7 +36,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     rescales = operator.rescales(source, weights, output)
     function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
-    lines = window_lines(node, window, *as_one_row(window, source, output))
+    lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
     batch = _batch(length, output) if copied else 0
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
     if not copied and window.padding == ((0, 0), (0, 0)):

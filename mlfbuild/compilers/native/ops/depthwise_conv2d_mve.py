@@ -9,11 +9,12 @@ import numpy as np
 
 from mlfbuild.compilers.native.ops.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch, folded_bias, struct_lines
-from mlfbuild.compilers.native.ops.mve import GROUP, VECTOR, channels_in_fours, rounding
+from mlfbuild.compilers.native.ops.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops import DepthwiseConv2D
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.ops.window import Window
+from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
 
 _Axis = Mapping[str, int]
 
@@ -50,7 +51,7 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     taps = weights.data[0].transpose((2, 0, 1) if turned else (2, 1, 0))
     rows = axes["outer"]["filter"]
     step = rows * axes["inner"]["stride"]
-    word = f"step{step if step in (3, 6) else ''}_{rounding(rescales, operator.activation, output)}"
+    word = f"step{step if step in (3, 6) else ''}_{_ending(operator, rescales, output)}"
     arguments = "&image, quantization, input, filter, channels, order"
     scratch = 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * pitch + VECTOR
     return Call("depthwise_conv2d", "depthwise_conv2d_mve.h", (
@@ -66,6 +67,13 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
         *_image_lines(source, axes),
         f"mlf_depthwise_conv2d_int8_mve({arguments}, mlf_depthwise_{word}, scratch, output);",
     ), _overwrites(source, output, turned=turned))  # fmt: skip
+
+
+def _ending(operator: DepthwiseConv2D, rescales: Sequence[Rescale], output: Tensor) -> str:
+    """Return the rounding of the kernel, or ``all`` where a ReLU's output is clamped to all of int8."""
+    word = rounding(rescales, operator.activation, output)
+    whole = activation_range(operator.activation, output) == integer_range(output.dtype)
+    return "all" if word == "relu" and whole else word
 
 
 def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:
@@ -119,7 +127,7 @@ def _image_lines(source: Tensor, axes: Mapping[str, _Axis]) -> Sequence[str]:
     fields = {"batches": str(source.shape[0]), "channels": str(source.shape[3])}
     for name, axis in axes.items():
         fields[name] = f"{{{', '.join(str(value) for value in axis.values())}}}"
-    return struct_lines("mlf_depthwise_image", "image", fields)
+    return static_lines(struct_lines("mlf_depthwise_image", "image", fields))
 
 
 def _overwrites(source: Tensor, output: Tensor, *, turned: bool) -> tuple[int, ...]:

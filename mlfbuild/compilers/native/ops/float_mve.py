@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.compilers.native.ops.activation import float_range_line
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch, float_bias
 from mlfbuild.compilers.native.ops.conv2d_mve import as_one_row
-from mlfbuild.compilers.native.ops.mve import VECTOR
+from mlfbuild.compilers.native.ops.mve import VECTOR, static_lines
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
@@ -85,7 +85,7 @@ def _convolution(
 def _window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> tuple[str, ...]:
     """Return the local ``window``, whose channels count bytes."""
     images = (replace(tensor, shape=(*tensor.shape[:3], _SIZE * tensor.shape[3])) for tensor in (source, output))
-    return tuple(window_lines(node, window, *images))
+    return static_lines(window_lines(node, window, *images))
 
 
 def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
@@ -124,7 +124,7 @@ def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: Depthwi
         Parameter("float *", "output", output.name),
         Parameter("void *", "scratch", Scratch(_SIZE * channels)),
     ), (
-        *window_lines(node, operator.window(weights), source, output),
+        *static_lines(window_lines(node, operator.window(weights), source, output)),
         float_range_line(operator.activation),
         "mlf_depthwise_conv2d_float_mve(&window, range, input, filter, scratch, output);",
     ), (0,) if operator.padding == ((0, 0), (0, 0)) else ())  # fmt: skip

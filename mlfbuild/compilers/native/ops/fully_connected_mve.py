@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.ops.call import Call, struct_lines
-from mlfbuild.compilers.native.ops.mve import MOST_CHANNELS, matrix_parameters, rounding, shape_word
+from mlfbuild.compilers.native.ops.mve import MOST_CHANNELS, matrix_parameters, rounding, shape_word, static_lines
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import FullyConnected
 from mlfbuild.graph.ops.convolution import convolution_tensors
@@ -39,6 +39,6 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
         "padding": "{0, 0}",
     }
     return Call("fully_connected", "conv2d_mve.h", parameters, (
-        *struct_lines("mlf_window", "window", window),
+        *static_lines(struct_lines("mlf_window", "window", window)),
         f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_gemm_{word}, 0, NULL, output);",
     ))  # fmt: skip

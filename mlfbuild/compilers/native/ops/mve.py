@@ -61,6 +61,11 @@ def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor
     return "relu" if activation_range(activation, output)[0] >= zero_point(output) else "right"
 
 
+def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``lines`` of a local struct as one in flash: kernels for Helium are not specialised for its values."""
+    return (f"static {lines[0]}", *lines[1:])
+
+
 def shape_word(length: int, rows: int) -> str:
     """Return which function of ``gemm_mve.h`` takes ``rows`` pieces of ``length`` bytes as a window."""
     if length < VECTOR:
