@@ -1,5 +1,5 @@
 # Shared by the toolchain files beside it: what all bare-metal targets have in common. The file for one compiler
-# includes this one first and calls mlfbuild_finish_toolchain() last.
+# includes this one first and calls mlfbuild_finish_toolchain() last. Messages are indented, or CMake would wrap them.
 #
 #   MLFBUILD_SOURCE_ROOT  the folder that is called /src in debug information, so that builds of the same sources in two
 #                         places are identical; the project's folder unless it is set. The build folder is called
@@ -30,7 +30,7 @@ macro(mlfbuild_find_compiler VARIABLE PACKAGES NAME)
     find_program(${VARIABLE} NAMES ${_names} DOC "A C compiler for bare metal")
     if(NOT ${VARIABLE})
       list(GET _names 0 _name)
-      message(FATAL_ERROR "${_name}: program not found; install it (Debian: apt-get install ${PACKAGES}) "
+      message(FATAL_ERROR "  ${_name}: program not found; install it (Debian: apt-get install ${PACKAGES}) "
                           "or set ${VARIABLE} to its path")
     endif()
   endif()
@@ -44,7 +44,7 @@ function(mlfbuild_check_compiler VARIABLE)
     RESULT_VARIABLE failed
     OUTPUT_QUIET ERROR_QUIET)
   if(failed)
-    message(FATAL_ERROR "${CMAKE_SYSTEM_PROCESSOR}: ${${VARIABLE}} cannot compile for it; ${MLFBUILD_ADVICE}")
+    message(FATAL_ERROR "  ${CMAKE_SYSTEM_PROCESSOR}: ${${VARIABLE}} cannot compile for it; ${MLFBUILD_ADVICE}")
   endif()
 endfunction()
 
