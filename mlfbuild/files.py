@@ -74,6 +74,11 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     return StorageError(f"{path}: cannot write: {error.strerror or error}; {advice}")
 
 
+def real_place(path: Path) -> Path:
+    """Return where ``path`` really is, whether it is there or not; no symbolic link hides what it lies in."""
+    return Path(os.path.realpath(path))  # Path.resolve() of Python before 3.13 raises an error for a loop of links
+
+
 def make_folder(path: Path) -> None:
     """Create the folder ``path`` and its parents; raises ``StorageError``."""
     try:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.errors import UsageError
+from mlfbuild.files import real_place
 from mlfbuild.firmware import ADAPTERS, check_target_tree, read_record
 from mlfbuild.firmware.verification import HOST
 from mlfbuild.manifest import Project, suggestion
@@ -66,20 +66,15 @@ def _moved(job: CompileJob, folder: Path, place: str | None) -> CompileJob:
 
 
 def _objections(project: Project, job: TargetJob) -> Iterator[str]:
-    folder = _place(job.tree)
+    folder = real_place(job.tree)
     for above in folder.parents:
         if read_record(above) is not None:
             yield f"lies inside {above}, which is an unpacked tree itself"
-    trees = {_place(model.tree): model.model for model in (*job.models, *job.others)}
+    trees = {real_place(model.tree): model.model for model in (*job.models, *job.others)}
     for name, model in project.models.items():
-        source = _place(model.source)
+        source = real_place(model.source)
         if folder == source or source in folder.parents:
             yield f"lies inside {model.source}, the source of model {name!r}"
         for tree, other in trees.items():
             if tree in source.parents:
                 yield f"{model.source}, the source of model {name!r}, lies where the tree of model {other!r} goes"
-
-
-def _place(path: Path) -> Path:
-    """Return where ``path`` really is; no symbolic link hides what it lies in."""
-    return Path(os.path.realpath(path))

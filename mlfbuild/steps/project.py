@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
+from mlfbuild.files import real_place
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
@@ -99,18 +99,13 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
     """Yield a line for every source that lies where the archive or the tree of a model goes."""
     made: dict[Path, str] = {}
     for job in (job for target in targets for job in (*target.models, *target.others)):
-        made |= {_place(job.tree): f"the tree of model {job.model!r}"}
-        made |= {_place(job.archive): f"the archive of model {job.model!r}"}
+        made |= {real_place(job.tree): f"the tree of model {job.model!r}"}
+        made |= {real_place(job.archive): f"the archive of model {job.model!r}"}
     for name, model in project.models.items():
-        source = _place(model.source)
+        source = real_place(model.source)
         for place in (source, *source.parents):
             if place in made:
                 yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
-
-
-def _place(path: Path) -> Path:
-    """Return where ``path`` really is; no symbolic link hides what it lies in."""
-    return Path(os.path.realpath(path))
 
 
 def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
