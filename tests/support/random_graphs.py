@@ -15,18 +15,16 @@ import numpy.typing as npt
 from tflite.TensorType import TensorType
 
 from mlfbuild.graph.ops.window import output_size
-from support.networks import ACTIVATIONS, Case
+from support.drawing import ACTIVATIONS, Case
+from support.random_operators import LARGEST, binary, broadcast, move, unary
 from support.tflite_builder import Network
 
 Array = npt.NDArray[Any]
 
-LARGEST = 1500
-"""Elements of a tensor; larger ones are not read by operators that may grow them."""
-
 
 def random_case(seed: int, steps: int) -> Case:
     """A network of ``steps`` operators, not all of which its outputs need, and a value for each of its inputs."""
-    graph = _RandomGraph(seed)
+    graph = RandomGraph(seed)
     for _ in range(graph.number(1, 3)):
         graph.add_source()
     for _ in range(steps):
@@ -34,7 +32,7 @@ def random_case(seed: int, steps: int) -> Case:
     return graph.case()
 
 
-class _RandomGraph:
+class RandomGraph:
     """A network under construction; tensors are indices into it."""
 
     def __init__(self, seed: int) -> None:
@@ -174,7 +172,7 @@ class _RandomGraph:
         return Case(self.network.build(outputs), tuple(self.values))
 
 
-def _conv2d(g: _RandomGraph, source: int) -> None:
+def _conv2d(g: RandomGraph, source: int) -> None:
     options = g.window(source)
     if options is not None:
         depth, size, channels = g.shape_of(source)[3], options.pop("size"), g.choice((1, 2, 3, 4, 7, 8))
@@ -182,7 +180,7 @@ def _conv2d(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.conv2d(source, **layer, **options), 2 + g.spread[source], exact=False)
 
 
-def _depthwise_conv2d(g: _RandomGraph, source: int) -> None:
+def _depthwise_conv2d(g: RandomGraph, source: int) -> None:
     options = g.window(source)
     if options is not None:
         channels, size = g.shape_of(source)[3] * g.choice((1, 1, 1, 2, 3)), options.pop("size")
@@ -190,7 +188,7 @@ def _depthwise_conv2d(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.depthwise_conv2d(source, **layer, **options), 2 + g.spread[source], exact=False)
 
 
-def _pool(g: _RandomGraph, source: int) -> None:
+def _pool(g: RandomGraph, source: int) -> None:
     options = g.window(source)
     if options is not None and options.pop("dilation") == (1, 1):
         kind = g.choice(("AVERAGE", "MAX"))
@@ -198,7 +196,7 @@ def _pool(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.pool2d(kind, source, options.pop("size"), **options), g.spread[source], exact=exact)
 
 
-def _fully_connected(g: _RandomGraph, source: int) -> None:
+def _fully_connected(g: RandomGraph, source: int) -> None:
     shape = g.shape_of(source)
     if shape:
         layer = g.layer(source, (g.number(1, 9), shape[-1]), 0, shape[-1])
@@ -206,10 +204,10 @@ def _fully_connected(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.fully_connected(source, **layer, **options), 2 + g.spread[source], exact=False)
 
 
-def _add(g: _RandomGraph, source: int) -> None:
+def _add(g: RandomGraph, source: int) -> None:
     """Two tensors that broadcast, perhaps one tensor twice, or one and a constant."""
     shape, quantized = g.shape_of(source), g.quantized(source)
-    partners = [t for t in g.known if g.quantized(t) == quantized and _broadcast(g.shape_of(t), shape) <= LARGEST]
+    partners = [t for t in g.known if g.quantized(t) == quantized and broadcast(g.shape_of(t), shape) <= LARGEST]
     repeated = [t for t in partners if g.shape_of(t) != shape]
     other = g.choice(repeated if repeated and g.often(0.6) else [source, *partners])
     if g.often(0.2):
@@ -222,15 +220,7 @@ def _add(g: _RandomGraph, source: int) -> None:
     g.learn(output, g.spread[source] + g.spread[other], exact={source, other} <= g.exact)
 
 
-def _broadcast(*shapes: tuple[int, ...]) -> float:
-    """Elements of what the shapes broadcast to, infinitely many where they do not."""
-    try:
-        return float(np.prod(np.broadcast_shapes(*shapes)))
-    except ValueError:
-        return float("inf")
-
-
-def _mean(g: _RandomGraph, source: int) -> None:
+def _mean(g: RandomGraph, source: int) -> None:
     rank = len(g.shape_of(source))
     if rank:
         axes = (1, 2) if rank == 4 and g.often(0.5) else g.random.permutation(rank)[: g.number(1, rank)].tolist()
@@ -238,7 +228,7 @@ def _mean(g: _RandomGraph, source: int) -> None:
         g.learn(output, g.spread[source], exact=False)
 
 
-def _softmax(g: _RandomGraph, source: int) -> None:
+def _softmax(g: RandomGraph, source: int) -> None:
     """Over less than 512 elements: TensorFlow Lite Micro aborts where exponentials add up to more."""
     shape = g.shape_of(source)
     if shape and shape[-1] < 512:
@@ -246,7 +236,7 @@ def _softmax(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.softmax(source, beta), 1.0, exact=False)
 
 
-def _reshape(g: _RandomGraph, source: int) -> None:
+def _reshape(g: RandomGraph, source: int) -> None:
     """Up to four dimensions, drawn from the factors of the number of elements."""
     rest, shape = int(np.prod(g.shape_of(source))), []
     for _ in range(g.number(0, 3)):
@@ -256,7 +246,7 @@ def _reshape(g: _RandomGraph, source: int) -> None:
     g.learn(output, g.spread[source], exact=source in g.exact)
 
 
-def _pad(g: _RandomGraph, source: int) -> None:
+def _pad(g: RandomGraph, source: int) -> None:
     shape = g.shape_of(source)
     if shape and np.prod(shape) <= LARGEST / 4:
         space = g.image(source) and g.often(0.7)
@@ -264,7 +254,7 @@ def _pad(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.pad(source, paddings), g.spread[source], exact=source in g.exact)
 
 
-def _quantize(g: _RandomGraph, source: int) -> None:
+def _quantize(g: RandomGraph, source: int) -> None:
     spec = g.network.tensors[source]
     if g.quantized(source) and g.often(0.3):
         g.learn(g.network.quantize(source, spec.scales[0], spec.zero_points[0]), 4.0, exact=True)
@@ -273,12 +263,13 @@ def _quantize(g: _RandomGraph, source: int) -> None:
         g.learn(g.network.quantize(source, **g.affine(scale)), 4.0, exact=True)
 
 
-def _dequantize(g: _RandomGraph, source: int) -> None:
+def _dequantize(g: RandomGraph, source: int) -> None:
     if g.quantized(source):
         g.learn(g.network.dequantize(source), 256 * g.scale_of(source), exact=True)
 
 
-_IMAGE_OPERATORS: tuple[Callable[[_RandomGraph, int], None], ...] = (_conv2d, _depthwise_conv2d, _pool, _pad, _add)
+_IMAGE_OPERATORS: tuple[Callable[[RandomGraph, int], None], ...] = (_conv2d, _depthwise_conv2d, _pool, _pad, _add)
 _OPERATORS = (
     *_IMAGE_OPERATORS, _add, _fully_connected, _mean, _softmax, _reshape, _reshape, _quantize, _dequantize,
+    unary, unary, binary, binary, move, move,
 )  # fmt: skip
