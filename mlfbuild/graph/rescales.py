@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,32 +28,18 @@ class BinaryRescales:
 
 
 def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-    """Return the three rescalings of a quantised ADD, computed in double.
+    """Return the three rescalings of a quantised ADD or SUB.
 
     Raises ``OverflowError`` where the output's scale is so small that the sum would have to grow.
     """
-    return _sum_rescales(first, second, output, lambda x, y: x / y)
-
-
-def subtract_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-    """Return the three rescalings of a quantised SUB, computed in float32; raises as ``add_rescales``."""
-    return _sum_rescales(first, second, output, _divide_float32)
-
-
-def _sum_rescales(
-    first: Tensor, second: Tensor, output: Tensor, divide: Callable[[float, float], float]
-) -> BinaryRescales:
     twice_max = 2 * max(scale_of(first), scale_of(second))
-    factor = divide(twice_max, (1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
+    factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
     if not factor < 1:
         raise OverflowError(
             f"the output's scale {scale_of(output):g} is too small for inputs of scale {twice_max / 2:g}"
         )
     return BinaryRescales(
-        (
-            quantize_multiplier(divide(scale_of(first), twice_max)),
-            quantize_multiplier(divide(scale_of(second), twice_max)),
-        ),
+        (quantize_multiplier(scale_of(first) / twice_max), quantize_multiplier(scale_of(second) / twice_max)),
         quantize_multiplier(factor),
     )
 

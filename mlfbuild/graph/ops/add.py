@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass
 from typing import ClassVar
 
 from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.binary import Arithmetic, on_one_scale
-from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, BinaryRescales, add_rescales, subtract_rescales
+from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, BinaryRescales, add_rescales
 from mlfbuild.graph.types import Array, Tensor
 
 
@@ -16,8 +15,9 @@ from mlfbuild.graph.types import Array, Tensor
 class Sum(Arithmetic):
     """A sum of two elements, one of them perhaps with the other sign."""
 
-    @abc.abstractmethod
-    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales: ...
+    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
+        """Return how inputs and result are rescaled; raises as ``add_rescales``."""
+        return add_rescales(first, second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         left_shift = SUM_LEFT_SHIFT[tensors[2].dtype]
@@ -30,9 +30,6 @@ class Add(Sum):
 
     name: ClassVar[str] = "ADD"
 
-    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-        return add_rescales(first, second, output)
-
     def _exact(self, x: Sums, y: Sums) -> Sums:
         return x + y
 
@@ -42,9 +39,6 @@ class Sub(Sum):
     """Element-wise difference."""
 
     name: ClassVar[str] = "SUB"
-
-    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-        return subtract_rescales(first, second, output)
 
     def _exact(self, x: Sums, y: Sums) -> Sums:
         return x - y
