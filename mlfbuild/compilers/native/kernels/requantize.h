@@ -74,6 +74,18 @@ MLF_KERNEL int32_t mlf_clamp(int32_t value, int32_t minimum, int32_t maximum)
     return value > maximum ? maximum : value;
 }
 
+/* Return value clamped to int8. */
+MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
+{
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
+    int32_t result;
+    __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(value) : "cc");
+    return result;
+#else
+    return mlf_clamp(value, INT8_MIN, INT8_MAX);
+#endif
+}
+
 /* Turn the sum of an output channel into the stored output. */
 MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale,
                                  const struct mlf_quantization *quantization)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
+from mlfbuild.compilers.native.ops.add_linear import lower_add_linear
 from mlfbuild.compilers.native.ops.add_mve import lower_add_mve
 from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
@@ -106,8 +107,10 @@ _KERNELS: dict[type[Operator], _Kernel] = {
 def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call of the first kernel that the processor has and that takes the node."""
     call = None
-    if isinstance(node.operator, Sum) and graph.outputs_of(node)[0].dtype is DType.INT8 and settings.has("mve"):
-        call = lower_add_mve(graph, node, node.operator)
+    if isinstance(node.operator, Sum) and graph.outputs_of(node)[0].dtype is DType.INT8:
+        if settings.has("mve"):
+            call = lower_add_mve(graph, node, node.operator)
+        call = call or lower_add_linear(graph, node, node.operator)
     return call or _lower_portable(graph, node)
 
 

@@ -6,6 +6,7 @@ That is a question of the weights, and is answered here, channel by channel.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -82,10 +83,13 @@ def spare_memory(graph: Graph, node: Node) -> int:
             if name is not None and name not in kept and not graph.tensor(name).constant:
                 first.setdefault(name, index)
                 last[name] = index
+    changes = [0] * (len(graph.nodes) + 1)
+    for name, index in first.items():
+        changes[index] += graph.tensor(name).size
+        changes[last[name] + 1] -= graph.tensor(name).size
     used = [
-        sum(graph.tensor(name).size for name in first if first[name] <= index <= last[name])
-        - (_shared(graph, each) if last.get(str(each.inputs[0])) == index else 0)
-        for index, each in enumerate(graph.nodes)
+        total - (_shared(graph, each) if last.get(str(each.inputs[0])) == index else 0)
+        for index, (each, total) in enumerate(zip(graph.nodes, itertools.accumulate(changes), strict=False))
     ]
     return max(used) - used[graph.nodes.index(node)]
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "mlfbuild-0123456789ab/add.h"
+#include "mlfbuild-0123456789ab/add_linear.h"
 #include "mlfbuild-0123456789ab/compiler.h"
 #include "mlfbuild-0123456789ab/depthwise_conv2d_dsp.h"
 #include "mlfbuild-0123456789ab/matmul_dsp.h"
@@ -49,15 +49,10 @@ TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_3_filter[14
     -12, 0, 1374389535, 1374389535, 1028,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_quantization tvmgen_separable_add_4_quantization = {
-    .first_zero_point = 3,
-    .second_zero_point = 3,
-    .output_zero_point = 3,
-    .minimum = -128,
-    .maximum = 127,
-    .first = {1073741824, 0, 0},
-    .second = {1073741824, 0, 0},
-    .output = {1073741824, 0, 18},
+TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_4_numbers = {
+    .first = 4194304,
+    .second = 4194304,
+    .offset = -10485761,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_fully_connected_6_filter[74] = {
@@ -127,15 +122,10 @@ MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const in
 }
 
 /* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
-MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_quantization *quantization,
-    const int8_t *first, const int8_t *second, int8_t *output)
+MLF_NOINLINE static void tvmgen_separable_add_4(const struct mlf_add_linear *numbers, const int8_t *first,
+    const int8_t *second, int8_t *output)
 {
-    const struct mlf_broadcast shape = {
-        .sizes = {1, 1, 1, 1, 1, 64},
-        .first_strides = {0, 0, 0, 0, 0, 1},
-        .second_strides = {0, 0, 0, 0, 0, 1},
-    };
-    mlf_add_int8(quantization, &shape, first, second, output);
+    mlf_add_linear_int8(numbers, 22, -128, 127, 64, first, second, output);
 }
 
 /* FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
@@ -196,7 +186,7 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 4: node sum
        ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
-    tvmgen_separable_add_4(&tvmgen_separable_add_4_quantization, (const int8_t *)&arena[2080],
+    tvmgen_separable_add_4(&tvmgen_separable_add_4_numbers, (const int8_t *)&arena[2080],
         (const int8_t *)&arena[2016], (int8_t *)&arena[2080]);
 
     /* 5: node flat
