@@ -226,7 +226,7 @@ def test_what_no_kernel_can_do_is_refused() -> None:
         (deep, "deep: SOFTMAX 'node y': int8 softmax is supported over at most 8191 elements, here 9000"),
         (
             broadcast,
-            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over more",
+            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over",
         ),
         (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
         (mean, "mean: MEAN 'node y': an int8 MEAN is supported of at most 8388608 elements, here 16777216"),
