@@ -140,6 +140,19 @@ BROKEN |= {
         ops.Logistic(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
         "'x' int8[4] must have scale 1/256 and zero point -128",
     ),
+    "a logistic function of int16 to another scale": (
+        ops.Logistic(), [Tensor("x", (4,), DType.INT16, SCALE)], Tensor("y", (4,), DType.INT16, SCALE),
+        "'y' int16[4] must have scale 1/32768",
+    ),
+    "a hyperbolic tangent of int16 of a huge scale": (
+        ops.Tanh(), [Tensor("x", (4,), DType.INT16, Quantization((3.0,), (0,)))],
+        Tensor("y", (4,), DType.INT16, Quantization((2.0**-15,), (0,))),
+        "the input's scale 3 is too large for a table of 16 bits",
+    ),
+    "a logarithm of int8": (
+        ops.LogSoftmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
+        "'x' int8[4]: the type must be float32",
+    ),
     "a hyperbolic tangent of a huge scale": (
         ops.Tanh(), [Tensor("x", (4,), DType.INT8, Quantization((1e9,), (0,)))],
         Tensor("y", (4,), DType.INT8, Quantization((1 / 128,), (0,))),

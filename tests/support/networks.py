@@ -102,6 +102,7 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "CONV_2D": _conv2d,
     "DEPTHWISE_CONV_2D": _depthwise_conv2d,
     "FULLY_CONNECTED": _fully_connected,
+    "LOG_SOFTMAX": lambda d: d.network.unary("LOG_SOFTMAX", d.input(d.shape(1, 3, 9)), "LogSoftmaxOptions"),
     "MAX_POOL_2D": _pool("MAX"),
     "PAD": _pad,
     "RESHAPE": _reshape,
@@ -121,6 +122,7 @@ _ALL = {**OPERATORS, "TILE": movement_networks.tile}
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
+    "LOG_SOFTMAX": ("float32",),
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
     **reduction_networks.TYPES,

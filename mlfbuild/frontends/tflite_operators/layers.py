@@ -98,6 +98,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.CONV_2D: OperatorKind(_conv2d, 3, layer=True),
     BuiltinOperator.DEPTHWISE_CONV_2D: OperatorKind(_depthwise_conv2d, 3, layer=True),
     BuiltinOperator.FULLY_CONNECTED: OperatorKind(_fully_connected, 3, layer=True),
+    BuiltinOperator.LOG_SOFTMAX: OperatorKind(lambda _: ops.LogSoftmax(), 1),
     BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
     BuiltinOperator.SOFTMAX: OperatorKind(_softmax, 1),
     BuiltinOperator.TRANSPOSE_CONV: OperatorKind(_transpose_conv, 3, 1, order=(2, 1, 3, 0), layer=True),

@@ -25,7 +25,7 @@ from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
 from mlfbuild.graph.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.graph.ops.slice import Slice, StridedSlice
-from mlfbuild.graph.ops.softmax import Softmax
+from mlfbuild.graph.ops.softmax import LogSoftmax, Softmax
 from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
@@ -61,6 +61,7 @@ __all__ = [
     "Less",
     "LessEqual",
     "Log",
+    "LogSoftmax",
     "LogicalAnd",
     "LogicalNot",
     "LogicalOr",

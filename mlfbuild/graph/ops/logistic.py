@@ -1,4 +1,4 @@
-"""LOGISTIC and TANH: int8 in gemmlowp's fixed point, int16 by interpolation in a table of the logistic function."""
+"""LOGISTIC and TANH: int8 in gemmlowp's fixed point, int16 by interpolation in a table."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import fixed_point
+from mlfbuild.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
 from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import Rescale, integer_range, multiply_by_quantized_multiplier, scale_of, zero_point_of
-from mlfbuild.graph.types import Array, Tensor
+from mlfbuild.graph.types import Array, DType, Tensor
 
 _INTEGER_BITS = 4
 """Of the fixed-point argument of int8 functions."""
@@ -23,15 +24,25 @@ _INTEGER_BITS = 4
 class Sigmoid(Unary):
     """An S-shaped function; an int8 output has the scale and zero point that use the whole type."""
 
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
     output_scale: ClassVar[float]
     output_zero_point: ClassVar[int]
+    most_doublings: ClassVar[int]
+    """Of 2**-12, an int16 scale that needs no multiplier."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        if scale_of(output) != self.output_scale or zero_point_of(output) != self.output_zero_point:
+        if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:
+            return f"{output} must have scale 1/32768"
+        if output.dtype is DType.INT8 and (scale_of(output), zero_point_of(output)) != (
+            self.output_scale,
+            self.output_zero_point,
+        ):
             return f"{output} must have scale 1/{round(1 / self.output_scale)} and zero point {self.output_zero_point}"
         return super()._check_quantization(source, output)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        if source.dtype is DType.INT16:
+            return self._interpolated(self.table_scale(source), value)
         rescale = self._argument_rescale(source)
         least, greatest = integer_range(output.dtype)
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
@@ -41,6 +52,19 @@ class Sigmoid(Unary):
         fraction_bits = round(-math.log2(self.output_scale))
         stored = fixed_point.shift_right(result, 31 - fraction_bits) + self.output_zero_point
         return np.where(value <= -radius, least, np.where(value >= radius, greatest, stored))
+
+    def table_scale(self, source: Tensor) -> TableScale:
+        """Return how an int16 value becomes the argument of the table; raises ``OverflowError``."""
+        return table_scale(scale_of(source), self.most_doublings)
+
+    def _interpolated(self, scale: TableScale, value: Whole) -> Whole:
+        """Return the int16 function of stored values, between the values of the table."""
+        argument = (value * scale.multiplier + (1 << scale.shift >> 1)) >> scale.shift
+        return np.where(argument >= 0, *self._from_table(np.abs(argument)))
+
+    @abc.abstractmethod
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        """Return the function of an argument of this ``magnitude``, positive and negative."""
 
     @abc.abstractmethod
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
@@ -61,6 +85,11 @@ class Logistic(Sigmoid):
     name: ClassVar[str] = "LOGISTIC"
     output_scale: ClassVar[float] = 1 / 256
     output_zero_point: ClassVar[int] = -128
+    most_doublings: ClassVar[int] = 0
+
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        result = between(magnitude, 9, 0x7FFF << 10)
+        return (result + (1 << 9)) >> 10, ((1 << 25) - result + (1 << 9) - 1) >> 10
 
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
         return fixed_point.logistic(argument, _INTEGER_BITS)
@@ -76,9 +105,22 @@ class Tanh(Sigmoid):
     name: ClassVar[str] = "TANH"
     output_scale: ClassVar[float] = 1 / 128
     output_zero_point: ClassVar[int] = 0
+    most_doublings: ClassVar[int] = 1
+
+    def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
+        result = between(magnitude, 8, 0xFFFF << 8) - (1 << 23)
+        return (result + (1 << 7)) >> 8, (-result + (1 << 7) - 1) >> 8
 
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
         return fixed_point.tanh(argument, _INTEGER_BITS)
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.tanh(value)
+
+
+def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:
+    """Return the table at ``magnitude``, whose steps have ``fraction_bits``; ``greatest`` beyond its end."""
+    step = np.minimum(magnitude >> fraction_bits, 254)
+    low, high = LOGISTIC_TABLE[step].astype(np.int64), LOGISTIC_TABLE[step + 1].astype(np.int64)
+    rest = magnitude & ((1 << fraction_bits) - 1)
+    return np.where(magnitude >> fraction_bits >= 255, greatest, (low << fraction_bits) + rest * (high - low))

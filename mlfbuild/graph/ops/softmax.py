@@ -1,4 +1,4 @@
-"""SOFTMAX over the last dimension; int8 in gemmlowp's fixed point."""
+"""SOFTMAX over the last dimension, int8 in gemmlowp's fixed point, and LOG_SOFTMAX."""
 
 from __future__ import annotations
 
@@ -70,3 +70,30 @@ class Softmax(Operator):
         reciprocals = reciprocal_of_one_plus((sums << headroom) - (1 << 31))
         shares = shift_right(high_multiply(reciprocals, powers), _SUM_INTEGER_BITS - headroom + 31 - 8)
         return np.where(counted, np.minimum(shares - 128, 127), -128).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class LogSoftmax(Operator):
+    """The logarithm of SOFTMAX, of float32."""
+
+    name: ClassVar[str] = "LOG_SOFTMAX"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        assert source is not None
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.shape(output, source.shape)
+            or (None if source.shape else f"{source} has no dimension to go over")
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        shifted = values[0].astype(np.float64) - values[0].max(axis=-1, keepdims=True)
+        return ((shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))).astype(np.float32),)

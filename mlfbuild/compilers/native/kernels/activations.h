@@ -42,6 +42,42 @@ MLF_UNARY(mlf_fold_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETERS(i
 MLF_UNARY(mlf_abs_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETERS(int16_t)), int16_t,
           mlf_bounded_int16(slopes, mlf_rescale_value((uint32_t)(a < 0 ? -a : a), &slopes->positive)))
 
+/* How an int16 value becomes the argument of a table of 1 / (1 + e^-(i/24)) with 16 fraction bits. */
+struct mlf_table_scale {
+    int32_t multiplier;
+    int32_t shift;
+};
+
+MLF_KERNEL int32_t mlf_table_argument(const struct mlf_table_scale *scale, int32_t value)
+{
+    return (value * scale->multiplier + (1 << scale->shift >> 1)) >> scale->shift;
+}
+
+/* Return the value at magnitude, a step of the table with this many bits between two entries; beyond them, greatest. */
+MLF_KERNEL int32_t mlf_table_between(const uint16_t *table, int32_t magnitude, int32_t bits, int32_t greatest)
+{
+    const int32_t step = magnitude >> bits;
+    const int32_t rest = magnitude & ((1 << bits) - 1);
+    return step >= 255 ? greatest : ((int32_t)table[step] << bits) + rest * (table[step + 1] - table[step]);
+}
+
+MLF_KERNEL int16_t mlf_logistic_value_int16(const uint16_t *table, int32_t argument)
+{
+    const int32_t result = mlf_table_between(table, argument < 0 ? -argument : argument, 9, 0x7fff << 10);
+    return (int16_t)((argument >= 0 ? result + (1 << 9) : (1 << 25) - result + (1 << 9) - 1) >> 10);
+}
+
+MLF_KERNEL int16_t mlf_tanh_value_int16(const uint16_t *table, int32_t argument)
+{
+    const int32_t result = mlf_table_between(table, argument < 0 ? -argument : argument, 8, 0xffff << 8) - (1 << 23);
+    return (int16_t)((argument >= 0 ? result + (1 << 7) : -result + (1 << 7) - 1) >> 8);
+}
+
+MLF_UNARY(mlf_logistic_int16(const struct mlf_table_scale *scale, const uint16_t *table, MLF_UNARY_PARAMETERS(int16_t)),
+          int16_t, mlf_logistic_value_int16(table, mlf_table_argument(scale, a)))
+MLF_UNARY(mlf_tanh_int16(const struct mlf_table_scale *scale, const uint16_t *table, MLF_UNARY_PARAMETERS(int16_t)),
+          int16_t, mlf_tanh_value_int16(table, mlf_table_argument(scale, a)))
+
 MLF_UNARY(mlf_relu_float(struct mlf_float_range range, MLF_UNARY_PARAMETERS(float)), float, mlf_clamp_float(a, range))
 MLF_UNARY(mlf_leaky_relu_float(float alpha, MLF_UNARY_PARAMETERS(float)), float, a > 0.0f ? a : a * alpha)
 MLF_UNARY(mlf_elu_float(MLF_UNARY_PARAMETERS(float)), float, a < 0.0f ? mlf_float_expm1(a) : a)

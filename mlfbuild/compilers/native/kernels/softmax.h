@@ -88,4 +88,25 @@ MLF_KERNEL void mlf_softmax_float(int32_t rows, int32_t depth, float beta, const
     }
 }
 
+/* LOG_SOFTMAX: x - max - ln(sum of exp(x - max)). */
+MLF_KERNEL void mlf_log_softmax_float(int32_t rows, int32_t depth, const float *input, float *output)
+{
+    for (int32_t row = 0; row < rows; row++) {
+        float greatest = input[0];
+        for (int32_t i = 1; i < depth; i++) {
+            greatest = input[i] > greatest ? input[i] : greatest;
+        }
+        float sum = 0.0f;
+        for (int32_t i = 0; i < depth; i++) {
+            sum += mlf_float_exp(input[i] - greatest);
+        }
+        const float logarithm = mlf_float_log(sum);
+        for (int32_t i = 0; i < depth; i++) {
+            output[i] = input[i] - greatest - logarithm;
+        }
+        input += depth;
+        output += depth;
+    }
+}
+
 #endif /* MLF_SOFTMAX_H_ */

@@ -66,6 +66,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.LogicalAnd: binary,
         graph_ops.LogicalNot: cast,
         graph_ops.LogicalOr: binary,
+        graph_ops.LogSoftmax: softmax,
         graph_ops.Logistic: unary,
         graph_ops.MaxPool2D: pool2d,
         graph_ops.Maximum: binary,

@@ -1,4 +1,4 @@
-"""SOFTMAX."""
+"""SOFTMAX and LOG_SOFTMAX."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mlfbuild.compilers.native.literals import floating
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, unsupported
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
-from mlfbuild.graph.ops import Softmax
+from mlfbuild.graph.ops import LogSoftmax, Softmax
 from mlfbuild.graph.quantize import softmax_rescale
 
 _LARGEST_DEPTH = 8191
@@ -16,13 +16,18 @@ _IN_PLACE = (0,)
 
 
 def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
-    """Return the call of ``mlf_softmax_int8`` or ``mlf_softmax_float``."""
+    """Return the call of ``mlf_softmax_int8`` or ``mlf_softmax_float``, or ``mlf_log_softmax_float``."""
     operator = node.operator
-    assert isinstance(operator, Softmax)
+    assert isinstance(operator, Softmax | LogSoftmax)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     depth = source.shape[-1]
     rows = source.elements // depth
+    if isinstance(operator, LogSoftmax):
+        return Call("log_softmax", "softmax.h", (
+            Parameter("const float *", "input", source.name),
+            Parameter("float *", "output", output.name),
+        ), (f"mlf_log_softmax_float({rows}, {depth}, input, output);",), _IN_PLACE)  # fmt: skip
     if source.dtype is DType.FLOAT32:
         return Call("softmax", "softmax.h", (
             Parameter("const float *", "input", source.name),

@@ -12,7 +12,9 @@ from mlfbuild.compilers.native.ops.activation import float_range_line
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
+from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
 from mlfbuild.graph.ops import Abs, LeakyRelu, Relu
+from mlfbuild.graph.ops.logistic import Sigmoid
 from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
 from mlfbuild.graph.rescales import leaky_rescale, ratio_rescale
 
@@ -45,6 +47,21 @@ def _int8(operator: Operator, source: Tensor, output: Tensor) -> Call:
 
 
 def _int16(operator: Operator, source: Tensor, output: Tensor) -> Call:
+    if isinstance(operator, Sigmoid):
+        scale = operator.table_scale(source)
+        fields: dict[str, int | Rescale] = {"multiplier": scale.multiplier, "shift": scale.shift}
+        parameters = (
+            Parameter("const struct mlf_table_scale *", "scale", Constant.struct("scale", "mlf_table_scale", fields)),
+            Parameter("const uint16_t *", "table", Constant.array("table", "uint16_t", LOGISTIC_TABLE)),
+        )
+        return _call(
+            operator, source, output, _HEADER, f"{operator.name.lower()}_int16", ("scale", "table"), parameters
+        )
+    return _slopes(operator, source, output)
+
+
+def _slopes(operator: Operator, source: Tensor, output: Tensor) -> Call:
+    """Return the call for an int16 function of one factor for positive and one for negative values."""
     kernel, negative = "rectify_int16", _NOTHING
     minimum, maximum = integer_range(output.dtype)
     positive = ratio_rescale(source, output)

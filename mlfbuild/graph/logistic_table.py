@@ -1,0 +1,64 @@
+"""The logistic function as int16 LOGISTIC and TANH interpolate it, and how they come to its argument.
+
+TFLite tabulates 1 / (1 + exp(-i / 24)) with 16 fraction bits. Its values are not all rounded to nearest, which makes up
+for what straight lines between them lack; so they are data, not a formula.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+# fmt: off
+_VALUES = (
+    32768, 33451, 34133, 34813, 35493, 36169, 36843, 37513, 38180, 38841, 39498, 40149, 40794, 41432, 42064, 42688,
+    43304, 43912, 44511, 45102, 45683, 46255, 46817, 47369, 47911, 48443, 48964, 49475, 49975, 50464, 50942, 51409,
+    51865, 52311, 52745, 53169, 53581, 53983, 54374, 54755, 55125, 55485, 55834, 56174, 56503, 56823, 57133, 57433,
+    57724, 58007, 58280, 58544, 58800, 59048, 59288, 59519, 59743, 59959, 60168, 60370, 60565, 60753, 60935, 61110,
+    61279, 61441, 61599, 61750, 61896, 62036, 62172, 62302, 62428, 62549, 62666, 62778, 62886, 62990, 63090, 63186,
+    63279, 63368, 63454, 63536, 63615, 63691, 63765, 63835, 63903, 63968, 64030, 64090, 64148, 64204, 64257, 64308,
+    64357, 64405, 64450, 64494, 64536, 64576, 64614, 64652, 64687, 64721, 64754, 64786, 64816, 64845, 64873, 64900,
+    64926, 64950, 64974, 64997, 65019, 65039, 65060, 65079, 65097, 65115, 65132, 65149, 65164, 65179, 65194, 65208,
+    65221, 65234, 65246, 65258, 65269, 65280, 65291, 65301, 65310, 65319, 65328, 65337, 65345, 65352, 65360, 65367,
+    65374, 65381, 65387, 65393, 65399, 65404, 65410, 65415, 65420, 65425, 65429, 65433, 65438, 65442, 65445, 65449,
+    65453, 65456, 65459, 65462, 65465, 65468, 65471, 65474, 65476, 65479, 65481, 65483, 65485, 65488, 65489, 65491,
+    65493, 65495, 65497, 65498, 65500, 65501, 65503, 65504, 65505, 65507, 65508, 65509, 65510, 65511, 65512, 65513,
+    65514, 65515, 65516, 65517, 65517, 65518, 65519, 65520, 65520, 65521, 65522, 65522, 65523, 65523, 65524, 65524,
+    65525, 65525, 65526, 65526, 65526, 65527, 65527, 65528, 65528, 65528, 65529, 65529, 65529, 65529, 65530, 65530,
+    65530, 65530, 65531, 65531, 65531, 65531, 65531, 65532, 65532, 65532, 65532, 65532, 65532, 65533, 65533, 65533,
+    65533, 65533, 65533, 65533, 65533, 65534, 65534, 65534, 65534, 65534, 65534, 65534, 65534, 65534, 65534, 65535,
+)
+# fmt: on
+
+LOGISTIC_TABLE = np.array(_VALUES, np.uint16)
+
+_STEPS_OF_ONE = 3 << 12
+"""By which an argument of 1 is scaled: a step of the table has 9 bits for LOGISTIC, 8 for TANH."""
+
+
+@dataclass(frozen=True)
+class TableScale:
+    """How a stored value becomes the argument: times ``multiplier``, rounded, over 2**``shift``."""
+
+    multiplier: int
+    shift: int
+
+
+def table_scale(scale: float, most_doublings: int) -> TableScale:
+    """Return how values of ``scale`` become arguments; up to ``most_doublings`` of 2**-12 are taken as exact.
+
+    Raises ``OverflowError`` where the scale is so large that 16 bits do not hold the multiplier.
+    """
+    exponent = math.log2(scale)
+    doublings = round(exponent) + 12
+    if abs(exponent - round(exponent)) < 1e-3 and 0 <= doublings <= most_doublings:
+        return TableScale(3 << doublings, 0)
+    multiplier, shift = scale * _STEPS_OF_ONE, 0
+    if multiplier > (1 << 15) - 1:
+        raise OverflowError(f"the input's scale {scale:g} is too large for a table of 16 bits")
+    while multiplier <= ((1 << 15) - 1) / 2 and shift <= 30:
+        multiplier *= 2
+        shift += 1
+    return TableScale(int(multiplier), shift)
