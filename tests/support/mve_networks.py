@@ -16,6 +16,7 @@ class MveLayers(Layers):
 
     def __init__(self, seed: int, *, extreme: bool = False) -> None:
         super().__init__(seed, extreme=extreme)
+        self.small = False
         self.growing = seed % 3 == 0 and not extreme
 
     def weights(self, *shape: int) -> Array:
@@ -31,9 +32,19 @@ class MveLayers(Layers):
             affine["bias"] = self.random.integers(-40, 41, channels).astype(np.int32)
         return affine
 
+    def image(self, depth: int, *sizes: tuple[int, int]) -> int:
+        """An input of one of ``sizes``, by default around ten; one in three is smaller than many filters."""
+        height, width = self.pick(*sizes) if sizes else (self.size(9, 11), self.size(9, 12))
+        self.small = self.random.integers(3) == 0
+        if self.small:
+            height, width = self.size(1, 4), self.size(1, 5)
+        return self.input(self.size(1, 2), height, width, depth)
+
     def window(self, shape: tuple[int, int]) -> dict[str, Any]:
         """As that of ``Layers``, with fewer dilations, which have no kernel of their own."""
         window = super().window(shape)
+        if self.small:
+            window["padding"] = "SAME"
         return window if max(shape) < 6 and self.random.integers(2) else {**window, "dilation": (1, 1)}
 
     def depthwise(self, source: int, shape: tuple[int, int], multiplier: int = 1) -> int:
@@ -48,7 +59,7 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
     layers = MveLayers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (3, 3), (1, 1), (2, 3), (1, 4), (5, 1), (4, 5))
     depth = layers.pick(1, 3, 4, 5, 8, 15, 16, 17, 20, 32)
-    image = layers.input(layers.size(1, 2), layers.size(9, 11), layers.size(9, 12), depth)
+    image = layers.image(depth)
     return layers.case(layers.conv2d(image, layers.size(1, 13), shape))
 
 
@@ -71,8 +82,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
     """A depthwise convolution, after one of 1x1 so that it may compute in place; images high and wide."""
     layers = MveLayers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (3, 3), (3, 3), (4, 4), (2, 5), (5, 2), (1, 3), (16, 1), (1, 1), (5, 5))
-    height, width = layers.pick((16, 17), (17, 16), (16, 16), (18, 23), (25, 16))
-    image = layers.input(layers.size(1, 2), height, width, layers.size(1, 3))
+    image = layers.image(layers.size(1, 3), (16, 17), (17, 16), (16, 16), (18, 23), (25, 16))
     wide = layers.pointwise(image, layers.pick(4, 5, 7, 8, 16, 18, 20, 24, 35))
     return layers.case(layers.depthwise(wide, shape))
 

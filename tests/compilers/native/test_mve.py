@@ -45,10 +45,10 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
 
 
 def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
-    """The libraries of ``cases``; at least three in four must use the kernels that are tested here."""
+    """The libraries of ``cases``; more than half must use the kernels that are tested here."""
     libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
     sources = [generated(library) for library in libraries]
-    assert sum(re.search(CALLS[kind], source) is not None for source in sources) >= 3 * len(cases) // 4
+    assert sum(re.search(CALLS[kind], source) is not None for source in sources) > len(cases) // 2
     for rounding in ROUNDINGS[kind]:
         assert any(f"_{rounding}, " in source for source in sources), rounding
     return libraries

@@ -12,7 +12,7 @@
 
 #include "compiler.h"
 #include "copy_mve.h"
-#include "requantize_mve.h"
+#include "requantize.h"
 #include "window.h"
 
 /* Bytes between the outputs of two pixels that are computed together. */
@@ -83,7 +83,7 @@ MLF_KERNEL struct mlf_taps mlf_windows_inside(const struct mlf_window *window)
     const int32_t stride = window->stride.width;
     const int32_t reach = window->input.width + window->padding.width - 1 -
                           (window->filter.width - 1) * window->dilation.width;
-    const int32_t first = (window->padding.width + stride - 1) / stride;
+    const int32_t first = mlf_clamp((window->padding.width + stride - 1) / stride, 0, window->output.width);
     const int32_t end = reach < 0 ? 0 : mlf_clamp(reach / stride + 1, 0, window->output.width);
     const struct mlf_taps inside = {0, first, end < first ? first : end};
     return inside;
