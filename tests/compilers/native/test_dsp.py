@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from mlfbuild.library import Library
@@ -15,8 +18,11 @@ from support.dsp_networks import KINDS
 from support.host_c import run_many_on_host
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
+from support.tflite_builder import Network
 
-NETWORKS = 12
+Array = npt.NDArray[Any]
+
+NETWORKS = 10
 SWEEP_NETWORKS = 120
 
 HEADERS = {
@@ -30,9 +36,9 @@ HEADERS = {
 }
 
 
-def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
+def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Library]:
     """The libraries of ``cases``; all of them must use the kernels that are tested here."""
-    libraries = [compile_bytes(case.model, f"net{index}") for index, case in enumerate(cases)]
+    libraries = [compile_bytes(case.model, f"{prefix}{index}") for index, case in enumerate(cases)]
     for library in libraries:
         included = [header for header in HEADERS[kind] if f"/{header}" in generated(library)]
         assert included, library.modules[0].source_text.decode()
@@ -75,13 +81,64 @@ def test_depthwise_convolutions_shrink_in_place() -> None:
         assert "mlf_depthwise_conv2d_rows_int8_dsp(" in generated(library)
 
 
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m33"])
-@pytest.mark.parametrize("kind", HEADERS)
-def test_assembly_equals_tensorflow_lite_micro(kind: str, cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    cases = drawn(kind, range(100, 100 + NETWORKS))
-    libraries = compiled(cases, kind)
-    jobs = [
-        (library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0])
-        for library, case in zip(libraries, cases, strict=True)
-    ]
+@pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 6), ("cortex-m33", 2)])
+def test_assembly_equals_tensorflow_lite_micro(
+    cpu: str, count: int, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    jobs = []
+    for kind in HEADERS:
+        cases = drawn(kind, range(100, 100 + count))
+        for library, case in zip(compiled(cases, kind, f"net{len(jobs)}_"), cases, strict=True):
+            jobs.append((library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0]))
     assert wrong_on_board(jobs, cpu, tmp_path, tool, "-O2") == [0] * len(jobs)
+
+
+def pointwise(weights: Array, bias: Array, weight_scales: Sequence[float]) -> Case:
+    """A convolution of 1x1 of six pixels with int8 ``weights`` [channels, inputs], ReLU behind it."""
+    network = Network()
+    image = network.input((1, 2, 3, weights.shape[1]), 0.05, -20)
+    matrix = weights.reshape(len(weights), 1, 1, -1)
+    output = network.conv2d(
+        image, matrix, bias, weight_scales=weight_scales, scale=0.1, zero_point=-128, activation="RELU"
+    )
+    value = np.random.default_rng(1).integers(-128, 128, (1, 2, 3, weights.shape[1])).astype(np.int8)
+    return Case(network.build(outputs=[output]), (value,))
+
+
+WEIGHTS = np.random.default_rng(0).integers(-127, 128, (4, 8), dtype=np.int8)
+SCALES = [0.003, 0.004, 0.002, 0.003]
+BIAS = np.array([5, -900, 0, 2000], np.int32)
+
+
+def check(case: Case, *, dsp: bool) -> None:
+    library = compile_bytes(case.model)
+    assert ("mlf_matmul_int8_dsp(" in generated(library)) == dsp
+    ((got,),) = run_many_on_host([(library, library.modules[0], case.inputs)])
+    np.testing.assert_array_equal(got, tflite_micro_run(case.model, case.inputs)[0])
+
+
+@pytest.mark.parametrize("bias", [1 << 30, -(1 << 30), (1 << 30) + 128, 0])
+def test_channels_that_training_left_without_weights(bias: int) -> None:
+    """Their scales are tiny and their biases huge; the output is one constant, whatever the input."""
+    weights, biases = WEIGHTS.copy(), BIAS.copy()
+    weights[2] = 0
+    biases[2] = bias
+    check(pointwise(weights, biases, [*SCALES[:2], 1e-10, SCALES[3]]), dsp=True)
+
+
+def test_least_weights_take_the_portable_kernel_where_pairs_do_not_fit() -> None:
+    weights = WEIGHTS.copy()
+    weights[0, 3], weights[1, 3] = -1, -128  # 256 * -128 - 1 has 17 bits
+    check(pointwise(weights, BIAS, SCALES), dsp=False)
+    weights[0, 3] = 1
+    check(pointwise(weights, BIAS, SCALES), dsp=True)
+
+
+def test_factors_of_a_half_take_the_portable_kernel() -> None:
+    check(pointwise(WEIGHTS, BIAS, [*SCALES[:3], 1.1]), dsp=False)
+
+
+def test_sums_without_room_take_the_portable_kernel() -> None:
+    biases = BIAS.copy()
+    biases[1] = 1_608_000_000  # above 2**30; times a factor of 6.25e-8 it is 100.5, in the middle of two outputs
+    check(pointwise(WEIGHTS, biases, [SCALES[0], 1.25e-7, *SCALES[2:]]), dsp=False)

@@ -1,8 +1,9 @@
 /*
  * What GNU C offers beyond C99, each with a plain C99 fallback, and the types that kernels share.
  *
- * All tensors are packed, row-major and NHWC, as in TensorFlow Lite. Kernels keep no state, need no scratch memory and
- * call nothing outside these headers. Right shifts of negative numbers are arithmetic, as on every compiler for Arm.
+ * All tensors are packed, row-major and NHWC, as in TensorFlow Lite. Kernels keep no state, take scratch memory as an
+ * argument and call nothing outside these headers but memcpy() and memset(). Right shifts of negative numbers are
+ * arithmetic, as on every compiler for Arm.
  */
 #ifndef MLF_COMPILER_H_
 #define MLF_COMPILER_H_

@@ -41,15 +41,6 @@
 #define MLF_DSP_ASM 0
 #endif
 
-#if defined(__GNUC__)
-#define MLF_UNUSED __attribute__((unused))
-/* Expanded in one place for all calls with sizes known at run time; perhaps in none. */
-#define MLF_SHARED static __attribute__((noinline, unused))
-#else
-#define MLF_UNUSED
-#define MLF_SHARED static
-#endif
-
 /* What a block of pixels needs to know of its layer; assembly reads it by position. */
 struct mlf_block_dsp {
     int32_t groups;   /* of four inputs */
