@@ -19,7 +19,6 @@ class Arg(Operator):
 
     axis: int
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:

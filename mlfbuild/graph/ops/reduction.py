@@ -24,8 +24,6 @@ class Reduction(Operator):
     axes: tuple[int, ...]
     keep_dims: bool = False
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
-
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
         if reason is not None:
@@ -64,6 +62,8 @@ class Reduction(Operator):
 @dataclass(frozen=True)
 class Summing(Reduction):
     """A reduction that adds up."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.computable(lambda: self.rescale(source, output))

@@ -72,7 +72,6 @@ MLF_REDUCE(mlf_mean_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, val
     MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a < value ? a : value, value)
 
 MLF_REDUCE_EXTREMES(int8, int8_t)
-MLF_REDUCE_EXTREMES(int16, int16_t)
 MLF_REDUCE_EXTREMES(float, float)
 
 #endif /* MLF_REDUCE_H_ */

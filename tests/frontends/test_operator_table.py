@@ -1,0 +1,25 @@
+"""docs/operators.md lists every operator and the element types that it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlfbuild.frontends.tflite_operators import OPERATORS, operator_name
+from mlfbuild.graph import DType, Operator, ops
+
+PAGE = Path(__file__).parents[2] / "docs/operators.md"
+
+
+def words(types: tuple[DType, ...]) -> str:
+    return "all" if set(types) == set(DType) else ", ".join(dtype.value for dtype in types)
+
+
+def row(operator: type[Operator]) -> str:
+    return f"| {operator.name} | {words(operator.types)} | {words(operator.results)} |"
+
+
+def test_the_page_lists_what_is_supported() -> None:
+    classes = {getattr(ops, name).name: getattr(ops, name) for name in ops.__all__}
+    expected = [row(classes[operator_name(code)]) for code in OPERATORS]
+    found = [line for line in PAGE.read_text().splitlines() if line.startswith("| ") and line[2:3].isupper()]
+    assert found == expected
