@@ -26,6 +26,7 @@ from mlfbuild.graph.ops import (
     Mean,
     MirrorPad,
     Pad,
+    PadV2,
     Quantize,
     Relu6,
     ReluN1To1,
@@ -137,6 +138,17 @@ def pads_of_all_kinds() -> Graph:
     return s.graph(["x"], ["c1", "d2", "m2", "c3", "c4"])
 
 
+def pads_with_other_values() -> Graph:
+    """What a convolution does not take in: padding of rows and columns with anything but zero points."""
+    s = Sketch("pads_with_other_values")
+    paddings = ((0, 0), (1, 1), (1, 1), (0, 0))
+    s.node(PadV2(paddings, 50), s.tensor("x", 1, 3, 3, 2), s.tensor("fifty", 1, 5, 5, 2))
+    s.node(Conv2D(), "fifty", s.weights("w1", 4, 3, 3, 2), s.tensor("c1", 1, 3, 3, 4, scale=2.0))
+    s.node(PadV2(paddings, 3), "x", s.tensor("zero", 1, 5, 5, 2))
+    s.node(Conv2D(), "zero", s.weights("w2", 4, 3, 3, 2), s.tensor("c2", 1, 3, 3, 4, scale=2.0))
+    return s.graph(["x"], ["c1", "c2"])
+
+
 def identities() -> Graph:
     s = Sketch("identities")
     s.node(Quantize(), s.tensor("x", 2, 2), s.tensor("same", 2, 2))
@@ -202,6 +214,7 @@ GRAPHS: tuple[Callable[[], Graph], ...] = (
     in_place_chain,
     residual_with_a_broadcast,
     pads_of_all_kinds,
+    pads_with_other_values,
     identities,
     dead_branch,
     sums_beyond_32_bits,
