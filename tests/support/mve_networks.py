@@ -64,10 +64,12 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
 
 
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
-    """Two convolutions of 1x1 over up to six vectors of channels."""
+    """Four convolutions of 1x1, of which the middle ones may compute in place, growing and shrinking."""
     layers = MveLayers(seed, extreme=extreme)
-    image = layers.input(layers.size(1, 2), layers.size(1, 5), layers.size(1, 5), layers.size(1, 100))
-    return layers.case(layers.pointwise(layers.pointwise(image, layers.size(1, 40)), layers.size(1, 9)))
+    image = layers.input(layers.size(1, 2), layers.size(1, 9), layers.size(1, 9), layers.size(1, 100))
+    for channels in (layers.size(1, 40), layers.size(8, 90), layers.size(8, 90), layers.size(1, 9)):
+        image = layers.pointwise(image, channels)
+    return layers.case(image)
 
 
 def fully_connected(seed: int, *, extreme: bool = False) -> Case:

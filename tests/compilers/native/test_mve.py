@@ -21,8 +21,8 @@ NETWORKS = 14
 SWEEP_NETWORKS = 150
 
 CALLS = {
-    "CONV_2D": "mlf_conv2d_int8_mve",
-    "CONV_2D 1x1": "mlf_conv2d_int8_mve",
+    "CONV_2D": "mlf_conv2d_(pointwise_)?int8_mve",
+    "CONV_2D 1x1": "mlf_conv2d_pointwise_int8_mve",
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
     "DEPTHWISE_CONV_2D": "mlf_depthwise_conv2d_int8_mve",
     "ADD": "mlf_add_int8_mve",

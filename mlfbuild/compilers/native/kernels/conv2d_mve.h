@@ -3,6 +3,7 @@
  *
  * gemm_mve.h has the micro-kernel and the order of the weights, windows_mve.h the way over the image. Windows whose
  * rows are shorter than a vector or have gaps (first layers, dilation) are all copied; the weights then have one row.
+ * A 1x1 filter may compute in place.
  */
 #ifndef MLF_CONV2D_MVE_H_
 #define MLF_CONV2D_MVE_H_
@@ -80,22 +81,17 @@ MLF_SHARED void mlf_conv2d_pixels_mve(struct mlf_windows *windows, const struct 
     }
 }
 
-/*
- * All windows are copied, `batch` at a time, or with a batch of 0 only those that reach into the padding, two at a
- * time. Scratch memory for as many windows and 16 bytes.
- */
-MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struct mlf_quantization *quantization,
-                                    const int8_t *input, const int8_t *weights, const struct mlf_channels4 *channels,
-                                    mlf_gemm_function multiply, int32_t batch, void *scratch, int8_t *output)
+/* Return a convolution whose windows are `rows` pieces of memory. */
+MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *window,
+                                                      const struct mlf_quantization *quantization,
+                                                      const int8_t *weights, const struct mlf_channels4 *channels,
+                                                      mlf_gemm_function multiply, int32_t rows)
 {
-    const int32_t rows = batch > 0 ? 1 : window->filter.height;
     const int32_t size = window->filter.height * window->filter.width * window->input_channels;
     struct mlf_conv2d_mve conv = {
         .windows = {
             .window = window,
             .run = mlf_conv2d_pixels_mve,
-            .scratch = scratch,
-            .batch = batch > 0 ? batch : 2,
             .lanes = 2,
             .fill = (int8_t)quantization->input_zero_point,
         },
@@ -113,7 +109,44 @@ MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struc
             .maximum = quantization->maximum,
         },
     };
+    return conv;
+}
+
+/*
+ * All windows are copied, `batch` at a time, or with a batch of 0 only those that reach into the padding, two at a
+ * time. Scratch memory for as many windows and 16 bytes.
+ */
+MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struct mlf_quantization *quantization,
+                                    const int8_t *input, const int8_t *weights, const struct mlf_channels4 *channels,
+                                    mlf_gemm_function multiply, int32_t batch, void *scratch, int8_t *output)
+{
+    struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply,
+                                                      batch > 0 ? 1 : window->filter.height);
+    conv.windows.scratch = scratch;
+    conv.windows.batch = batch > 0 ? batch : 2;
     mlf_windows_run(&conv.windows, input, batch > 0, output);
+}
+
+/*
+ * A 1x1 filter on the pixels of one long row; the output may start where the input does. `batch` pixels at a time are
+ * copied to scratch memory before outputs are written, from the end where pixels grow.
+ */
+MLF_SHARED void mlf_conv2d_pointwise_int8_mve(const struct mlf_window *window,
+                                              const struct mlf_quantization *quantization, const int8_t *input,
+                                              const int8_t *weights, const struct mlf_channels4 *channels,
+                                              mlf_gemm_function multiply, int32_t batch, int8_t *scratch,
+                                              int8_t *output)
+{
+    struct mlf_conv2d_mve conv = mlf_conv2d_start_mve(window, quantization, weights, channels, multiply, 1);
+    const int32_t depth = window->input_channels;
+    const int32_t pixels = window->output.width;
+    for (int32_t done = 0, count; done < pixels; done += count) {
+        count = pixels - done < batch ? pixels - done : batch;
+        const int32_t x = conv.channels > depth ? pixels - done - count : done;
+        const struct mlf_run run = {scratch, count, depth, 0, output + x * conv.channels, conv.channels};
+        (void)mlf_copy_mve(scratch, input + x * depth, count * depth);
+        mlf_conv2d_pixels_mve(&conv.windows, &run);
+    }
 }
 
 #endif /* MLF_CONV2D_MVE_H_ */

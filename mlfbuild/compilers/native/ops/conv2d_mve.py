@@ -22,10 +22,12 @@ from mlfbuild.graph.ops.window import Window
 _COPIES = 1024
 """Bytes of windows that are copied at a time, where one is not larger."""
 _MOST_COPIES = 16
+_PIXELS = 512
+"""Bytes of pixels that a 1x1 filter copies at a time, where two are not larger."""
 
 
 def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
-    """Return the call of ``mlf_conv2d_int8_mve``; ``None`` where there are too many channels for it."""
+    """Return the call of ``mlf_conv2d_int8_mve`` or its like for 1x1; ``None`` with too many channels for them."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
         return None
@@ -37,6 +39,8 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
+    if _is_pointwise(window):
+        return _pointwise(source, parameters, lines, function)
     batch = _batch(length, output) if copied else 0
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
     if not copied and window.padding == ((0, 0), (0, 0)):
@@ -45,6 +49,22 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     scratch = Scratch((batch or 2) * rows * length + VECTOR)
     body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
     return Call("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
+
+
+def _is_pointwise(window: Window) -> bool:
+    """Whether a pixel of the output is made of one of the input, in the same order."""
+    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
+
+
+def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> Call:
+    """Return the call that may write its output over the input: it copies an even number of pixels at a time."""
+    depth = source.shape[3]
+    pixels = source.elements // depth
+    batch = min(max(2, _PIXELS // depth // 2 * 2), pixels + pixels % 2)
+    scratch = Parameter("int8_t *", "scratch", Scratch(min(batch, pixels) * depth))
+    arguments = f"&window, quantization, input, filter, channels, {function}, {batch}, scratch, output"
+    body = (*lines, f"mlf_conv2d_pointwise_int8_mve({arguments});")
+    return Call("conv2d", "conv2d_mve.h", (*parameters, scratch), body, (0,))
 
 
 def _is_copied(window: Window, source: Tensor) -> bool:
@@ -63,7 +83,7 @@ def _batch(size: int, output: Tensor) -> int:
 
 def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
     """Return the images as one long row where every pixel stands alone: rows end there for nothing."""
-    if window.filter != (1, 1) or window.stride != (1, 1) or window.padding != ((0, 0), (0, 0)):
+    if not _is_pointwise(window):
         return source, output
     pixels = source.shape[0] * source.shape[1] * source.shape[2]
     return (
