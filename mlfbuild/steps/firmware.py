@@ -12,6 +12,7 @@ from mlfbuild.errors import InputFileError, ProcessFailedError
 from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
 from mlfbuild.process import find_tool, run
 from mlfbuild.steps.clashes import check_image, check_libraries
+from mlfbuild.steps.flags_in_use import check_flags
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
 from mlfbuild.targets import Board, require_compiler
 
@@ -31,7 +32,8 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
     """Configure (where needed) and build the firmware; returns what CMake and Ninja printed.
 
     ``definitions`` are further ``NAME=VALUE`` cache entries. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with
-    the output of the tool that failed, and ``CheckFailedError`` where two models in the image share a global symbol.
+    the output of the tool that failed, ``UsageError`` for a compiler whose flags are for another CPU, and
+    ``CheckFailedError`` where two models in the image share a global symbol.
     """
     configured = _configure(job, definitions)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
@@ -49,9 +51,11 @@ def _built(job: FirmwareJob, command: Sequence[str | Path]) -> str:
     try:
         built = run(command)
     except ProcessFailedError:
+        check_flags(job)
         with contextlib.suppress(ProcessFailedError, InputFileError):
             check_libraries(job)  # where two models clash, their names say more than the linker's words
         raise
+    check_flags(job)  # Ninja may have run CMake again
     if job.elf.is_file():
         check_image(job)
     return built
@@ -96,6 +100,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
     require_compiler(job.target.toolchain, definitions)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
+    check_flags(job)
     write_atomic(stamp, signature.encode())
     return output
 
