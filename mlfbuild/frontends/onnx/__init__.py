@@ -1,11 +1,16 @@
 """ONNX files as graphs.
 
-    bytes -> reader -> importer (folding, operators/) -> builder -> Graph
+    bytes -> reader -> expansion, folding -> targets -> importer (operators/) -> builder -> Graph
 
-``reader`` turns the protocol buffers into plain values. ``importer`` goes through the nodes: what depends on constants
-alone is computed, everything else becomes operators of the graph. ONNX puts channels before height and width, the
-graph's operators put them last; ``layout`` says in which order a tensor is stored, and ``builder`` changes it where an
-operator needs another one.
+``reader`` turns the protocol buffers into plain values. ``importer`` goes through the nodes: integer operators are
+written out (``expansion``), what depends on constants alone is computed (``folding``), everything else becomes
+operators of the graph. ONNX puts channels before height and width, the graph's operators put them last; ``layout`` says
+in which order a tensor is stored, and ``builder`` changes it where an operator needs another one.
+
+Quantised networks are float32 ones between DequantizeLinear and QuantizeLinear. Neither does anything by itself: a
+tensor stays int8 and ``layout.Value`` knows that it means real numbers. A converter takes such a tensor as it is
+(``site.held``) where its operator has an integer form and ``targets`` knows the scale of the output; where it asks for
+float32 (``site.value``), the tensor is dequantised.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.onnx.importer import import_graph
 from mlfbuild.frontends.onnx.reader import read_model
-from mlfbuild.graph import Graph, GraphError
+from mlfbuild.graph import Graph, GraphError, OperatorError
 
 
 def parse_onnx(data: bytes, name: str, where: str) -> Graph:
@@ -24,6 +29,8 @@ def parse_onnx(data: bytes, name: str, where: str) -> Graph:
     """
     try:
         return import_graph(read_model(data), name)
+    except OperatorError as error:
+        raise UnsupportedModelError(f"{where}: {error}") from None
     except GraphError as error:
         raise InputFileError(f"{where}: not a valid ONNX model: {error}") from None
     except UnsupportedModelError as error:

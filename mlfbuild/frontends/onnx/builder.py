@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx, moves_data, permutation
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, Tensor, ops
+from mlfbuild.frontends.onnx.affine import Quantized
+from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onnx, moves_data, permutation
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor, ops
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """Bytes; no microcontroller comes near, and beyond it C's int overflows."""
@@ -25,61 +26,111 @@ class GraphBuilder:
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
         self._stored: dict[tuple[str, Order], Value] = {}
+        self._plain: dict[tuple[str, DType], Tensor] = {}
+        self._numbers: dict[str, int] = {}
 
-    def input(self, name: str, shape: Sequence[int], dtype: DType) -> Value:
+    def input(self, name: str, shape: Sequence[int], dtype: DType, quantization: Quantization | None = None) -> Value:
         """Add an input of the model."""
-        tensor = checked(name, shape, dtype)
+        tensor = replace(checked(name, shape, dtype), quantization=quantization)
         self._tensors[name] = tensor
         return Value(tensor, as_onnx(len(tensor.shape)))
 
-    def constant(self, name: str, data: Array) -> Tensor:
+    def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
+        """Add a uint8 input of the model that is ``held`` as int8 right behind it."""
+        source = self.input(name, shape, DType.UINT8, _unsigned(held)).tensor
+        like = replace(source, dtype=DType.INT8, quantization=held)
+        tensor = self.emit(name, ops.Quantize(), [source], like)[0]
+        return Value(tensor, as_onnx(len(shape)), DType.UINT8)
+
+    def held_constant(self, name: str, data: Quantized) -> Value | None:
+        """Add float32 constants as the integers behind them; ``None`` where a tensor cannot hold them."""
+        held = data.affine.held()
+        if held is None or data.stored.dtype != data.affine.zero_points.dtype:
+            return None
+        stored = data.stored
+        if stored.dtype == np.uint8:
+            stored = (stored.astype(np.int16) - UNSIGNED_OFFSET).astype(np.int8)
+        return Value(self.constant(name, stored, held), as_onnx(stored.ndim), DType.FLOAT32)
+
+    def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant, called ``name`` as far as that is free."""
-        tensor = replace(checked(self._unique(name), data.shape, element_type(data)), data=data.copy(order="C"))
+        shaped = checked(self._unique(name), data.shape, element_type(data))
+        tensor = replace(shaped, data=data.copy(order="C"), quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
 
-    def emit(
-        self, name: str, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], dtype: DType
-    ) -> Tensor:
-        """Add a node that writes one tensor, called ``name`` as far as that is free."""
-        output = checked(self._unique(name), shape, dtype)
-        self._tensors[output.name] = output
+    def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
+        """Add a node that writes tensors like ``likes``, called ``name`` as far as that is free.
+
+        Raises ``OperatorError`` where the operator cannot compute them.
+        """
+        reason = operator.check(inputs, likes)
+        if reason is not None:
+            raise OperatorError(name, reason)
+        outputs = []
+        for like in likes:
+            outputs.append(replace(like, name=self._unique(name)))
+            self._tensors[outputs[-1].name] = outputs[-1]
         names = tuple(None if tensor is None else tensor.name for tensor in inputs)
-        self._nodes.append(Node(output.name, operator, names, (output.name,)))
-        return output
+        self._nodes.append(Node(outputs[0].name, operator, names, tuple(tensor.name for tensor in outputs)))
+        return outputs
+
+    def moved(self, operator: Operator, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+        """Add a node that moves the elements of ``tensor`` and computes none."""
+        like = replace(checked(tensor.name, shape, tensor.dtype), quantization=tensor.quantization)
+        return self.emit(tensor.name, operator, [tensor], like)[0]
 
     def reshaped(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
         """Return ``tensor`` with another shape and the same elements in the same order."""
         if tensor.shape == tuple(shape):
             return tensor
         if tensor.data is not None:
-            return self.constant(tensor.name, tensor.data.reshape(shape))
-        return self.emit(tensor.name, ops.Reshape(), [tensor], shape, tensor.dtype)
+            return self.constant(tensor.name, tensor.data.reshape(shape), tensor.quantization)
+        return self.moved(ops.Reshape(), tensor, shape)
 
     def stored(self, value: Value, order: Order) -> Tensor:
         """Return the tensor of ``value`` with its dimensions in ``order``, transposed once for all."""
         if value.order == order:
             return value.tensor
-        key = (value.tensor.name, order)
+        key = (value.tensor.name, permutation(value.order, order))
         if key not in self._stored:
-            self._stored[key] = Value(self._transposed(value.tensor, permutation(value.order, order)), order)
+            self._stored[key] = Value(self._transposed(value.tensor, key[1]), order)
         return self._stored[key].tensor
 
     def _transposed(self, tensor: Tensor, axes: Order) -> Tensor:
         shape = [tensor.shape[axis] for axis in axes]
         if tensor.data is not None:
-            return self.constant(tensor.name, np.transpose(tensor.data, axes))
+            return self.constant(tensor.name, np.transpose(tensor.data, axes), tensor.quantization)
         if not moves_data(tensor.shape, axes):
             return self.reshaped(tensor, shape)
-        return self.emit(tensor.name, ops.Transpose(axes), [tensor], shape, tensor.dtype)
+        return self.moved(ops.Transpose(axes), tensor, shape)
+
+    def plain(self, value: Value) -> Value:
+        """Return ``value`` in ONNX's own type, brought to it once for all."""
+        if value.plain:
+            return value
+        key = (value.tensor.name, value.dtype)
+        if key not in self._plain:
+            self._plain[key] = self._as_declared(value)
+        return Value(self._plain[key], value.order)
+
+    def _as_declared(self, value: Value) -> Tensor:
+        source, quantization = value.tensor, value.tensor.quantization
+        assert quantization is not None
+        if value.dtype is DType.FLOAT32:
+            like = checked(source.name, source.shape, DType.FLOAT32)
+            return self.emit(source.name, ops.Dequantize(), [source], like)[0]
+        assert value.dtype is DType.UINT8
+        like = replace(checked(source.name, source.shape, DType.UINT8), quantization=_unsigned(quantization))
+        return self.emit(source.name, ops.Quantize(), [source], like)[0]
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
-        """Return the graph, whose outputs have ONNX's names and order of dimensions."""
+        """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
         names: dict[str, str] = {}
         for wanted, value in outputs:
-            tensor = self.stored(value, as_onnx(value.rank))
+            tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if tensor.name in names or tensor.name in inputs or tensor.constant:  # has a name of its own to keep
-                tensor = self.emit(wanted, ops.Reshape(), [tensor], tensor.shape, tensor.dtype)
+                tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
         nodes = [
             Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
@@ -91,12 +142,15 @@ class GraphBuilder:
         return Graph(name, [t for t in tensors if t.name in used], nodes, inputs, [wanted for wanted, _ in outputs])
 
     def _unique(self, name: str) -> str:
-        taken = {*self._tensors, *self._reserved}
-        unique, number = name or "tensor", 1
-        while unique in taken:
-            number += 1
-            unique = f"{name}_{number}"
+        unique = name or "tensor"
+        while unique in self._tensors or unique in self._reserved:
+            self._numbers[name] = self._numbers.get(name, 1) + 1
+            unique = f"{name}_{self._numbers[name]}"
         return unique
+
+
+def _unsigned(held: Quantization) -> Quantization:
+    return replace(held, zero_points=tuple(zero + UNSIGNED_OFFSET for zero in held.zero_points))
 
 
 def _renamed(inputs: Sequence[str | None], names: dict[str, str]) -> tuple[str | None, ...]:

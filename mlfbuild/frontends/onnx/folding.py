@@ -53,9 +53,10 @@ _BROADCASTING = (
     "Or", "Pow", "Sub", "Where", "Xor",
 )  # fmt: skip
 _NO_LARGER = (
-    "Abs", "Cast", "Ceil", "Concat", "Constant", "Exp", "Flatten", "Floor", "Identity", "Log", "Neg", "Not",
-    "Reciprocal", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "Shape", "Sign", "Size",
-    "Slice", "Sqrt", "Squeeze", "Transpose", "Unsqueeze",
+    "Abs", "Cast", "CastLike", "Ceil", "Concat", "Constant", "Cos", "CumSum", "Erf", "Exp", "Flatten", "Floor",
+    "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "QuantizeLinear", "Reciprocal", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "ScatterND", "Shape", "Sign", "Sin", "Size", "Slice",
+    "Split", "Sqrt", "Squeeze", "Transpose", "Trilu", "Unsqueeze",
 )  # fmt: skip
 
 FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {

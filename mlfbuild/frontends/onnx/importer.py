@@ -3,28 +3,63 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 
 import numpy as np
 import onnx
 
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.onnx.affine import Quantized
 from mlfbuild.frontends.onnx.builder import GraphBuilder
+from mlfbuild.frontends.onnx.constants import Constants
+from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS
 from mlfbuild.frontends.onnx.reader import DOMAINS, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Array, DType, Graph, GraphError
+from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
+from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
 
 _TYPES = {
     int(onnx.TensorProto.FLOAT): DType.FLOAT32,
+    int(onnx.TensorProto.INT8): DType.INT8,
+    int(onnx.TensorProto.UINT8): DType.UINT8,
+    int(onnx.TensorProto.INT16): DType.INT16,
+    int(onnx.TensorProto.INT32): DType.INT32,
+    int(onnx.TensorProto.INT64): DType.INT64,
+    int(onnx.TensorProto.BOOL): DType.BOOL,
 }
 """Element types of inputs."""
+
+EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
+"""Domains of operators that are written out as ONNX's own."""
+
+HINTS = {
+    "DynamicQuantizeLinear": "quantise the network statically (onnxruntime's quantize_static with calibration data)",
+}
+"""What to do about operators that firmware has no use for."""
 
 
 def import_graph(raw: RawModel, name: str) -> Graph:
     """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
-    return _Importer(raw).graph(name)
+    _check_operators(raw)
+    with np.errstate(all="ignore"):  # numbers that are none are the model's own
+        return _Importer(raw).graph(name)
+
+
+def _check_operators(raw: RawModel) -> None:
+    """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
+    missing: dict[tuple[str, str], RawNode] = {}
+    for node in raw.nodes:
+        known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in DOMAINS else EXPANDED
+        if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
+            missing.setdefault((node.domain, node.operator), node)
+    if missing:
+        found = "; ".join(node.place for node in missing.values())
+        hints = "; ".join(HINTS[name] for _, name in missing if name in HINTS)
+        every = f"supported are {', '.join(sorted({*OPERATORS, *EXPANDED}))}"
+        raise UnsupportedModelError(f"{found}: not supported; {hints or every}")
 
 
 class _Importer:
@@ -33,65 +68,105 @@ class _Importer:
     def __init__(self, raw: RawModel) -> None:
         self._raw = raw
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)])
-        self._constants: dict[str, Array] = dict(raw.constants)
+        self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
+        self._nodes = tuple(self._unknown())
+        self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
+
+    def _unknown(self) -> Iterator[RawNode]:
+        """Yield the nodes, integer operators written out, but for those that can be computed before all others."""
+        for node in self._raw.nodes:
+            for part in written_out(node, self._constants):
+                if not self._fold(part):
+                    yield part
 
     def graph(self, name: str) -> Graph:
-        self._check_operators()
+        """Return the whole network."""
+        meanings = sources(self._nodes, self._constants)
         for port in self._raw.inputs:
-            self._values[port.name] = self._builder.input(port.name, _shape(port), _type(port))
-        with np.errstate(all="ignore"):  # numbers that are none are the model's own
-            for node in self._raw.nodes:
+            shape, dtype = _shape(port), _type(port)
+            affine = meanings.get(port.name)
+            held = affine.held() if affine is not None and affine.zero_points.dtype == dtype.numpy else None
+            self._values[port.name] = self._input(port.name, shape, dtype, held)
+        for node in self._nodes:
+            if not self._fold(node):
                 self._convert(node)
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
-        outputs = [(port.name, self._value("the model's outputs", port.name)) for port in self._raw.outputs]
+        outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
-    def _check_operators(self) -> None:
-        """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
-        missing: dict[tuple[str, str], RawNode] = {}
-        for node in self._raw.nodes:
-            if node.domain not in DOMAINS or node.operator not in {*OPERATORS, *FOLDABLE}:
-                missing.setdefault((node.domain, node.operator), node)
-        if missing:
-            found = "; ".join(node.place for node in missing.values())
-            raise UnsupportedModelError(f"{found}: not supported; supported are {', '.join(sorted(OPERATORS))}")
+    def _input(self, name: str, shape: tuple[int, ...], dtype: DType, held: Quantization | None) -> Value:
+        """Add an input; of a quantised uint8 one the graph sees int8."""
+        if dtype is DType.UINT8 and held is not None:
+            return self._builder.unsigned_input(name, shape, held)
+        return self._builder.input(name, shape, dtype, held)
+
+    def _fold(self, node: RawNode) -> bool:
+        """Compute ``node`` where everything that it depends on is known; return whether it was."""
+        known: list[Array | None]
+        if node.operator in {"Shape", "Size"} and node.inputs[0] in self._values:
+            shape = self._values[node.inputs[0]].shape
+            known = [np.broadcast_to(np.int8(0), shape)]  # takes no memory, however large the shape
+        elif node.operator == "DequantizeLinear":
+            return self._keep_quantized(node)
+        elif (
+            node.written is None
+            and node.operator in FOLDABLE
+            and all(name in self._constants for name in node.inputs if name)
+        ):
+            known = [self._constants.get(name) for name in node.inputs]
+        else:
+            return False
+        for name, value in zip(node.outputs, fold(node, known, self._raw.opset), strict=True):
+            self._constants.add(name, value)
+        return True
+
+    def _keep_quantized(self, node: RawNode) -> bool:
+        stored = self._constants.get(node.inputs[0])
+        affine = None if stored is None else affine_of(node, self._constants, stored.dtype)
+        if stored is None or affine is None:
+            return False
+        if not affine.fits(stored.shape):
+            raise GraphError(node.place, f"{affine.scales.size} scales do not fit {list(stored.shape)}")
+        self._constants.add_quantized(node.outputs[0], Quantized(stored, affine))
+        return True
 
     def _convert(self, node: RawNode) -> None:
-        known = [self._constants.get(name) for name in node.inputs]
-        if node.operator in {"Shape", "Size"} and node.inputs[0] in self._values:
-            self._fold_shape(node, self._values[node.inputs[0]])
-        elif node.operator in FOLDABLE and all(
-            value is not None for name, value in zip(node.inputs, known, strict=True) if name
-        ):
-            self._constants.update(zip(node.outputs, fold(node, known, self._raw.opset), strict=True))
-        elif node.operator not in OPERATORS:
+        convert = OPERATORS.get(node.operator)
+        if convert is None:
             raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant")
-        else:
-            find = functools.partial(self._value, node.place)
-            site = Site(node, self._raw.opset, self._builder, self._constants, find)
-            self._values.update(zip(node.outputs, OPERATORS[node.operator](site), strict=False))
-
-    def _fold_shape(self, node: RawNode, value: Value) -> None:
-        """Compute what depends on nothing but the shape of ``value``."""
-        anything = np.broadcast_to(np.int8(0), value.shape)  # takes no memory, however large the shape
-        self._constants.update(zip(node.outputs, fold(node, [anything], self._raw.opset), strict=True))
+        find = functools.partial(self._value, node.place)
+        site = Site(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
+        try:
+            self._values.update(zip(node.outputs, convert(site), strict=False))
+        except OperatorError as error:
+            raise UnsupportedModelError(f"{node.place}: {error.reason}") from None
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:
             return self._values[name]
-        if name not in self._constants:
+        quantized, data = self._constants.quantized(name), self._constants.get(name)
+        if data is None:
             raise GraphError(place, f"reads {name!r} before anything wrote it (a cycle, or nodes out of order)")
-        data = self._constants[name]
-        self._values[name] = Value(self._builder.constant(name, data), as_onnx(data.ndim))
+        self._values[name] = (None if quantized is None else self._builder.held_constant(name, quantized)) or Value(
+            self._builder.constant(name, data), as_onnx(data.ndim)
+        )
         return self._values[name]
+
+    def _output(self, port: RawPort) -> Value:
+        value = self._value("the model's outputs", port.name)
+        if port.type in _TYPES and _TYPES[port.type] is not value.dtype:
+            raise GraphError(
+                f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
+            )
+        return value
 
 
 def _type(port: RawPort) -> DType:
     if port.type not in _TYPES:
         known = ", ".join(map(_type_name, _TYPES))
-        raise UnsupportedModelError(f"input {port.name!r} has type {_type_name(port.type)}; supported is {known}")
+        raise UnsupportedModelError(f"input {port.name!r} has type {_type_name(port.type)}; supported are {known}")
     return _TYPES[port.type]
 
 

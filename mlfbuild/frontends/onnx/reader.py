@@ -43,10 +43,14 @@ class RawNode:
     attributes: Mapping[str, Attribute]
     proto: onnx.NodeProto
     """The node itself, for ONNX's own evaluator."""
+    written: RawNode | None = None
+    """The node of the file where this one is a part of it."""
 
     @property
     def place(self) -> str:
         """What the node is called in messages."""
+        if self.written is not None:
+            return self.written.place
         domain = "" if self.domain in DOMAINS else f"{self.domain}."
         target = f" writing {self.outputs[0]!r}" if self.outputs else ""
         return f"node {self.index} ({domain}{self.operator}){target}"

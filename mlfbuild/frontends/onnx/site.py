@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.frontends.onnx.builder import GraphBuilder
+from mlfbuild.frontends.onnx.affine import Affine, Quantized
+from mlfbuild.frontends.onnx.builder import GraphBuilder, checked
+from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.reader import RawNode
-from mlfbuild.graph import Array, DType, GraphError, Operator, Tensor
+from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,26 +23,27 @@ class Site:
     node: RawNode
     opset: int
     builder: GraphBuilder
-    known: Mapping[str, Array]
-    """The constants of the model by name."""
+    known: Constants
+    """The constants of the model."""
     find: Callable[[str], Value]
     """Returns the value of a name; constants become tensors of the graph only when asked for."""
+    target: Affine | None = None
+    """What the first output is quantised to in the end, if it is."""
 
     @property
     def name(self) -> str:
         """The name of the first output."""
         return self.node.outputs[0]
 
-    def value(self, index: int = 0) -> Value:
-        """Return input ``index``; raises ``GraphError`` where it is absent."""
-        value = self.optional(index)
-        if value is None:
+    def held(self, index: int = 0) -> Value:
+        """Return input ``index`` as it is held, real numbers perhaps as int8; raises ``GraphError`` if it is absent."""
+        if not self.has(index):
             raise GraphError(self.node.place, f"input {index} is absent")
-        return value
+        return self.find(self.node.inputs[index])
 
-    def optional(self, index: int) -> Value | None:
-        """Return input ``index``, ``None`` where it is absent."""
-        return self.find(self.node.inputs[index]) if self.has(index) else None
+    def value(self, index: int = 0) -> Value:
+        """Return input ``index`` in ONNX's own type; raises ``GraphError`` where it is absent."""
+        return self.builder.plain(self.held(index))
 
     def has(self, index: int) -> bool:
         """Return whether input ``index`` is there."""
@@ -51,14 +54,33 @@ class Site:
         value = self.value(index)
         return self.builder.stored(value, as_onnx(value.rank))
 
+    def held_in_order(self, index: int = 0) -> Value:
+        """Return input ``index`` as it is held, its dimensions in ONNX's order."""
+        value = self.held(index)
+        return value.moved(self.builder.stored(value, as_onnx(value.rank)))
+
     def constant(self, index: int, what: str) -> Array:
         """Return the elements of the constant input ``index``; ``what`` names its meaning in messages."""
         if not self.has(index):
             raise GraphError(self.node.place, f"input {index}, the {what}, is absent")
         name = self.node.inputs[index]
-        if name not in self.known:
+        data = self.known.get(name)
+        if data is None:
             raise self.unsupported(f"the {what} {name!r} must be constant")
-        return self.known[name]
+        return data
+
+    def is_constant(self, index: int) -> bool:
+        """Return whether input ``index`` is there and constant."""
+        return self.has(index) and self.node.inputs[index] in self.known
+
+    def quantized(self, index: int) -> Quantized | None:
+        """Return the integers behind the constant input ``index``, if there are some."""
+        return self.known.quantized(self.node.inputs[index]) if self.has(index) else None
+
+    @property
+    def held_target(self) -> Quantization | None:
+        """How an int8 tensor holds the first output, where it is quantised in the end and int8 can hold it."""
+        return self.target.held() if self.target is not None and self.target.holder is DType.INT8 else None
 
     def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
         """Return the integers of the attribute ``name`` or, where newer versions have it, of the constant input."""
@@ -78,7 +100,7 @@ class Site:
             raise GraphError(self.node.place, f"attribute {name} is not an integer")
         return found
 
-    def number(self, name: str, default: float) -> float:
+    def real_attribute(self, name: str, default: float) -> float:
         """Return the attribute ``name``, a float."""
         found = self.node.attributes.get(name, default)
         if not isinstance(found, int | float):
@@ -100,26 +122,71 @@ class Site:
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
         """Return ``axes`` counted from the front, sorted; raises ``GraphError`` where one is there twice."""
-        found = sorted(self.axis(axis, rank) for axis in axes)
+        return tuple(sorted(self.axes_in_order(axes, rank)))
+
+    def axes_in_order(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return ``axes`` counted from the front; raises ``GraphError`` where one is there twice."""
+        found = tuple(self.axis(axis, rank) for axis in axes)
         if len(set(found)) != len(found):
             raise GraphError(self.node.place, f"the dimensions {list(axes)} name one twice")
-        return tuple(found)
+        return found
 
     def emit(
-        self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], dtype: DType | None = None
+        self,
+        operator: Operator,
+        inputs: Sequence[Tensor | None],
+        shape: Sequence[int],
+        dtype: DType | None = None,
+        quantization: Quantization | None = None,
     ) -> Tensor:
         """Add a node of the graph, whose output has the type of its first input unless ``dtype`` says otherwise."""
         first = inputs[0]
         assert first is not None
-        return self.builder.emit(self.name, operator, inputs, shape, dtype or first.dtype)
+        like = checked(self.name, shape, dtype or first.dtype)
+        return self.builder.emit(self.name, operator, inputs, replace(like, quantization=quantization))[0]
+
+    def moved(self, operator: Operator, source: Tensor, shape: Sequence[int]) -> Tensor:
+        """Add a node that moves the elements of ``source`` and computes none."""
+        return self.emit(operator, [source], shape, quantization=source.quantization)
+
+    def attempt(
+        self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
+    ) -> Tensor | None:
+        """Add a node in integers; ``None`` where the operator cannot compute with these scales."""
+        try:
+            return self.emit(operator, inputs, shape, quantization=quantization)
+        except OperatorError:
+            return None
+
+    def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+        """Add a node that moves elements of ``source`` to several tensors of ``shapes``."""
+        likes = [replace(checked(self.name, shape, source.dtype), quantization=source.quantization) for shape in shapes]
+        return self.builder.emit(self.name, operator, [source], *likes)
+
+    def real(self, tensor: Tensor, order: Order | None = None) -> Value:
+        """Return ``tensor``, float32 or quantised, as a float32 value, in ONNX's order unless ``order`` says more."""
+        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, DType.FLOAT32)
 
     def made(self, tensor: Tensor, order: Order | None = None) -> Value:
         """Return ``tensor`` as a value, in ONNX's order unless ``order`` says otherwise."""
         return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order)
 
-    def weights(self, word: str, data: Array) -> Tensor:
+    def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant of this node; ``word`` says what it is."""
-        return self.builder.constant(f"{self.name}/{word}", np.asarray(data))
+        return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
+
+    def number(self, word: str, value: float) -> Tensor:
+        """Add a float32 constant without dimensions."""
+        return self.weights(word, np.array(value, np.float32))
+
+    def brought_to(self, tensor: Tensor, quantization: Quantization) -> Tensor | None:
+        """Return the real numbers ``tensor`` as int8 of ``quantization``; ``None`` where the scales do not allow it."""
+        if tensor.quantization == quantization and tensor.dtype is DType.INT8:
+            return tensor
+        try:
+            return self.emit(ops.Quantize(), [tensor], tensor.shape, DType.INT8, quantization)
+        except OperatorError:
+            return None
 
     def unsupported(self, reason: str) -> UnsupportedModelError:
         """Return the error for what is sound but not supported at this node."""

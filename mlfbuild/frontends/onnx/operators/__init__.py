@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators import convolution, elementwise, linear, movement, pooling, reductions, unary
+from mlfbuild.frontends.onnx.operators import (
+    convolution,
+    elementwise,
+    linear,
+    movement,
+    normalization,
+    pieces,
+    pooling,
+    quantization,
+    reductions,
+    resize,
+    unary,
+)
 from mlfbuild.frontends.onnx.site import Site
 
 __all__ = ["OPERATORS"]
 
-_FAMILIES = (convolution, elementwise, linear, movement, pooling, reductions, unary)
+_FAMILIES = (
+    convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, reductions, resize, unary,
+)  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {
     name: convert for family in _FAMILIES for name, convert in family.OPERATORS.items()

@@ -1,46 +1,114 @@
-"""Operators that take elements one by one, with numpy's broadcasting."""
+"""Operators that take elements of several tensors one by one, with numpy's broadcasting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx, channels_last
+from mlfbuild.frontends.onnx.operators.pieces import common_order
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Array, GraphError, Operator, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
+
+Converter = Callable[[Site], tuple[Value, ...]]
 
 
-def _binary(operator: Operator) -> Callable[[Site], tuple[Value, ...]]:
+def _binary(operator: Operator) -> Converter:
+    """Return the converter of an operator with an integer form, taken where the scale of its output is known."""
+
     def convert(site: Site) -> tuple[Value, ...]:
-        return (_combined(site, operator, site.value(0), site.value(1)),)
+        return (_integer(site, operator) or combined(site, operator, site.value(0), site.value(1)),)
 
     return convert
 
 
-def _variadic(operator: Operator) -> Callable[[Site], tuple[Value, ...]]:
+def _integer(site: Site, operator: Operator) -> Value | None:
+    first, second, target = _held(site, 0), _held(site, 1), site.held_target
+    if first is None or second is None or target is None or (first.tensor.constant and second.tensor.constant):
+        return None
+    order, tensors, shape = _aligned(site, (first, second))
+    made = site.attempt(operator, tensors, shape, target)
+    return None if made is None else site.real(made, order)
+
+
+def _held(site: Site, index: int) -> Value | None:
+    """Return input ``index`` if it is held as int8, or is a constant number that int8 can hold exactly."""
+    if site.quantized(index) is None and site.is_constant(index):
+        return _constant_number(site, site.constant(index, "number"))
+    value = site.held(index)
+    return value if value.quantization is not None and value.tensor.dtype is DType.INT8 else None
+
+
+def _constant_number(site: Site, number: Array) -> Value | None:
+    if number.size != 1 or number.dtype != np.float32:
+        return None
+    real = float(number.reshape(-1)[0])
+    if not np.isfinite(real) or abs(real) < np.finfo(np.float32).tiny * 128:
+        return None
+    greatest = 127
+    scale = float(np.float32(abs(real) / greatest))
+    stored = np.full(number.shape, greatest if real > 0 else -greatest, np.int8)
+    return site.real(site.weights("number", stored, Quantization((scale,), (0,))))
+
+
+def _variadic(operator: Operator) -> Converter:
     """Combine any number of inputs from the first on."""
 
     def convert(site: Site) -> tuple[Value, ...]:
+        if len(site.node.inputs) == 1:
+            return (site.held(0),)
+        if len(site.node.inputs) == 2:
+            return _binary(operator)(site)
         result = site.value(0)
         for index in range(1, len(site.node.inputs)):
-            result = _combined(site, operator, result, site.value(index))
+            result = combined(site, operator, result, site.value(index))
         return (result,)
 
     return convert
 
 
-def _combined(site: Site, operator: Operator, *values: Value) -> Value:
-    """Apply ``operator`` to two values, stored in the order of the one that would have to be moved otherwise."""
+def _extreme(operator: Operator) -> Converter:
+    """MAXIMUM and MINIMUM in integers want one scale for all tensors; it is the first input's."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        values = [site.held(index) for index in range(len(site.node.inputs))]
+        result = values[0]
+        same = result.quantization is not None and all(value.quantization == result.quantization for value in values)
+        for value in values[1:]:
+            operands = (result, value) if same else (site.builder.plain(result), site.builder.plain(value))
+            result = combined(site, operator, *operands)
+        return (result,)
+
+    return convert
+
+
+def _to_bool(operator: Operator) -> Converter:
+    def convert(site: Site) -> tuple[Value, ...]:
+        return (combined(site, operator, site.value(0), site.value(1), dtype=DType.BOOL),)
+
+    return convert
+
+
+def combined(site: Site, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
+    """Apply ``operator`` to values of one kind, stored in the order of one that would have to be moved otherwise."""
+    order, tensors, shape = _aligned(site, values)
+    quantization = tensors[-1].quantization
+    return values[-1].moved(site.emit(operator, tensors, shape, dtype, quantization), order) if dtype is None else (
+        site.made(site.emit(operator, tensors, shape, dtype), order)
+    )  # fmt: skip
+
+
+def _aligned(site: Site, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
+    """Return an order, the tensors of ``values`` with all dimensions stored in it, and the shape they broadcast to."""
     rank = max(value.rank for value in values)
-    orders = [value.order for value in values if value.rank == rank and not value.tensor.constant]
-    order = next((order for order in orders if order != as_onnx(rank)), as_onnx(rank))
-    first, second = (_widened(site, value, rank, order) for value in values)
+    widest = [value for value in values if value.rank == rank]
+    order = common_order(widest)
+    tensors = [_widened(site, value, rank, order) for value in values]
     try:
-        shape = np.broadcast_shapes(first.shape, second.shape)
+        return order, tensors, np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     except ValueError:
-        raise GraphError(site.node.place, f"{first} and {second} do not broadcast") from None
-    return Value(site.emit(operator, [first, second], shape), order)
+        raise GraphError(site.node.place, f"{' and '.join(map(str, tensors))} do not broadcast") from None
 
 
 def _widened(site: Site, value: Value, rank: int, order: Order) -> Tensor:
@@ -48,8 +116,30 @@ def _widened(site: Site, value: Value, rank: int, order: Order) -> Tensor:
     missing = rank - value.rank
     if missing:
         tensor = site.builder.reshaped(value.tensor, (*(1,) * missing, *value.tensor.shape))
-        value = Value(tensor, (*range(missing), *(axis + missing for axis in value.order)))
+        value = value.moved(tensor, (*range(missing), *(axis + missing for axis in value.order)))
     return site.builder.stored(value, order)
+
+
+def _where(site: Site) -> tuple[Value, ...]:
+    """Take elements of X where the condition holds, else of Y."""
+    condition, first, second = (site.value(index) for index in range(3))
+    order, tensors, shape = _aligned(site, (condition, first, second))
+    return (site.made(site.emit(ops.SelectV2(), tensors, shape, first.dtype), order),)
+
+
+def _trilu(site: Site) -> tuple[Value, ...]:
+    """Keep what is above (or below) a diagonal of the last two dimensions, 0 elsewhere."""
+    value = site.value(0)
+    if value.rank < 2:
+        raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")
+    diagonal = int(site.constant(1, "diagonal").reshape(-1)[0]) if site.has(1) else 0
+    rows, columns = np.arange(value.shape[-2])[:, np.newaxis], np.arange(value.shape[-1])
+    upper = site.integer("upper", 1) != 0
+    mask = columns - rows >= diagonal if upper else columns - rows <= diagonal
+    kept = Value(site.weights("mask", mask), as_onnx(2))
+    zero = Value(site.weights("zero", np.zeros((), value.dtype.numpy)), ())
+    order, tensors, shape = _aligned(site, (kept, value, zero))
+    return (site.made(site.emit(ops.SelectV2(), tensors, shape, value.dtype), order),)
 
 
 def _batch_normalization(site: Site) -> tuple[Value, ...]:
@@ -61,7 +151,7 @@ def _batch_normalization(site: Site) -> tuple[Value, ...]:
         site.constant(index, what).astype(np.float64)
         for index, what in enumerate(("scale", "bias", "mean", "variance"), start=1)
     )
-    factor = scale / np.sqrt(variance + site.number("epsilon", 1e-5))
+    factor = scale / np.sqrt(variance + site.real_attribute("epsilon", 1e-5))
     order = channels_last(value.rank)
     source = site.builder.stored(value, order)
     if value.rank < 2 or any(array.shape != source.shape[-1:] for array in (scale, bias, mean, variance)):
@@ -75,13 +165,42 @@ def _floats(site: Site, word: str, values: Array) -> Tensor:
     return site.weights(word, values.astype(np.float32))
 
 
+def _mean(site: Site) -> tuple[Value, ...]:
+    """Take the mean of all inputs."""
+    result = site.value(0)
+    for index in range(1, len(site.node.inputs)):
+        result = combined(site, ops.Add(), result, site.value(index))
+    share = site.number("share", 1 / len(site.node.inputs))
+    return (Value(site.emit(ops.Mul(), [result.tensor, share], result.tensor.shape), result.order),)
+
+
+def _prelu(site: Site) -> tuple[Value, ...]:
+    """Negative elements times a slope, which broadcasts to the input."""
+    value, slope = site.value(0), site.value(1)
+    if slope.rank > value.rank:
+        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank}")
+    return (combined(site, ops.PRelu(), value, slope),)
+
+
 OPERATORS = {
     "Add": _binary(ops.Add()),
+    "And": _to_bool(ops.LogicalAnd()),
     "BatchNormalization": _batch_normalization,
     "Div": _binary(ops.Div()),
-    "Max": _variadic(ops.Maximum()),
-    "Min": _variadic(ops.Minimum()),
+    "Equal": _to_bool(ops.Equal()),
+    "Greater": _to_bool(ops.Greater()),
+    "GreaterOrEqual": _to_bool(ops.GreaterEqual()),
+    "Less": _to_bool(ops.Less()),
+    "LessOrEqual": _to_bool(ops.LessEqual()),
+    "Max": _extreme(ops.Maximum()),
+    "Mean": _mean,
+    "Min": _extreme(ops.Minimum()),
     "Mul": _binary(ops.Mul()),
+    "Or": _to_bool(ops.LogicalOr()),
+    "PRelu": _prelu,
     "Sub": _binary(ops.Sub()),
     "Sum": _variadic(ops.Add()),
+    "Trilu": _trilu,
+    "Where": _where,
+    "Xor": _to_bool(ops.NotEqual()),
 }

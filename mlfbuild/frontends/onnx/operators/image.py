@@ -13,28 +13,26 @@ from mlfbuild.graph.ops.window import Padding, Pair
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
-def image(site: Site) -> Tensor:
-    """Return input 0, batch, channel and one or two dimensions of pixels, as NHWC."""
-    value = site.value(0)
+def image(site: Site, value: Value) -> Tensor:
+    """Return ``value``, batch, channel and one or two dimensions of pixels, as NHWC."""
     if value.rank not in {3, 4}:
         raise site.unsupported(f"an input of {value.rank} dimensions; supported are 1-D and 2-D images")
     tensor = site.builder.stored(value, channels_last(value.rank))
     return tensor if value.rank == 4 else site.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
 
 
-def from_image(site: Site, tensor: Tensor) -> Value:
-    """Return the NHWC ``tensor`` as a value with as many dimensions as input 0 of ``site``."""
-    rank = site.value(0).rank
-    if rank == 3:
+def from_image(site: Site, value: Value, tensor: Tensor) -> Value:
+    """Return the NHWC ``tensor`` as a value with as many dimensions and of the type that ``value`` has."""
+    if value.rank == 3:
         tensor = site.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
-    return Value(tensor, channels_last(rank))
+    return Value(tensor, channels_last(value.rank), value.dtype)
 
 
 def pad_image(site: Site, source: Tensor, padding: Padding) -> Tensor:
     """Return the NHWC ``source`` with zeros around its pixels."""
     paddings = ((0, 0), *padding, (0, 0))
     shape = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
-    return site.emit(ops.Pad(paddings), [source], shape)
+    return site.moved(ops.Pad(paddings), source, shape)
 
 
 @dataclass(frozen=True)
@@ -53,10 +51,10 @@ class Sliding:
 
 def sliding(site: Site, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
     """Read the window's attributes at ``site`` for an image of ``size``; ONNX's Conv and pools share them."""
-    dimensions = site.value(0).rank - 2
+    dimensions = site.held(0).rank - 2
     filter_size = (1,) * (2 - len(filter_size)) + filter_size
-    stride = _pair(site, "strides", dimensions)
-    dilation = _pair(site, "dilations", dimensions)
+    stride = pair_of(site, "strides", dimensions)
+    dilation = pair_of(site, "dilations", dimensions)
     if min(*filter_size, *stride, *dilation) < 1:
         raise GraphError(site.node.place, f"filter {filter_size}, strides {stride} or dilations {dilation} below 1")
     reach = [(filter_size[axis] - 1) * dilation[axis] + 1 for axis in (0, 1)]
@@ -68,11 +66,12 @@ def sliding(site: Site, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
     )
 
 
-def _pair(site: Site, name: str, dimensions: int) -> Pair:
-    values = site.integers(name) or (1,) * dimensions
+def pair_of(site: Site, name: str, dimensions: int, default: int = 1) -> Pair:
+    """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
+    values = site.integers(name) or (default,) * dimensions
     if len(values) != dimensions:
         raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
-    return (values[0], values[1]) if dimensions == 2 else (1, values[0])
+    return (values[0], values[1]) if dimensions == 2 else (default, values[0])
 
 
 def _padding(site: Site, size: Pair, reach: list[int], stride: Pair, dimensions: int) -> Padding:

@@ -1,4 +1,4 @@
-"""Operators that change shapes and move elements."""
+"""Operators that give the same elements another shape or order."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import GraphError, ops
+from mlfbuild.graph import GraphError
 
 
 def _identity(site: Site) -> tuple[Value, ...]:
-    return (site.value(0),)
+    return (site.held(0),)
 
 
 def _dropout(site: Site) -> tuple[Value, ...]:
@@ -18,11 +18,12 @@ def _dropout(site: Site) -> tuple[Value, ...]:
         raise site.unsupported("training_mode")
     if len(site.node.outputs) > 1 and site.node.outputs[1]:
         raise site.unsupported("the mask, output 1")
-    return (site.value(0),)
+    return (site.held(0),)
 
 
 def _reshape(site: Site) -> tuple[Value, ...]:
-    source = site.tensor(0)
+    value = site.held_in_order(0)
+    source = value.tensor
     wanted = [int(size) for size in site.constant(1, "shape").reshape(-1)]
     if not site.integer("allowzero", 0):
         if any(size == 0 and axis >= len(source.shape) for axis, size in enumerate(wanted)):
@@ -33,20 +34,22 @@ def _reshape(site: Site) -> tuple[Value, ...]:
         wanted[wanted.index(-1)] = source.elements // known if known else -1
     if min(wanted, default=1) < 0 or math.prod(wanted) != source.elements:
         raise GraphError(site.node.place, f"{source} cannot have the shape {wanted}")
-    return (site.made(site.builder.reshaped(source, wanted)),)
+    return (value.moved(site.builder.reshaped(source, wanted)),)
 
 
 def _flatten(site: Site) -> tuple[Value, ...]:
-    source = site.tensor(0)
+    value = site.held_in_order(0)
+    source = value.tensor
     rank = len(source.shape)
     axis = site.integer("axis", 1)
     axis = rank if axis == rank else site.axis(axis, rank)
     shape = (math.prod(source.shape[:axis]), math.prod(source.shape[axis:]))
-    return (site.made(site.builder.reshaped(source, shape)),)
+    return (value.moved(site.builder.reshaped(source, shape)),)
 
 
 def _squeeze(site: Site) -> tuple[Value, ...]:
-    source = site.tensor(0)
+    value = site.held_in_order(0)
+    source = value.tensor
     axes = site.integers("axes", 1)
     found = [axis for axis, size in enumerate(source.shape) if size == 1]
     if axes is not None:
@@ -54,56 +57,32 @@ def _squeeze(site: Site) -> tuple[Value, ...]:
         if any(source.shape[axis] != 1 for axis in found):
             raise GraphError(site.node.place, f"the dimensions {found} of {source} are not all 1")
     shape = [size for axis, size in enumerate(source.shape) if axis not in found]
-    return (site.made(site.builder.reshaped(source, shape)),)
+    return (value.moved(site.builder.reshaped(source, shape)),)
 
 
 def _unsqueeze(site: Site) -> tuple[Value, ...]:
-    source = site.tensor(0)
+    value = site.held_in_order(0)
+    source = value.tensor
     axes = site.integers("axes", 1) or ()
     rank = len(source.shape) + len(axes)
     new = site.axes(axes, rank)
     sizes = iter(source.shape)
-    return (site.made(site.builder.reshaped(source, [1 if axis in new else next(sizes) for axis in range(rank)])),)
+    return (value.moved(site.builder.reshaped(source, [1 if axis in new else next(sizes) for axis in range(rank)])),)
 
 
 def _transpose(site: Site) -> tuple[Value, ...]:
     """Move nothing yet: the tensor stays as it is stored, under another order."""
-    value = site.value(0)
+    value = site.held(0)
     axes = site.integers("perm") or tuple(reversed(as_onnx(value.rank)))
     if sorted(axes) != list(as_onnx(value.rank)):
         raise GraphError(site.node.place, f"perm {list(axes)} does not order {value.rank} dimensions")
-    return (Value(value.tensor, tuple(axes.index(axis) for axis in value.order)),)
-
-
-def _pad(site: Site) -> tuple[Value, ...]:
-    value = site.value(0)
-    if site.text("mode", "constant") != "constant":
-        raise site.unsupported(f"mode {site.text('mode', '')!r}; supported is constant")
-    fill = site.number("value", 0.0) if site.opset < 11 else _fill(site)
-    if fill != 0:
-        raise site.unsupported(f"padding with {fill}; supported is 0")
-    pads = site.integers("pads", 1 if site.opset >= 11 else None) or ()
-    axes = tuple(range(value.rank)) if not site.has(3) else site.integers("axes", 3) or ()
-    if len(pads) != 2 * len(axes):
-        raise GraphError(site.node.place, f"{len(pads)} paddings for {len(axes)} dimensions")
-    if min(pads, default=0) < 0:
-        raise site.unsupported(f"negative padding {list(pads)}")
-    paddings = [(0, 0)] * value.rank
-    for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
-        paddings[value.stored(site.axis(axis, value.rank))] = (before, after)
-    shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, paddings, strict=True)]
-    return (Value(site.emit(ops.Pad(tuple(paddings)), [value.tensor], shape), value.order),)
-
-
-def _fill(site: Site) -> float:
-    return float(site.constant(2, "padding").reshape(-1)[0]) if site.has(2) else 0.0
+    return (value.moved(value.tensor, tuple(axes.index(axis) for axis in value.order)),)
 
 
 OPERATORS = {
     "Dropout": _dropout,
     "Flatten": _flatten,
     "Identity": _identity,
-    "Pad": _pad,
     "Reshape": _reshape,
     "Squeeze": _squeeze,
     "Transpose": _transpose,

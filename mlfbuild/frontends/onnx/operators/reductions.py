@@ -1,26 +1,51 @@
-"""ReduceMean and Softmax."""
+"""ReduceMean and its kin, ArgMax and ArgMin."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 
-from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
+from mlfbuild.frontends.onnx.layout import Order, Value
+from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, reduced, subtract, unary
+from mlfbuild.frontends.onnx.operators.pieces import sliced
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import ops
+from mlfbuild.graph import DType, Tensor, ops
+
+_SUMMED_AXES_OPSET = 13
+_AXES_OPSET = 18
+"""Versions since which the axes are an input: of ReduceSum, of all others."""
+
+Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
 
 
-def _reduce_mean(site: Site) -> tuple[Value, ...]:
-    value = site.value(0)
-    axes = site.integers("axes", 1 if site.opset >= 18 else None)
-    if not axes:
-        if site.integer("noop_with_empty_axes", 0):
-            return (value,)
-        axes = tuple(range(value.rank))
-    reduced = site.axes(axes, value.rank)
-    keep = site.integer("keepdims", 1) != 0
-    operator = ops.Mean(tuple(sorted(value.stored(axis) for axis in reduced)), keep_dims=keep)
-    made = site.emit(operator, [value.tensor], operator.output_shape(value.tensor.shape))
-    return (Value(made, value.order if keep else without(value.order, reduced)),)
+def _axes(site: Site, rank: int) -> tuple[int, ...] | None:
+    """Return the dimensions that go, ``None`` where nothing is to be done."""
+    since = _SUMMED_AXES_OPSET if site.node.operator == "ReduceSum" else _AXES_OPSET
+    axes = site.integers("axes", 1 if site.opset >= since else None)
+    if axes:
+        return site.axes(axes, rank)
+    return None if site.integer("noop_with_empty_axes", 0) else tuple(range(rank))
+
+
+def _reduction(kind: type[Reduction]) -> Callable[[Site], tuple[Value, ...]]:
+    """One of the graph's own operators; greatest and least are on the scale of the input."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        held, target = site.held(0), site.held_target
+        axes = _axes(site, held.rank)
+        if axes is None:
+            return (held,)
+        operator = kind(tuple(sorted(held.stored(axis) for axis in axes)), keep_dims=site.integer("keepdims", 1) != 0)
+        shape = operator.output_shape(held.tensor.shape)
+        order = held.order if operator.keep_dims else without(held.order, axes)
+        if issubclass(kind, ops.ReduceMax | ops.ReduceMin):
+            target = held.quantization
+        if held.quantization is not None and target is not None:
+            made = site.attempt(operator, [held.tensor], shape, target)
+            if made is not None:
+                return (site.real(made, order),)
+        return (Value(site.emit(operator, [site.value(0).tensor], shape), order),)
+
+    return convert
 
 
 def without(order: Order, axes: tuple[int, ...]) -> Order:
@@ -29,25 +54,105 @@ def without(order: Order, axes: tuple[int, ...]) -> Order:
     return tuple(sorted(kept).index(axis) for axis in kept)
 
 
-def _softmax(site: Site) -> tuple[Value, ...]:
-    value = site.value(0)
-    if site.opset < 13:
-        return _softmax_of_rows(site, value)
-    axis = site.axis(site.integer("axis", -1), value.rank)
-    order = value.order
-    if order[-1] != axis:
-        order = (*(other for other in as_onnx(value.rank) if other != axis), axis)
-    source = site.builder.stored(value, order)
-    return (Value(site.emit(ops.Softmax(1.0), [source], source.shape), order),)
+Compute = Callable[[Site, Tensor, tuple[int, ...]], Tensor]
 
 
-def _softmax_of_rows(site: Site, value: Value) -> tuple[Value, ...]:
-    """Before version 13 all dimensions from ``axis`` on were one row."""
-    source = site.tensor(0)
-    axis = site.axis(site.integer("axis", 1), value.rank)
-    shape = (math.prod(source.shape[:axis]), math.prod(source.shape[axis:]))
-    rows = site.builder.reshaped(source, shape)
-    return (site.made(site.builder.reshaped(site.emit(ops.Softmax(1.0), [rows], shape), source.shape)),)
+def _made_of_others(compute: Compute, nothing: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+    """Return the converter of ``compute``, which keeps the stored axes it goes along; ``nothing`` goes along none."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        value = site.value(0)
+        axes = _axes(site, value.rank)
+        if axes is None:
+            return (Value(nothing(site, value.tensor), value.order),)
+        made = compute(site, value.tensor, tuple(value.stored(axis) for axis in axes))
+        if site.integer("keepdims", 1):
+            return (Value(made, value.order),)
+        stored = {value.stored(axis) for axis in axes}
+        shape = [size for axis, size in enumerate(made.shape) if axis not in stored]
+        return (Value(site.builder.reshaped(made, shape), without(value.order, axes)),)
+
+    return convert
 
 
-OPERATORS = {"ReduceMean": _reduce_mean, "Softmax": _softmax}
+def _magnitude(site: Site, x: Tensor) -> Tensor:
+    return unary(site, ops.Abs(), x)
+
+
+def _square(site: Site, x: Tensor) -> Tensor:
+    return multiply(site, x, x)
+
+
+def _logarithm(site: Site, x: Tensor) -> Tensor:
+    return unary(site, ops.Log(), x)
+
+
+def _same(_site: Site, x: Tensor) -> Tensor:
+    return x
+
+
+def _sum_of_magnitudes(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return reduced(site, ops.Sum, _magnitude(site, x), axes)
+
+
+def _sum_of_squares(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return reduced(site, ops.Sum, _square(site, x), axes)
+
+
+def _length(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return unary(site, ops.Sqrt(), _sum_of_squares(site, x, axes))
+
+
+def _log_of_sum(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return _logarithm(site, reduced(site, ops.Sum, x, axes))
+
+
+def log_of_sum_of_exponentials(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Return log(sum(exp(x))) along stored ``axes``, the greatest taken off first so that nothing overflows."""
+    greatest = reduced(site, ops.ReduceMax, x, axes)
+    powers = unary(site, ops.Exp(), subtract(site, x, greatest))
+    return add(site, _log_of_sum(site, powers, axes), greatest)
+
+
+def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[Site], tuple[Value, ...]]:
+    def convert(site: Site) -> tuple[Value, ...]:
+        value = site.held(0)
+        axis = site.axis(site.integer("axis", 0), value.rank)
+        stored = value.stored(axis)
+        shape = [size for other, size in enumerate(value.tensor.shape) if other != stored]
+        if site.integer("select_last_index", 0):
+            found = _last_position(site, kind(stored), value, axis, shape)
+        else:
+            found = site.emit(kind(stored), [value.tensor], shape, DType.INT32)
+        wide = site.emit(ops.Cast(), [found], shape, DType.INT64)
+        if not site.integer("keepdims", 1):
+            return (Value(wide, without(value.order, (axis,))),)
+        return (Value(site.builder.reshaped(wide, (*shape[:stored], 1, *shape[stored:])), value.order),)
+
+    return convert
+
+
+def _last_position(
+    site: Site, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
+) -> Tensor:
+    """Return the position of the last extreme element: the first one from behind, counted in float32."""
+    ranges = [range(size)[::-1] if other == axis else range(size) for other, size in enumerate(value.shape)]
+    turned = sliced(site, value, ranges)
+    found = site.emit(operator, [turned.tensor], shape, DType.INT32)
+    number = site.emit(ops.Cast(), [found], shape, DType.FLOAT32)
+    return subtract(site, site.number("last", value.shape[axis] - 1), number)
+
+
+OPERATORS = {
+    "ArgMax": _position(ops.ArgMax),
+    "ArgMin": _position(ops.ArgMin),
+    "ReduceL1": _made_of_others(_sum_of_magnitudes, _magnitude),
+    "ReduceL2": _made_of_others(_length, _magnitude),
+    "ReduceLogSum": _made_of_others(_log_of_sum, _logarithm),
+    "ReduceLogSumExp": _made_of_others(log_of_sum_of_exponentials, _same),
+    "ReduceMax": _reduction(ops.ReduceMax),
+    "ReduceMean": _reduction(ops.Mean),
+    "ReduceMin": _reduction(ops.ReduceMin),
+    "ReduceSum": _reduction(ops.Sum),
+    "ReduceSumSquare": _made_of_others(_sum_of_squares, _square),
+}

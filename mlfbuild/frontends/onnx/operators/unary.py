@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Operator, Tensor, ops
+from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
+from mlfbuild.graph.quantize import quantize_value
+
+Converter = Callable[[Site], tuple[Value, ...]]
+
+_KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
+    (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()
+}  # fmt: skip
+"""RELU and its kin by their bounds."""
 
 
 def _apply(site: Site, operator: Operator, source: Tensor, *others: Tensor) -> Tensor:
     return site.emit(operator, [source, *others], source.shape)
 
 
-def _unary(operator: Operator) -> Callable[[Site], tuple[Value, ...]]:
+def _unary(operator: Operator) -> Converter:
     def convert(site: Site) -> tuple[Value, ...]:
         value = site.value(0)
         return (Value(_apply(site, operator, value.tensor), value.order),)
@@ -24,89 +32,326 @@ def _unary(operator: Operator) -> Callable[[Site], tuple[Value, ...]]:
     return convert
 
 
-def _number(site: Site, word: str, value: float) -> Tensor:
-    return site.weights(word, np.array(value, np.float32))
+def _float_only(compute: Callable[[Site, Tensor], Tensor]) -> Converter:
+    """Return the converter of what is made of several operators of the graph."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        value = site.value(0)
+        return (Value(compute(site, value.tensor), value.order),)
+
+    return convert
+
+
+def _with_integers(operator: Operator) -> Converter:
+    """Return the converter of an operator whose integer form takes any scales."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        held, target = site.held(0), site.held_target
+        if held.quantization is not None and target is not None:
+            made = site.attempt(operator, [held.tensor], held.tensor.shape, target)
+            if made is not None:
+                return (site.real(made, held.order),)
+        return _unary(operator)(site)
+
+    return convert
+
+
+def _squashing(operator: Operator, full: Quantization) -> Converter:
+    """Return the converter of an operator whose integer form writes the scale ``full``, where none finer is wanted."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        held, target = site.held(0), site.held_target
+        if held.quantization is not None and target is not None and target.scale >= full.scale:
+            made = site.attempt(operator, [held.tensor], held.tensor.shape, full)
+            if made is not None:
+                return (site.real(made, held.order),)
+        return _unary(operator)(site)
+
+    return convert
 
 
 def _leaky_relu(site: Site) -> tuple[Value, ...]:
-    return _unary(ops.LeakyRelu(site.number("alpha", 0.01)))(site)
+    return _with_integers(ops.LeakyRelu(site.real_attribute("alpha", 0.01)))(site)
 
 
 def _elu(site: Site) -> tuple[Value, ...]:
     """Y = x, or alpha * (exp(x) - 1) where x is negative."""
-    alpha = site.number("alpha", 1.0)
+    alpha = site.real_attribute("alpha", 1.0)
     if alpha == 1.0:
         return _unary(ops.Elu())(site)
-    value = site.value(0)
-    below = _apply(site, ops.Minimum(), _apply(site, ops.Elu(), value.tensor), _number(site, "zero", 0.0))
-    scaled = _apply(site, ops.Mul(), below, _number(site, "alpha", alpha))
-    return (Value(_apply(site, ops.Add(), _apply(site, ops.Relu(), value.tensor), scaled), value.order),)
+    return _float_only(lambda site, x: _scaled_elu(site, x, alpha))(site)
+
+
+def _scaled_elu(site: Site, x: Tensor, alpha: float) -> Tensor:
+    below = _apply(site, ops.Minimum(), _apply(site, ops.Elu(), x), site.number("zero", 0.0))
+    scaled = _apply(site, ops.Mul(), below, site.number("alpha", alpha))
+    return _apply(site, ops.Add(), _apply(site, ops.Relu(), x), scaled)
+
+
+def _selu(site: Site) -> tuple[Value, ...]:
+    """Y = gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
+    alpha = site.real_attribute("alpha", 1.67326319217681884765625)
+    gamma = site.real_attribute("gamma", 1.05070102214813232421875)
+    return _float_only(
+        lambda site, x: _apply(site, ops.Mul(), _scaled_elu(site, x, alpha), site.number("gamma", gamma))
+    )(site)
+
+
+def _celu(site: Site) -> tuple[Value, ...]:
+    """Y = x, or alpha * (exp(x / alpha) - 1) where x is negative."""
+    alpha = site.real_attribute("alpha", 1.0)
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        narrow = _apply(site, ops.Mul(), x, site.number("inverse", 1 / alpha))
+        below = _apply(site, ops.Minimum(), _apply(site, ops.Elu(), narrow), site.number("zero", 0.0))
+        return _apply(
+            site, ops.Add(), _apply(site, ops.Relu(), x), _apply(site, ops.Mul(), below, site.number("alpha", alpha))
+        )
+
+    return _float_only(compute)(site)
 
 
 def _clip(site: Site) -> tuple[Value, ...]:
     """Clamp to bounds that are attributes before version 11 and constant inputs from it on."""
-    value = site.value(0)
     if site.opset < 11:
-        low, high = site.number("min", -math.inf), site.number("max", math.inf)
+        low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
     else:
         low, high = _bound(site, 1, "minimum", -math.inf), _bound(site, 2, "maximum", math.inf)
-    return (Value(_clamped(site, value.tensor, low, high), value.order),)
+    return (_clamped_value(site, low, high),)
 
 
 def _bound(site: Site, index: int, what: str, default: float) -> float:
     return float(site.constant(index, what).reshape(-1)[0]) if site.has(index) else default
 
 
+def _relu(site: Site) -> tuple[Value, ...]:
+    return (_clamped_value(site, 0.0, math.inf),)
+
+
+def _clamped_value(site: Site, low: float, high: float) -> Value:
+    """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
+    held = site.held(0)
+    if held.quantization is None or held.tensor.dtype is not DType.INT8 or low > high:
+        value = site.value(0)
+        return Value(_clamped(site, value.tensor, low, high), value.order)
+    return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
+
+
+def _clamped_integers(site: Site, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
+    least, greatest = (_stored_bound(bound, held) for bound in (low, high))
+    if (low, high) in _KNOWN_CLAMPS and (least > -128 or greatest < 127):
+        return site.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
+    if least > -128:
+        limit = site.weights("minimum", np.array(least, np.int8), held)
+        tensor = site.emit(ops.Maximum(), [tensor, limit], tensor.shape, quantization=held)
+    if greatest < 127:
+        limit = site.weights("maximum", np.array(greatest, np.int8), held)
+        tensor = site.emit(ops.Minimum(), [tensor, limit], tensor.shape, quantization=held)
+    return tensor
+
+
+def _stored_bound(bound: float, held: Quantization) -> int:
+    """Return the int8 value of ``bound``, the nearest one where it is outside."""
+    try:
+        return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
+    except OverflowError:  # infinite, or as good as
+        return 127 if bound > 0 else -128
+
+
 def _clamped(site: Site, tensor: Tensor, low: float, high: float) -> Tensor:
     """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
-    known = {(0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()}
-    if (low, high) in known:
-        return _apply(site, known[low, high], tensor)
+    if (low, high) in _KNOWN_CLAMPS:
+        return _apply(site, _KNOWN_CLAMPS[low, high], tensor)
     if low > -math.inf:
-        tensor = _apply(site, ops.Maximum(), tensor, _number(site, "minimum", low))
+        tensor = _apply(site, ops.Maximum(), tensor, site.number("minimum", low))
     if high < math.inf:
-        tensor = _apply(site, ops.Minimum(), tensor, _number(site, "maximum", high))
+        tensor = _apply(site, ops.Minimum(), tensor, site.number("maximum", high))
     return tensor
 
 
 def _hard_sigmoid(site: Site) -> tuple[Value, ...]:
     """Y = max(0, min(1, alpha * x + beta))."""
-    value = site.value(0)
-    scaled = _apply(site, ops.Mul(), value.tensor, _number(site, "alpha", site.number("alpha", 0.2)))
-    shifted = _apply(site, ops.Add(), scaled, _number(site, "beta", site.number("beta", 0.5)))
-    return (Value(_clamped(site, shifted, 0.0, 1.0), value.order),)
+    alpha, beta = site.real_attribute("alpha", 0.2), site.real_attribute("beta", 0.5)
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        scaled = _apply(site, ops.Mul(), x, site.number("alpha", alpha))
+        return _clamped(site, _apply(site, ops.Add(), scaled, site.number("beta", beta)), 0.0, 1.0)
+
+    return _float_only(compute)(site)
 
 
-def _reciprocal(site: Site) -> tuple[Value, ...]:
-    value = site.value(0)
-    return (Value(site.emit(ops.Div(), [_number(site, "one", 1.0), value.tensor], value.tensor.shape), value.order),)
+def _reciprocal(site: Site, x: Tensor) -> Tensor:
+    return site.emit(ops.Div(), [site.number("one", 1.0), x], x.shape)
 
 
-def _prelu(site: Site) -> tuple[Value, ...]:
-    """Negative elements times a slope, which broadcasts to the input."""
-    value = site.value(0)
-    slope = site.constant(1, "slope")
-    if slope.ndim > value.rank:
-        raise site.unsupported(f"a slope of {slope.ndim} dimensions for {value.rank}")
-    slope = slope.reshape((1,) * (value.rank - slope.ndim) + slope.shape)
-    stored = site.weights("slope", np.transpose(slope, value.order))
-    return (Value(_apply(site, ops.PRelu(), value.tensor, stored), value.order),)
+def _softplus(site: Site, x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), whose exponential never overflows."""
+    small = _apply(site, ops.Exp(), _apply(site, ops.Neg(), _apply(site, ops.Abs(), x)))
+    rest = _apply(site, ops.Log(), _apply(site, ops.Add(), small, site.number("one", 1.0)))
+    return _apply(site, ops.Add(), _apply(site, ops.Relu(), x), rest)
+
+
+def _softsign(site: Site, x: Tensor) -> Tensor:
+    """Return x / (1 + |x|)."""
+    return _apply(site, ops.Div(), x, _apply(site, ops.Add(), _apply(site, ops.Abs(), x), site.number("one", 1.0)))
+
+
+def _mish(site: Site, x: Tensor) -> Tensor:
+    """Return x * tanh(log(1 + exp(x)))."""
+    return _apply(site, ops.Mul(), x, _apply(site, ops.Tanh(), _softplus(site, x)))
+
+
+def _swish(site: Site) -> tuple[Value, ...]:
+    """Y = x / (1 + exp(-alpha * x))."""
+    alpha = site.real_attribute("alpha", 1.0)
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        steep = x if alpha == 1.0 else _apply(site, ops.Mul(), x, site.number("alpha", alpha))
+        return _apply(site, ops.Mul(), x, _apply(site, ops.Logistic(), steep))
+
+    return _float_only(compute)(site)
+
+
+def _gelu(site: Site) -> tuple[Value, ...]:
+    """Y = x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))), the approximation of the exact form."""
+    if site.text("approximate", "none") != "tanh":
+        raise site.unsupported("approximate 'none', which takes the error function; export it with approximate='tanh'")
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        square = _apply(site, ops.Mul(), x, x)
+        factor = _apply(
+            site, ops.Add(), _apply(site, ops.Mul(), square, site.number("cubic", 0.044715)), site.number("one", 1.0)
+        )
+        argument = _apply(
+            site, ops.Mul(), _apply(site, ops.Mul(), x, factor), site.number("steep", math.sqrt(2 / math.pi))
+        )
+        gate = _apply(site, ops.Add(), _apply(site, ops.Tanh(), argument), site.number("one", 1.0))
+        return _apply(site, ops.Mul(), _apply(site, ops.Mul(), x, gate), site.number("half", 0.5))
+
+    return _float_only(compute)(site)
+
+
+def _relation(site: Site, relation: Operator, x: Tensor, other: Tensor) -> Tensor:
+    return site.emit(relation, [x, other], x.shape, DType.BOOL)
+
+
+def _select(site: Site, condition: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    shape = np.broadcast_shapes(condition.shape, first.shape, second.shape)
+    return site.emit(ops.SelectV2(), [condition, first, second], shape, first.dtype)
+
+
+def _thresholded_relu(site: Site) -> tuple[Value, ...]:
+    """Y = x where x > alpha, else 0."""
+    alpha = site.real_attribute("alpha", 1.0)
+    return _float_only(
+        lambda site, x: _select(
+            site, _relation(site, ops.Greater(), x, site.number("alpha", alpha)), x, site.number("zero", 0.0)
+        )
+    )(site)
+
+
+def _shrink(site: Site) -> tuple[Value, ...]:
+    """Y = x + bias where x < -lambd, x - bias where x > lambd, else 0."""
+    bias, threshold = site.real_attribute("bias", 0.0), site.real_attribute("lambd", 0.5)
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        below = _apply(site, ops.Add(), x, site.number("bias", bias))
+        above = _apply(site, ops.Sub(), x, site.number("bias", bias))
+        is_above = _relation(site, ops.Greater(), x, site.number("threshold", threshold))
+        is_below = _relation(site, ops.Less(), x, site.number("threshold", -threshold))
+        return _select(site, is_below, below, _select(site, is_above, above, site.number("zero", 0.0)))
+
+    return _float_only(compute)(site)
+
+
+def _sign(site: Site, x: Tensor) -> Tensor:
+    above = _relation(site, ops.Greater(), x, site.number("zero", 0.0))
+    below = _relation(site, ops.Less(), x, site.number("zero", 0.0))
+    return _apply(
+        site, ops.Sub(), site.emit(ops.Cast(), [above], x.shape, DType.FLOAT32),
+        site.emit(ops.Cast(), [below], x.shape, DType.FLOAT32),
+    )  # fmt: skip
+
+
+def _is_nan(site: Site, x: Tensor) -> Tensor:
+    return _relation(site, ops.NotEqual(), x, x)
+
+
+def _is_inf(site: Site) -> tuple[Value, ...]:
+    positive, negative = site.integer("detect_positive", 1), site.integer("detect_negative", 1)
+
+    def compute(site: Site, x: Tensor) -> Tensor:
+        if positive and negative:
+            return _relation(site, ops.Equal(), _apply(site, ops.Abs(), x), site.number("infinity", math.inf))
+        if positive or negative:
+            return _relation(site, ops.Equal(), x, site.number("infinity", math.inf if positive else -math.inf))
+        raise site.unsupported("neither detect_positive nor detect_negative")
+
+    return _float_only(compute)(site)
+
+
+def _not(site: Site, x: Tensor) -> Tensor:
+    return _apply(site, ops.LogicalNot(), x)
+
+
+def _power(site: Site) -> tuple[Value, ...]:
+    """X to a constant power that needs no logarithm of negative numbers."""
+    exponents = site.constant(1, "exponent").astype(np.float64)
+    power = float(exponents.reshape(-1)[0]) if exponents.size else 1.0
+    if exponents.size == 0 or (exponents != power).any() or exponents.ndim > site.held(0).rank:
+        raise site.unsupported("exponents that differ; supported is one for all elements")
+    known = {0.5: ops.Sqrt(), -0.5: ops.Rsqrt()}
+    if power in known:
+        return _unary(known[power])(site)
+    if not power.is_integer() or not 1 <= abs(power) <= _GREATEST_POWER:
+        raise site.unsupported(
+            f"the exponent {power:g}; supported are 0.5, -0.5 and whole ones up to {_GREATEST_POWER}"
+        )
+    return _float_only(lambda site, x: _whole_power(site, x, int(power)))(site)
+
+
+_GREATEST_POWER = 16
+
+
+def _whole_power(site: Site, x: Tensor, power: int) -> Tensor:
+    """Return ``x`` to ``power`` by squares."""
+    result, square, rest = None, x, abs(power)
+    while rest:
+        if rest & 1:
+            result = square if result is None else _apply(site, ops.Mul(), result, square)
+        rest >>= 1
+        square = _apply(site, ops.Mul(), square, square) if rest else square
+    assert result is not None
+    return _reciprocal(site, result) if power < 0 else result
 
 
 OPERATORS = {
-    "Abs": _unary(ops.Abs()),
+    "Abs": _with_integers(ops.Abs()),
+    "Celu": _celu,
     "Clip": _clip,
     "Elu": _elu,
     "Exp": _unary(ops.Exp()),
+    "Gelu": _gelu,
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _unary(ops.HardSwish()),
+    "IsInf": _is_inf,
+    "IsNaN": _float_only(_is_nan),
     "LeakyRelu": _leaky_relu,
     "Log": _unary(ops.Log()),
+    "Mish": _float_only(_mish),
     "Neg": _unary(ops.Neg()),
-    "PRelu": _prelu,
-    "Reciprocal": _reciprocal,
-    "Relu": _unary(ops.Relu()),
-    "Sigmoid": _unary(ops.Logistic()),
+    "Not": _float_only(_not),
+    "Pow": _power,
+    "Reciprocal": _float_only(_reciprocal),
+    "Relu": _relu,
+    "Selu": _selu,
+    "Shrink": _shrink,
+    "Sigmoid": _squashing(ops.Logistic(), Quantization((1 / 256,), (-128,))),
+    "Sign": _float_only(_sign),
+    "Softplus": _float_only(_softplus),
+    "Softsign": _float_only(_softsign),
     "Sqrt": _unary(ops.Sqrt()),
-    "Tanh": _unary(ops.Tanh()),
+    "Swish": _swish,
+    "Tanh": _squashing(ops.Tanh(), Quantization((1 / 128,), (0,))),
+    "ThresholdedRelu": _thresholded_relu,
 }

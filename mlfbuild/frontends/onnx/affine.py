@@ -1,0 +1,90 @@
+"""Scales and zero points, as QuantizeLinear and DequantizeLinear name them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET
+from mlfbuild.graph import Array, DType, Quantization
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """real = scale * (stored - zero point), with one scale and zero point or one for each index of ``axis``."""
+
+    scales: Array
+    """float32, of no or one dimension."""
+    zero_points: Array
+    """Of the stored type, of the scales' shape."""
+    axis: int = 0
+
+    @property
+    def per_tensor(self) -> bool:
+        """Whether there is one scale."""
+        return self.scales.size == 1
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Whether a tensor of ``shape`` has an index for each scale."""
+        rank = len(shape)
+        return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
+
+    def real(self, stored: Array) -> Array:
+        """Return the float32 numbers that the ``stored`` ones mean."""
+        scales, zero_points = (
+            self._along_axis(self.scales, stored.ndim),
+            self._along_axis(self.zero_points, stored.ndim),
+        )
+        real: Array = (stored.astype(np.float32) - zero_points.astype(np.float32)) * scales.astype(np.float32)
+        return real.astype(np.float32)
+
+    def _along_axis(self, values: Array, rank: int) -> Array:
+        if self.per_tensor:
+            return values.reshape(())
+        return values.reshape([-1 if axis == self.axis % rank else 1 for axis in range(rank)])
+
+    def held(self) -> Quantization | None:
+        """Return how a tensor holds such numbers, uint8 as int8; ``None`` where a tensor of the graph cannot."""
+        dtype = self.zero_points.dtype
+        if not self.per_tensor or dtype not in (np.int8, np.uint8, np.int16):
+            return None
+        scale, zero_point = float(self.scales.reshape(-1)[0]), int(self.zero_points.reshape(-1)[0])
+        if not (np.isfinite(scale) and scale > 0) or (dtype == np.int16 and zero_point != 0):
+            return None
+        return Quantization((scale,), (zero_point - UNSIGNED_OFFSET if dtype == np.uint8 else zero_point,))
+
+    @property
+    def holder(self) -> DType:
+        """The type of the tensor that holds such numbers."""
+        return DType.INT16 if self.zero_points.dtype == np.int16 else DType.INT8
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """Constant integers and what they mean."""
+
+    stored: Array
+    affine: Affine
+
+    @property
+    def real(self) -> Array:
+        """The float32 numbers that they mean."""
+        return self.affine.real(self.stored)
+
+    def symmetric(self, axis: int) -> tuple[Array, Array] | None:
+        """Return int8 numbers and their scales, one or one for each index of ``axis``, where all zero points are 0.
+
+        Those of uint8 are then 128. ``None`` where the numbers are of another kind.
+        """
+        stored, affine = self.stored, self.affine
+        middle = {"int8": 0, "uint8": UNSIGNED_OFFSET}.get(stored.dtype.name)
+        if middle is None or (affine.zero_points != middle).any() or not _positive(affine.scales):
+            return None
+        if not affine.per_tensor and affine.axis % stored.ndim != axis:
+            return None
+        return (stored.astype(np.int16) - middle).astype(np.int8), affine.scales.reshape(-1)
+
+
+def _positive(scales: Array) -> bool:
+    return bool((np.isfinite(scales) & (scales > 0)).all())

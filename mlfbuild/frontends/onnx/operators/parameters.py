@@ -1,0 +1,82 @@
+"""Weights and biases of weighted sums: float32, or integers where the whole sum is computed in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.graph import Array, DType, Quantization, Tensor
+
+_GREATEST_BIAS = 1 << 30
+"""Leaves the sum of products as much again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Weights, whatever their dimensions, and a bias for each output channel."""
+
+    weights: Array
+    bias: Array | None
+    scales: Array | None = None
+    """Of int8 weights: one, or one for each output channel; the bias is then int32."""
+
+    def channels(self, part: slice) -> Parameters:
+        """Return the parameters of some output channels, which dimension 0 of the weights counts."""
+        bias = None if self.bias is None else self.bias[part]
+        scales = self.scales if self.scales is None or self.scales.size == 1 else self.scales[part]
+        return replace(self, weights=self.weights[part], bias=bias, scales=scales)
+
+    def tensors(self, site: Site, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
+        """Return the tensors of these parameters, whose ``weights`` are laid out with output channels at ``axis``."""
+        quantization = None
+        if self.scales is not None:
+            zero_points = (0,) * self.scales.size
+            quantization = Quantization(
+                tuple(map(float, self.scales)), zero_points, axis if self.scales.size > 1 else 0
+            )
+        bias = None if self.bias is None else site.weights("bias", self.bias)
+        return site.weights("weights", weights, quantization), bias
+
+
+def real_parameters(site: Site) -> Parameters:
+    """Return inputs 1 and 2 as float32."""
+    return Parameters(site.constant(1, "filter"), site.constant(2, "bias").reshape(-1) if site.has(2) else None)
+
+
+def integer_parameters(site: Site, source: Quantization, axis: int) -> Parameters | None:
+    """Return inputs 1 and 2 as integers for a sum over an input quantised as ``source``.
+
+    ``None`` where the weights are not int8 around 0 (or uint8 around 128), with one scale or one for each index of
+    ``axis``, or where the bias does not fit 32 bits.
+    """
+    weights = site.quantized(1)
+    found = None if weights is None else weights.symmetric(axis)
+    if found is None:
+        return None
+    stored, scales = found
+    if not site.has(2):
+        return Parameters(stored, None, scales)
+    if not site.is_constant(2):
+        return None
+    bias = _integer_bias(site, np.float64(source.scale) * scales.astype(np.float64))
+    return None if bias is None else Parameters(stored, bias, scales)
+
+
+def _integer_bias(site: Site, scales: Array) -> Array | None:
+    """Return input 2 as int32 on ``scales``, those of the products: as the file has it where it is on them already."""
+    known = site.quantized(2)
+    if (
+        known is not None
+        and known.stored.dtype == np.int32
+        and not known.affine.zero_points.any()
+        and known.affine.scales.size in {1, scales.size}
+        and np.allclose(known.affine.scales.astype(np.float64).reshape(-1), scales, rtol=1e-5, atol=0)
+    ):
+        stored = known.stored.reshape(-1).astype(np.float64)
+    else:
+        stored = np.rint(site.constant(2, "bias").reshape(-1).astype(np.float64) / scales)
+    if not (np.abs(stored) < _GREATEST_BIAS).all():
+        return None
+    return stored.astype(DType.INT32.numpy)

@@ -1,0 +1,202 @@
+"""Resize and Upsample, SpaceToDepth and DepthToSpace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.builder import checked
+from mlfbuild.frontends.onnx.layout import Value, channels_last
+from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply
+from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
+from mlfbuild.frontends.onnx.operators.pieces import taken
+from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
+
+_MOST_ELEMENTS = 1 << 24
+"""Of the matrix that says how the elements along a dimension mix."""
+
+
+def _resize(site: Site) -> tuple[Value, ...]:
+    value = site.held(0)
+    spacings = _spacings(site, value)
+    checked(site.name, [spacing.wanted for spacing in spacings], value.tensor.dtype)
+    mode = site.text("mode", "nearest")
+    transformation = site.text("coordinate_transformation_mode", "half_pixel" if site.opset >= 11 else "asymmetric")
+    if mode == "linear" and not site.integer("antialias", 0):
+        made = _bilinear(site, value, spacings, transformation)
+        if made is not None:
+            return (made,)
+    for axis, spacing in enumerate(spacings):
+        if spacing.size != spacing.wanted or spacing.scale != 1.0:
+            value = _along(site, value, axis, spacing, mode, transformation)
+    return (value,)
+
+
+def _spacings(site: Site, value: Value) -> list[Spacing]:
+    """Return how each of ONNX's dimensions changes."""
+    axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
+    if site.opset >= 11 and site.has(3):
+        sizes = site.integers("sizes", 3) or ()
+        scales = tuple(size / value.shape[axis] for axis, size in zip(axes, sizes, strict=False))
+        scales, sizes = _with_policy(site, value, axes, scales, sizes)
+    else:
+        scales = _scales(site)
+        scaled = zip(axes, scales, strict=False)
+        sizes = tuple(math.floor(value.shape[axis] * scale) if scale < 1e9 else 1 << 31 for axis, scale in scaled)
+    if len(scales) != len(axes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
+        raise GraphError(site.node.place, f"has scales {list(scales)} for {len(axes)} dimensions")
+    made = {
+        axis: Spacing(value.shape[axis], size, scale) for axis, size, scale in zip(axes, sizes, scales, strict=True)
+    }
+    return [made.get(axis, Spacing(size, size, 1.0)) for axis, size in enumerate(value.shape)]
+
+
+def _with_policy(
+    site: Site, value: Value, axes: Sequence[int], scales: tuple[float, ...], sizes: tuple[int, ...]
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    policy = site.text("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch" or not scales:
+        return scales, sizes
+    scale = min(scales) if policy == "not_larger" else max(scales)
+    return (scale,) * len(axes), tuple(math.floor(value.shape[axis] * scale + 0.5) for axis in axes)
+
+
+def _scales(site: Site) -> tuple[float, ...]:
+    """Return the scales, an attribute of Upsample in version 7 and an input in all others."""
+    found = site.node.attributes.get("scales")
+    if isinstance(found, tuple):
+        return tuple(float(scale) for scale in found)
+    index = 2 if site.opset >= 11 and site.node.operator == "Resize" else 1
+    return tuple(float(scale) for scale in site.constant(index, "scales").reshape(-1))
+
+
+def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
+    """Resize one dimension: a look-up of the nearest elements, or a sum of several look-ups."""
+    if spacing.size * spacing.wanted > _MOST_ELEMENTS:
+        raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted}")
+    try:
+        places = coordinates(spacing, transformation, _region(site, value, axis))
+        if mode == "nearest":
+            default = "round_prefer_floor" if site.opset >= 11 else "floor"
+            places = _inside(site, places, spacing, transformation)
+            return taken(site, value, axis, nearest(places, spacing.size, site.text("nearest_mode", default)))
+    except ValueError as error:
+        raise GraphError(site.node.place, str(error)) from None
+    if mode not in {"linear", "cubic"}:
+        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+    taps = interpolation(
+        _inside(site, places, spacing, transformation), spacing,
+        site.real_attribute("cubic_coeff_a", -0.75) if mode == "cubic" else None,
+        antialias=site.integer("antialias", 0) != 0, exclude_outside=site.integer("exclude_outside", 0) != 0,
+    )  # fmt: skip
+    plain = site.builder.plain(value)
+    if plain.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"mode {mode!r} of {plain.tensor}; supported is float32")
+    parts = [_share(site, plain, axis, *tap) for tap in zip(taps.positions, taps.shares, strict=True)]
+    total = parts[0].tensor
+    for part in parts[1:]:
+        total = add(site, total, part.tensor)
+    return Value(total, parts[0].order)
+
+
+def _inside(site: Site, places: Array, spacing: Spacing, transformation: str) -> Array:
+    if transformation == "tf_crop_and_resize" and ((places < 0) | (places > spacing.size - 1)).any():
+        raise site.unsupported("a region of interest that is partly outside of the image")
+    return places
+
+
+def _share(site: Site, value: Value, axis: int, positions: Array, shares: Array) -> Value:
+    looked_up = taken(site, value, axis, positions)
+    spread = [-1 if other == looked_up.stored(axis) else 1 for other in range(value.rank)]
+    share = site.weights("share", shares.astype(np.float32).reshape(spread))
+    return Value(multiply(site, looked_up.tensor, share), looked_up.order)
+
+
+def _region(site: Site, value: Value, axis: int) -> tuple[float, float]:
+    """Return where the region of interest begins and ends, as parts of the dimension ``axis``."""
+    if not site.has(1) or site.opset < 11:
+        return 0.0, 1.0
+    axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
+    region = site.constant(1, "roi").reshape(-1)
+    if axis not in axes or region.size != 2 * len(axes):
+        return 0.0, 1.0
+    index = axes.index(axis)
+    return float(region[index]), float(region[index + len(axes)])
+
+
+def _bilinear(site: Site, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
+    """Return what RESIZE_BILINEAR makes of an image, ``None`` where it means something else."""
+    flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
+    outer = spacings[:2]
+    if value.rank != 4 or transformation not in flags or any(line.scale != 1.0 for line in outer):
+        return None
+    lines = spacings[2:]
+    if any(line.size * line.scale != line.wanted for line in lines) or site.integer("exclude_outside", 0):
+        return None
+    if transformation == "align_corners" and any(line.wanted < 2 for line in lines):
+        return None
+    target, quantization = site.held_target, value.quantization
+    coarse = quantization is not None and target is not None and target.scale >= quantization.scale
+    value = value if coarse else site.builder.plain(value)
+    source = site.builder.stored(value, channels_last(4))
+    shape = (source.shape[0], lines[0].wanted, lines[1].wanted, source.shape[3])
+    made = site.emit(ops.ResizeBilinear(*flags[transformation]), [source], shape, quantization=source.quantization)
+    return value.moved(made, channels_last(4))
+
+
+def _space_to_depth(site: Site) -> tuple[Value, ...]:
+    value, block = _image(site)
+    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
+    batch, rows, columns, channels = source.shape
+    shape = (batch, rows // size, columns // size, channels * size * size)
+    made = site.moved(ops.SpaceToDepth(block), source, shape)
+    if _mode(site) == "CRD":
+        made = _transposed_channels(site, made, (size * size, channels))
+    return (value.moved(made, channels_last(4)),)
+
+
+def _mode(site: Site) -> str:
+    """Return which counts faster in the channels: DCR the depth, CRD the place in the block."""
+    mode = site.text("mode", "DCR")
+    if mode not in {"DCR", "CRD"}:
+        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+    return mode
+
+
+def _transposed_channels(site: Site, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
+    """Return ``tensor`` with its channels, a matrix of ``sizes`` by rows, by columns."""
+    outer = tensor.shape[:3]
+    split = site.builder.reshaped(tensor, (*outer, *sizes))
+    swapped = site.moved(ops.Transpose((0, 1, 2, 4, 3)), split, (*outer, *reversed(sizes)))
+    return site.builder.reshaped(swapped, tensor.shape)
+
+
+def _depth_to_space(site: Site) -> tuple[Value, ...]:
+    value, block = _image(site)
+    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
+    batch, rows, columns, channels = source.shape
+    depth = channels // (size * size)
+    shape = (batch, rows * size, columns * size, depth)
+    if depth * size * size != channels or block < 1:
+        raise GraphError(site.node.place, f"cannot make blocks of {block} of {source}")
+    if _mode(site) == "CRD":
+        source = _transposed_channels(site, source, (depth, size * size))
+    return (value.moved(site.moved(ops.DepthToSpace(block), source, shape), channels_last(4)),)
+
+
+def _image(site: Site) -> tuple[Value, int]:
+    value = site.held(0)
+    if value.rank != 4:
+        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
+    return value, site.integer("blocksize", 0)
+
+
+OPERATORS = {
+    "DepthToSpace": _depth_to_space,
+    "Resize": _resize,
+    "SpaceToDepth": _space_to_depth,
+    "Upsample": _resize,
+}
