@@ -247,4 +247,4 @@ def _largest(dtype: DType) -> float:
         return float(np.finfo(dtype.name).max)
     import ml_dtypes
 
-    return float(ml_dtypes.finfo(dtype.name).max)  # type: ignore[no-untyped-call]
+    return float(ml_dtypes.finfo(dtype.name).max)  # type: ignore[no-untyped-call]  # ml_dtypes has no annotation for it

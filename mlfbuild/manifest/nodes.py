@@ -122,7 +122,7 @@ class _Composer:
         node = self.collection(event)
         self.depth -= 1
         if event.anchor is not None:  # type: ignore[attr-defined]  # scalars and collections have one
-            self.anchors[event.anchor] = node  # type: ignore[attr-defined]
+            self.anchors[event.anchor] = node  # type: ignore[attr-defined]  # as above
         return node
 
     def collection(self, event: yaml.Event) -> Node:

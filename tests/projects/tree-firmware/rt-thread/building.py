@@ -20,7 +20,7 @@ Env = Environment(
 Projects = []
 BuildOptions = set()
 if os.path.isfile("rtconfig.h"):  # noqa: PTH113 - as RT-Thread does it
-    with open("rtconfig.h") as file:  # noqa: PTH123
+    with open("rtconfig.h") as file:  # noqa: PTH123 - likewise
         BuildOptions.update(re.findall(r"^#define (\w+)", file.read(), re.MULTILINE))
 
 
