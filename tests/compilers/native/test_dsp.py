@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from mlfbuild.compilers.native.ops.dsp import dsp_channels
+from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
 from support.board_c import wrong_on_board
 from support.drawing import Case
@@ -142,3 +144,9 @@ def test_sums_without_room_take_the_portable_kernel() -> None:
     biases = BIAS.copy()
     biases[1] = 1_608_000_000  # above 2**30; times a factor of 6.25e-8 it is 100.5, in the middle of two outputs
     check(pointwise(WEIGHTS, biases, [SCALES[0], 1.25e-7, *SCALES[2:]]), dsp=False)
+
+
+def test_outputs_that_wrap_are_no_constants() -> None:
+    """Shifted left, even sums are 0 and odd ones are not; the least and the greatest sum are even."""
+    weights, bias = np.array([[-64, -64]], np.int8), np.zeros(1, np.int32)
+    assert dsp_channels(weights, bias, [Rescale(1 << 30, 25)], 0) is None

@@ -64,8 +64,8 @@ def _find_line(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> 
     minimum, maximum = activation_range(operator.activation, output)
     factors = [_scale(tensor) / _scale(output) for tensor in (first, second)]
     factors[1] *= -1 if isinstance(operator, Sub) else 1
-    offset = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
-    largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(offset) + 1
+    constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
+    largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
     shift = 31 - math.ceil(math.log2(largest))  # the finest that leaves no intermediate sum without room
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
     if 0 in nearest:
@@ -75,8 +75,10 @@ def _find_line(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> 
         sums = _STORED[:, None] * (nearest[0] + a) + _STORED * (nearest[1] + b)
         least = np.where(wanted > minimum, (wanted << shift) - sums, -_FARTHEST).max()
         greatest = np.where(wanted < maximum, ((wanted + 1) << shift) - 1 - sums, _FARTHEST).min()
-        if least <= greatest and max(-least, greatest) < _FARTHEST:
-            return _Line(nearest[0] + a, nearest[1] + b, int(least + greatest) // 2, shift)
+        offset = (least + greatest) // 2
+        partial = np.abs(_STORED * (nearest[1] + b) + offset).max()
+        if least <= greatest and max(partial, np.abs(sums + offset).max()) < 1 << 31:
+            return _Line(nearest[0] + a, nearest[1] + b, int(offset), shift)
     return None
 
 

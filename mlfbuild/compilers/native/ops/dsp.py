@@ -1,4 +1,4 @@
-"""Constants of the int8 kernels for the DSP extension: what ``matmul_dsp.h`` and ``depthwise_dsp.h`` requantise with.
+"""Constants of the int8 kernels for the DSP extension: what ``matmul_dsp.h`` and its users requantise with.
 
 These kernels requantise in fewer instructions than the portable ones, which is exact only where nothing overflows.
 That is a question of the weights, and is answered here, channel by channel.
@@ -52,8 +52,8 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
         np.clip(multiply_by_quantized_multiplier(limit, multiplier, left).astype(np.int64) + zero_point, *_limits())
         for limit in (least, greatest)
     )
-    # A constant c of such a channel: a sum of 4 (c - zero point), halved twice, and no weights.
-    constant = low == high
+    # A constant c of such a channel: a sum of 4 (c - zero point), halved twice, and no weights. Left shifts may wrap.
+    constant = (low == high) & (left <= 0)
     multiplier = np.where(constant, 1 << 30, multiplier)
     shift = np.where(constant, 0, -left - 1)
     least, greatest = (np.where(constant, 4 * (low - zero_point), limit) for limit in (least, greatest))
