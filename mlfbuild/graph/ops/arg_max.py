@@ -8,25 +8,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Arg(Operator):
+class Arg(Single):
     """The position along ``axis`` (counted from 0) of an extreme element, of the first where several are."""
 
     axis: int
 
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):
             return f"axis {self.axis} is not a dimension of {source}"
         return (

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import integer_range
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Cast(Operator):
+class Cast(Single):
     """Integers wrap, float32 is cut towards zero and bounded (0 for no number), anything but 0 is true.
 
     Stored values of quantised tensors are taken as they are.
@@ -24,12 +24,8 @@ class Cast(Operator):
     name: ClassVar[str] = "CAST"
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        assert inputs[0] is not None
-        return rules.shape(outputs[0], inputs[0].shape)
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return rules.shape(output, source.shape)
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.fixed_point import inverse_square_root
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.relu import rescaled
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import Rescale, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -23,17 +23,12 @@ _LEAST_LENGTH = 1e-6
 
 
 @dataclass(frozen=True)
-class L2Normalization(Operator):
+class L2Normalization(Single):
     """x / sqrt(sum of x**2) over the last dimension."""
 
     name: ClassVar[str] = "L2_NORMALIZATION"
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output)
             or rules.shape(output, source.shape)

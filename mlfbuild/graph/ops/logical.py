@@ -11,6 +11,7 @@ import numpy as np
 from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -37,18 +38,13 @@ class LogicalOr(Binary):
 
 
 @dataclass(frozen=True)
-class LogicalNot(Operator):
+class LogicalNot(Single):
     """Whether the element is false."""
 
     name: ClassVar[str] = "LOGICAL_NOT"
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or rules.shape(output, source.shape)
 
     def reference(

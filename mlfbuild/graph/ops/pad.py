@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 Paddings = tuple[tuple[int, int], ...]
@@ -18,7 +18,7 @@ Paddings = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Pad(Operator):
+class Pad(Single):
     """Adds ``paddings[d] = (before, after)`` elements to dimension d: 0, or the output's zero point."""
 
     paddings: Paddings
@@ -26,12 +26,7 @@ class Pad(Operator):
     name: ClassVar[str] = "PAD"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.arithmetic(source, output, types=self.types) or padded_shape(self.paddings, source, output)
 
     def value(self, output: Tensor) -> float:

@@ -8,16 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import finish_float
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.ops.window import Padding, Pair, Window
 from mlfbuild.graph.quantize import activation_range
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Pool2D(Operator):
+class Pool2D(Single):
     """A window moving over an NHWC image; filter and stride are (height, width), padding is explicit."""
 
     filter: Pair
@@ -29,12 +30,7 @@ class Pool2D(Operator):
         """Return the window of this pool."""
         return Window(self.filter, self.stride, (1, 1), self.padding)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output)
             or rules.rank(source, 4)

@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import centred, finish_quantized
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -19,19 +20,14 @@ STORED = (DType.INT8, DType.INT16, DType.UINT8)
 
 
 @dataclass(frozen=True)
-class Quantize(Operator):
+class Quantize(Single):
     """Brings numbers to the output's type, scale and zero point; uint8 comes from and becomes int8 only."""
 
     name: ClassVar[str] = "QUANTIZE"
     types: ClassVar[tuple[DType, ...]] = (*STORED, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = STORED
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, types=self.types)
             or rules.arithmetic(output, types=self.results)
@@ -60,19 +56,14 @@ class Quantize(Operator):
 
 
 @dataclass(frozen=True)
-class Dequantize(Operator):
+class Dequantize(Single):
     """Brings integers to float32."""
 
     name: ClassVar[str] = "DEQUANTIZE"
     types: ClassVar[tuple[DType, ...]] = STORED
     results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, types=self.types)
             or rules.arithmetic(output, types=self.results)

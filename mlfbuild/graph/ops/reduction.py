@@ -10,26 +10,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import Rescale, mean_rescale, requantize_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Reduction(Operator):
+class Reduction(Single):
     """One element of many along ``axes`` (ascending, from 0), which stay as dimensions of 1 if ``keep_dims``."""
 
     axes: tuple[int, ...]
     keep_dims: bool = False
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output, types=self.types)
             or self._check_axes(source)
@@ -112,10 +108,8 @@ class Sum(Summing):
 
 
 @dataclass(frozen=True)
-class ReduceMax(Reduction):
-    """The greatest; input and output have the same scale."""
-
-    name: ClassVar[str] = "REDUCE_MAX"
+class Extreme(Reduction):
+    """One of the elements; input and output have the same scale."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
@@ -124,20 +118,28 @@ class ReduceMax(Reduction):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        return (np.asarray(values[0].max(axis=self.axes, keepdims=self.keep_dims)),)
+        return (self._pick(values[0]),)
+
+    @abc.abstractmethod
+    def _pick(self, value: Array) -> Array:
+        """Return the extreme elements of ``value``."""
 
 
 @dataclass(frozen=True)
-class ReduceMin(Reduction):
-    """The least; input and output have the same scale."""
+class ReduceMax(Extreme):
+    """The greatest."""
+
+    name: ClassVar[str] = "REDUCE_MAX"
+
+    def _pick(self, value: Array) -> Array:
+        return np.asarray(np.max(value, axis=self.axes, keepdims=self.keep_dims))
+
+
+@dataclass(frozen=True)
+class ReduceMin(Extreme):
+    """The least."""
 
     name: ClassVar[str] = "REDUCE_MIN"
 
-    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        return rules.same_quantization(source, output)
-
-    def reference(
-        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
-    ) -> tuple[Array, ...]:
-        assert values[0] is not None
-        return (np.asarray(values[0].min(axis=self.axes, keepdims=self.keep_dims)),)
+    def _pick(self, value: Array) -> Array:
+        return np.asarray(np.min(value, axis=self.axes, keepdims=self.keep_dims))

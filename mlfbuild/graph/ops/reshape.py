@@ -6,24 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Reshape(Operator):
+class Reshape(Single):
     """Copies the bytes as they are; the new shape is the output's."""
 
     name: ClassVar[str] = "RESHAPE"
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         if source.dtype is not output.dtype:
             return f"mixes {source} and {output}"
         return rules.same_elements(source, output)

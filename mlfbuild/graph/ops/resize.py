@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -28,18 +28,13 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Resize(Operator):
+class Resize(Single):
     """An image of another height and width; the centres of pixels are at 0, 1 and so on, or half a pixel on."""
 
     align_corners: bool = False
     half_pixel_centers: bool = False
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output, types=self.types)
             or rules.rank(source, 4)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph.fixed_point import exp_of_negative, high_multiply, reciprocal_of_one_plus, shift_right
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import SOFTMAX_INTEGER_BITS, softmax_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -21,19 +21,14 @@ _SUM_INTEGER_BITS = 12
 
 
 @dataclass(frozen=True)
-class Softmax(Operator):
+class Softmax(Single):
     """exp(beta * x) divided by its sum over the last dimension; an int8 output has scale 1/256 and zero point -128."""
 
     beta: float = 1.0
 
     name: ClassVar[str] = "SOFTMAX"
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output)
             or rules.shape(output, source.shape)
@@ -73,18 +68,13 @@ class Softmax(Operator):
 
 
 @dataclass(frozen=True)
-class LogSoftmax(Operator):
+class LogSoftmax(Single):
     """The logarithm of SOFTMAX, of float32."""
 
     name: ClassVar[str] = "LOG_SOFTMAX"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output, types=self.types)
             or rules.shape(output, source.shape)

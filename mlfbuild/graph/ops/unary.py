@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import integer_range, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -19,15 +19,10 @@ Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Unary(Operator):
+class Unary(Single):
     """An element of the output is computed of the element of the input at its place, and has its type."""
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=1)
-        if reason is not None:
-            return reason
-        source, output = inputs[0], outputs[0]
-        assert source is not None
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
             rules.arithmetic(source, output, types=self.types)
             or rules.shape(output, source.shape)
