@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -88,3 +88,72 @@ def _plain(case: Any) -> bool:
     inputs, outputs = case.data_sets[0]
     values = [*inputs, *outputs]
     return all(isinstance(value, np.ndarray | np.generic) and value.dtype.isbuiltin == 1 for value in values)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How integers stand for real numbers; several scales are one for each index of ``axis``."""
+
+    scale: float | Sequence[float]
+    zero_point: int
+    dtype: str = "uint8"
+    axis: int = 0
+
+
+@dataclass
+class QuantizedNetwork:
+    """Writes a network as exporters do: float32 operators between pairs of QuantizeLinear and DequantizeLinear."""
+
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    constants: dict[str, Array] = field(default_factory=dict)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+
+    def parameters(self, name: str, scale: Scale) -> list[str]:
+        """The names of a new scale and zero point."""
+        scales = np.asarray(scale.scale, np.float32)
+        self.constants[f"{name}_scale"] = scales
+        self.constants[f"{name}_zero_point"] = np.full(scales.shape, scale.zero_point, scale.dtype)
+        return [f"{name}_scale", f"{name}_zero_point"]
+
+    def input(self, name: str, shape: Sequence[int], scale: Scale) -> str:
+        """An integer input; returns the name of the real numbers that it means."""
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(scale.dtype))
+        self.inputs.append(helper.make_tensor_value_info(name, element, shape))
+        return self.dequantized(name, scale)
+
+    def dequantized(self, name: str, scale: Scale) -> str:
+        """The real numbers that the integers ``name`` mean."""
+        inputs = [name, *self.parameters(f"{name}_dq", scale)]
+        self.nodes.append(helper.make_node("DequantizeLinear", inputs, [f"{name}_real"], axis=scale.axis))
+        return f"{name}_real"
+
+    def weights(self, name: str, stored: Array, scale: Scale) -> str:
+        """Constant integers; returns the name of the real numbers that they mean."""
+        self.constants[name] = stored.astype(scale.dtype)
+        return self.dequantized(name, scale)
+
+    def add(self, operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
+        """A node; returns the name of its output."""
+        self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def quantized(self, name: str, scale: Scale) -> str:
+        """The integers that stand for the real numbers ``name``; returns their name."""
+        return self.add("QuantizeLinear", [name, *self.parameters(f"{name}_q", scale)], f"{name}_q")
+
+    def requantized(self, name: str, scale: Scale) -> str:
+        """The real numbers ``name`` rounded to steps."""
+        return self.dequantized(self.quantized(name, scale), scale)
+
+    def output(self, name: str, rank: int, dtype: str = "uint8") -> None:
+        """Make ``name`` an output."""
+        element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self.outputs.append(helper.make_tensor_value_info(name, element, [None] * rank))
+
+    def bytes(self, opset: int = OPSET, domains: Sequence[str] = ()) -> bytes:
+        """The file."""
+        constants = [numpy_helper.from_array(value, name) for name, value in self.constants.items()]
+        graph = helper.make_graph(self.nodes, "graph", self.inputs, self.outputs, constants)
+        imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]
+        return bytes(helper.make_model(graph, opset_imports=imports, ir_version=8).SerializeToString())
