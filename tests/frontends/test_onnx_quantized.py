@@ -22,6 +22,7 @@ from mlfbuild.graph.evaluate import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import QuantizedNetwork, Scale, model, reference
+from support.onnx_networks import quantized_network
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RANDOM = np.random.default_rng(11)
@@ -402,44 +403,9 @@ def values_of_pairs(network: QuantizedNetwork) -> tuple[Graph, list[Array], list
     return found
 
 
-def small_network() -> QuantizedNetwork:
-    """What onnxruntime makes of a small convolutional network: a pair behind every tensor."""
-    RANDOM.bit_generator.state = START
-    network = QuantizedNetwork()
-    x = network.input("x", (1, 3, 12, 12), Scale(0.02, 128))
-
-    def convolution(
-        name: str, source: str, scale: float, outputs: int, inputs: int, size: int, **attributes: Any
-    ) -> str:
-        factors = RANDOM.uniform(0.002, 0.01, outputs).astype(np.float32)
-        stored = RANDOM.integers(-127, 128, (outputs, inputs, size, size))
-        bias = network.weights(f"{name}_b", RANDOM.integers(-500, 500, outputs), Scale(factors * scale, 0, "int32"))
-        weights = network.weights(f"{name}_w", stored, Scale(factors, 0, "int8"))
-        network.add("Conv", [source, weights, bias], f"{name}_c", **attributes)
-        return network.add("Relu", [f"{name}_c"], f"{name}_r")
-
-    first = network.requantized(
-        convolution("first", x, 0.02, 8, 3, 3, strides=[2, 2], pads=[0, 0, 1, 1]), Scale(0.03, 0)
-    )
-    depthwise = network.requantized(
-        convolution("depthwise", first, 0.03, 8, 1, 3, group=8, pads=[1, 1, 1, 1]), Scale(0.04, 0)
-    )
-    point = network.requantized(convolution("point", depthwise, 0.04, 8, 8, 1), Scale(0.05, 0))
-    added = network.requantized(network.add("Add", [point, first], "added"), Scale(0.07, 0))
-    pooled = network.requantized(network.add("GlobalAveragePool", [added], "pooled"), Scale(0.03, 0))
-    flat = network.requantized(network.add("Flatten", [pooled], "flat"), Scale(0.03, 0))
-    weights = network.weights("dense_w", integers((4, 8), "int8"), Scale(0.01, 0, "int8"))
-    bias = network.weights(
-        "dense_b", RANDOM.integers(-500, 500, 4), Scale(np.float32(0.03) * np.float32(0.01), 0, "int32")
-    )
-    dense = network.requantized(network.add("Gemm", [flat, weights, bias], "dense", transB=1), Scale(0.08, 128))
-    network.output(network.quantized(network.add("Softmax", [dense], "shares"), Scale(1 / 256, 0)), 2)
-    return network
-
-
 def test_as_c() -> None:
     """Networks of all kinds in one program under sanitizers: bit for bit what numpy makes of the graph."""
-    networks = [small_network(), *operator_by_operator().values()]
+    networks = [quantized_network(), *operator_by_operator().values()]
     jobs, expected = [], []
     for number, network in enumerate(networks):
         graph, inputs, made, _ = values_of(network.bytes())
@@ -454,7 +420,7 @@ def test_as_c() -> None:
 
 def test_a_network_is_integers_all_through() -> None:
     """Each of its seven operators may be off by a step, and the last one's scale is half as fine as the first one's."""
-    graph, _, made, wanted = values_of(small_network().bytes())
+    graph, _, made, wanted = values_of(quantized_network().bytes())
     assert_within_a_step(made, wanted, steps=7)
     assert {tensor.dtype for tensor in graph.tensors.values()} == {DType.UINT8, DType.INT8, DType.INT32}
 
@@ -514,7 +480,7 @@ def test_refused(name: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-SMALL = small_network().bytes()
+SMALL = quantized_network().bytes()
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

@@ -1,0 +1,72 @@
+"""Networks as exporters write them: read, run in numpy, as C on this machine, and as C on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph import Graph
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.ops import Transpose
+from support.board_cases import Job, wrong_networks
+from support.host_c import run_many_on_host
+from support.native import compile_network
+from support.onnx_models import reference
+from support.onnx_networks import EXPORTED, quantized_network
+
+Array = npt.NDArray[Any]
+
+
+def case(data: bytes, name: str) -> tuple[Graph, Array]:
+    """The graph and a random input."""
+    graph = parse_onnx(data, name, f"{name}.onnx")
+    (tensor,) = (graph.tensor(name) for name in graph.inputs)
+    random = np.random.default_rng(6)
+    if tensor.dtype.value == "uint8":
+        return graph, random.integers(0, 256, tensor.shape).astype(np.uint8)
+    return graph, random.standard_normal(tensor.shape).astype(np.float32)
+
+
+def assert_close(made: Array, wanted: Array) -> None:
+    assert made.shape == wanted.shape
+    np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+def test_in_numpy_and_as_c() -> None:
+    jobs, expected = [], []
+    for name, make in EXPORTED.items():
+        data = make()
+        graph, value = case(data, name)
+        (source,), (output,) = graph.inputs, graph.outputs
+        wanted = reference(data, {source: value})[0]
+        assert_close(evaluate(graph, {source: value})[output], wanted)
+        library = compile_network(graph)
+        jobs.append((library, library.modules[0], [value]))
+        expected.append(wanted)
+    for (made,), wanted in zip(run_many_on_host(jobs), expected, strict=True):
+        assert_close(made.reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize(("name", "transposes"), [("keras", 0), ("segmentation", 2), ("mobile", 3)])
+def test_how_often_data_is_transposed(name: str, transposes: int) -> None:
+    """Keras' transposes vanish; of an image of several channels the input and the output are transposed, no more.
+
+    Shuffling channels is a transpose; its result is flattened as ONNX stores it.
+    """
+    graph = case(EXPORTED[name](), name)[0]
+    assert sum(isinstance(node.operator, Transpose) for node in graph.nodes) == transposes
+
+
+def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    jobs: list[Job] = []
+    for name, data in (("mobile", EXPORTED["mobile"]()), ("quantized", quantized_network().bytes())):
+        graph, value = case(data, name)
+        (source,), (output,) = graph.inputs, graph.outputs
+        jobs.append((compile_network(graph), [value], [evaluate(graph, {source: value})[output]]))
+    assert wrong_networks(jobs, "cortex-m4", tmp_path, tool) == []
