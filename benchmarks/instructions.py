@@ -1,7 +1,7 @@
 """Count the instructions of one inference of the MLPerf Tiny networks, and measure flash, arena and stack.
 
-    python benchmarks/instructions.py [--cpus cortex-m4 ...] [--networks kws ...] [--cases 2] [--profile]
-                                      [--json FILE] [--markdown FILE]
+    python benchmarks/instructions.py [--cpus cortex-m4 ...] [--networks kws ...] [--memory balanced ...]
+                                      [--cases 2] [--profile] [--json FILE] [--markdown FILE]
 
 Networks called _f32 compute in float32, for which the M4, M7 and M33 have an FPU.
 
@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
+from mlfbuild.compilers.native.settings import MEMORY
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 from mlfbuild.library import Library
@@ -71,6 +73,7 @@ class Result:
 
     network: str
     cpu: str
+    memory: str
     instructions: int
     code: int
     """Code and read-only data in flash, with what it takes from the C library, without the constants."""
@@ -83,10 +86,10 @@ class Result:
     stack: int
 
 
-def measure(network: str, cpu: str, cases: int, folder: Path, *, profile: bool) -> Result:
+def measure(network: str, cpu: str, memory: str, cases: int, folder: Path, *, profile: bool) -> Result:
     """Compile, build, run and count one network; stops where an output is not the expected one."""
     model = SHARED / "models" / f"{_file(network)}.tflite"
-    library = NATIVE.compile(CompileRequest(network, model, CPUS[cpu]))
+    library = NATIVE.compile(CompileRequest(network, model, CPUS[cpu], options={"memory": memory}))
     _write(library, network, cases, folder)
     elf = _build(cpu, folder, ())
     baseline = _build(cpu, folder, ("-DBASELINE",))
@@ -96,23 +99,24 @@ def measure(network: str, cpu: str, cases: int, folder: Path, *, profile: bool) 
     if profile:
         print(counted)
     found = re.search(r"region 0 insns (\d+)", counted)
-    memory = dict(re.findall(r"(arena|stack|wrong) (-?\d+)", _qemu(elf, cpu)))
-    if found is None or memory["wrong"] != "0":
-        sys.exit(f"{network} on {cpu}: the outputs differ from the vectors: {memory}")
+    used = dict(re.findall(r"(arena|stack|wrong) (-?\d+)", _qemu(elf, cpu)))
+    if found is None or used["wrong"] != "0":
+        sys.exit(f"{network} on {cpu}: the outputs differ from the vectors: {used}")
     (module,) = library.modules
     assert module.main is not None
     (main,) = module.main
     return Result(
         network=network,
         cpu=cpu,
+        memory=memory,
         instructions=int(found[1]),
         code=_flash(elf) - _flash(baseline) - main.constants_size,
         constants=main.constants_size,
         constants_ratio=round(main.constants_size / _least_constants(model), 4),
         arena=main.workspace_size,
-        arena_used=int(memory["arena"]),
+        arena_used=int(used["arena"]),
         io=main.io_size,
-        stack=int(memory["stack"]),
+        stack=int(used["stack"]),
     )
 
 
@@ -205,8 +209,8 @@ def _least_constants(model: Path) -> int:
 def markdown(results: Sequence[Result]) -> str:
     """Return the results as a table."""
     lines = [
-        "| network | cpu | instructions | best peer | roofline | code | constants (ratio) | arena | I/O | stack |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| network | cpu | memory | instructions | best peer | roofline | code | constants | arena | I/O | stack |",
+        "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for r in results:
         peer = PEER[r.network].get(r.cpu)
@@ -214,8 +218,9 @@ def markdown(results: Sequence[Result]) -> str:
         roof = ROOFLINE.get(r.network, {}).get(r.cpu if r.cpu == "cortex-m55" else "cortex-m4")
         roof_text = "" if roof is None else f"{roof:,}"
         lines.append(
-            f"| {r.network} | {r.cpu.removeprefix('cortex-').upper()} | {r.instructions:,} | {peer_text} | {roof_text} "
-            f"| {r.code:,} | {r.constants:,} ({r.constants_ratio:.3f}) | {r.arena:,} | {r.io:,} | {r.stack:,} |"
+            f"| {r.network} | {r.cpu.removeprefix('cortex-').upper()} | {r.memory} | {r.instructions:,} | {peer_text} "
+            f"| {roof_text} | {r.code:,} | {r.constants:,} ({r.constants_ratio:.3f} x) "
+            f"| {r.arena:,} | {r.io:,} | {r.stack:,} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -224,6 +229,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cpus", nargs="+", choices=BOARDS, default=list(BOARDS))
     parser.add_argument("--networks", nargs="+", choices=PEER, default=list(PEER))
+    parser.add_argument("--memory", nargs="+", choices=MEMORY, default=["balanced"], help="values of the option memory")
     parser.add_argument("--cases", type=int, default=2, help="cases of the vectors to check")
     parser.add_argument("--profile", action="store_true", help="print instructions by function")
     parser.add_argument("--keep", type=Path, help="leave sources and images in this folder")
@@ -232,10 +238,10 @@ def main() -> None:
     options = parser.parse_args()
     results = []
     for network in options.networks:
-        for cpu in options.cpus:
+        for cpu, memory in product(options.cpus, options.memory):
             with tempfile.TemporaryDirectory() as temporary:
-                folder = Path(temporary) if options.keep is None else options.keep / f"{network}-{cpu}"
-                results.append(measure(network, cpu, options.cases, folder, profile=options.profile))
+                folder = Path(temporary) if options.keep is None else options.keep / f"{network}-{cpu}-{memory}"
+                results.append(measure(network, cpu, memory, options.cases, folder, profile=options.profile))
     print(markdown(results), end="")
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")

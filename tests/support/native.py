@@ -13,14 +13,17 @@ from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 
 
-def request(name: str, placement: Placement | None = None, cpu: str = "cortex-m4") -> CompileRequest:
+def request(
+    name: str, placement: Placement | None = None, cpu: str = "cortex-m4", memory: str = "balanced"
+) -> CompileRequest:
     """A request for the model ``name``; its source is never opened."""
-    return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], placement=placement or Placement())
+    options = {"memory": memory}
+    return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], options=options, placement=placement or Placement())
 
 
-def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4") -> Library:
+def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4", memory: str = "balanced") -> Library:
     """The native library of the ``.tflite`` content ``model``."""
-    return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu), sha256(model))
+    return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu, memory=memory), sha256(model))
 
 
 def compile_network(graph: Graph) -> Library:

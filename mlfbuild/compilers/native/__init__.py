@@ -27,8 +27,13 @@ class NativeCompiler:
     name = "native"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option; this compiler takes none yet."""
-        return [(key, "unknown option; the native compiler has none") for key in options]
+        """Return (key, reason) for each option that is not ``memory`` with one of its values."""
+        from mlfbuild.compilers.native.settings import MEMORY
+
+        known = f"one of {', '.join(MEMORY)}"
+        wrong = [key for key, value in options.items() if key != "memory" or value not in MEMORY]
+        unknown = f"unknown option; the native compiler has memory, {known}"
+        return [(key, f"must be {known}" if key == "memory" else unknown) for key in wrong]
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model of ``request``; raises as ``Compiler.compile`` says."""

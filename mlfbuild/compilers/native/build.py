@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import mlfbuild
+from mlfbuild.compilers.native.fusion import fuse
 from mlfbuild.compilers.native.header import print_header
-from mlfbuild.compilers.native.interface import interface_of
+from mlfbuild.compilers.native.interface import Interface, interface_of
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
@@ -42,9 +43,8 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     _check_sizes(graph)
     interface = interface_of(graph)
     optimised = run_passes(graph)
-    settings = Settings(request.cpu)
-    calls = [lower(optimised, node, settings) for node in optimised.nodes]
-    program = link_calls(request.name, optimised, calls, plan_memory(optimised, calls), interface)
+    settings = Settings(request.cpu, str(request.options.get("memory", "balanced")))
+    program = _program(request.name, optimised, settings, interface)
     module = Module(
         name=request.name,
         executor="aot",
@@ -65,6 +65,18 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         model_id=model_id,
     )
     return Library((module,))
+
+
+def _program(name: str, graph: Graph, settings: Settings, interface: Interface) -> Program:
+    """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
+    calls = [lower(graph, node, settings) for node in graph.nodes]
+    plan = plan_memory(graph, calls)
+    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
+    if fused is not graph:
+        smaller = plan_memory(fused, fused_calls)
+        if smaller.arena_size < plan.arena_size:
+            graph, calls, plan = fused, fused_calls, smaller
+    return link_calls(name, graph, calls, plan, interface)
 
 
 def _check_placement(request: CompileRequest) -> None:

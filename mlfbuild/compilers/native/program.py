@@ -10,6 +10,7 @@ from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
 from mlfbuild.compilers.native.plan import Area, Plan
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Reshape
+from mlfbuild.graph.ops.fused import Fused
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
 
@@ -61,7 +62,9 @@ class Program:
     @property
     def headers(self) -> tuple[str, ...]:
         """The kernel headers that functions include, in alphabetical order."""
-        return tuple(sorted({"compiler.h", *(function.call.header for function in self.functions)}))
+        calls = [function.call for function in self.functions]
+        more = (header for call in calls for header in call.more_headers)
+        return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
 
 
 def link_calls(name: str, graph: Graph, calls: Sequence[Call], plan: Plan, interface: Interface) -> Program:
@@ -163,10 +166,12 @@ def _pointer(c_type: str, place: str) -> str:
 
 def node_comment(graph: Graph, node: Node) -> str:
     """Return operator, activation operands and result of ``node``, as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
-    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
-    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in sources]
+    fused = node.operator if isinstance(node.operator, Fused) else None
+    read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
+    shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
-    return f"{node.operator.name} {', '.join(shapes)} -> {', '.join(results)}"
+    label = node.operator.name if fused is None else fused.label
+    return f"{label} {', '.join(shapes)} -> {', '.join(results)}"
 
 
 def _shape(dtype: str, sizes: Sequence[int]) -> str:

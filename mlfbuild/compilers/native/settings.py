@@ -6,12 +6,17 @@ from dataclasses import dataclass
 
 from mlfbuild.targets.types import Cpu
 
+MEMORY = ("smallest", "balanced", "fastest")
+"""The values of the option ``memory``."""
+
 
 @dataclass(frozen=True)
 class Settings:
     """The processor that code is made for: its ``features`` choose kernels and the layouts of weights."""
 
     cpu: Cpu
+    memory: str = "balanced"
+    """How much a small arena is worth: one of ``MEMORY``."""
 
     def has(self, feature: str) -> bool:
         """Return whether the processor has ``feature``, a word of ``Cpu.features``."""

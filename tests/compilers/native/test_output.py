@@ -238,11 +238,17 @@ def test_what_no_kernel_can_do_is_refused() -> None:
 def test_requests_that_are_refused(tmp_path: Path) -> None:
     native = compiler_called("native")
     assert native.check_options({}) == []
-    assert native.check_options({"memory": "small"}) == [("memory", "unknown option; the native compiler has none")]
+    assert native.check_options({"memory": "smallest"}) == []
+    for options, reason in (
+        ({"memory": "small"}, "must be one of smallest, balanced, fastest"),
+        ({"memory": True}, "must be one of smallest, balanced, fastest"),
+        ({"arena": "small"}, "unknown option; the native compiler has memory, one of smallest, balanced, fastest"),
+    ):
+        assert native.check_options(options) == [(*options, reason)]
     good = request("net")
     with pytest.raises(UsageError, match='no executor "graph"; use "aot"'):
         native.compile(CompileRequest("net", good.source, good.cpu, executor="graph"))
-    with pytest.raises(UsageError, match=r"options\.memory: unknown option"):
+    with pytest.raises(UsageError, match=r"options\.memory: must be one of"):
         native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
     with pytest.raises(InputFileError):
         native.compile(CompileRequest("net", tmp_path / "missing.tflite", good.cpu))

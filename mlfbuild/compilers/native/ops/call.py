@@ -81,6 +81,8 @@ class Call:
     overwrites: tuple[int, ...] = ()
     """Positions of the inputs whose bytes the (only) output may be written over, because the kernel reads an element
     before it writes to the same place."""
+    more_headers: tuple[str, ...] = ()
+    """Other kernel headers that the body needs."""
 
     @property
     def scratch(self) -> int:

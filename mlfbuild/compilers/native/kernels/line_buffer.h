@@ -1,0 +1,101 @@
+/*
+ * Line buffers: the rows of an image that operators executed row by row hand to each other.
+ *
+ * In each step an operator makes `count` rows, the first of them row step * count + lead of its image, and puts them
+ * behind the `kept` rows that the next operator reads once more. Rows before and behind the image are its padding:
+ * steps begin before 0 where an operator needs rows ahead, so that nothing else has to know of borders.
+ */
+#ifndef MLF_LINE_BUFFER_H_
+#define MLF_LINE_BUFFER_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+#include "copy_mve.h"
+#include "requantize_mve.h"
+
+struct mlf_line_buffer {
+    int32_t row;    /* bytes of a row */
+    int32_t height; /* rows of the image */
+    int32_t count;
+    int32_t kept;
+    int32_t lead;
+    int32_t padding; /* the byte that padding consists of */
+};
+
+/* Move bytes towards lower addresses, or to other memory. A loop of words, since the memcpy of small C libraries takes
+   single bytes; GCC must not make a call of memcpy of it. */
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((optimize("no-tree-loop-distribute-patterns")))
+#endif
+MLF_SHARED void
+mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
+{
+#if defined(__ARM_FEATURE_MVE)
+    (void)mlf_copy_mve(to, from, count);
+#else
+    int32_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        uint32_t words[2];
+        memcpy(words, from + i, sizeof words);
+        memcpy(to + i, words, sizeof words);
+    }
+    for (; i < count; i++) {
+        to[i] = from[i];
+    }
+#endif
+}
+
+/* Whether any of the step's rows is one of the image. */
+MLF_KERNEL int mlf_lines_inside(const struct mlf_line_buffer *lines, int32_t step)
+{
+    const int32_t first = step * lines->count + lines->lead;
+    return first < lines->height && first + lines->count > 0;
+}
+
+/* Where the step's rows are put. */
+MLF_KERNEL int8_t *mlf_lines_new(const struct mlf_line_buffer *lines, int8_t *buffer)
+{
+    return buffer + lines->kept * lines->row;
+}
+
+/* Make padding of those of the step's rows that are none of the image. */
+MLF_SHARED void mlf_lines_pad(const struct mlf_line_buffer *lines, int32_t step, int8_t *buffer)
+{
+    const int32_t first = step * lines->count + lines->lead;
+    int8_t *row = mlf_lines_new(lines, buffer);
+    for (int32_t y = first; y < first + lines->count; y++, row += lines->row) {
+        if (y < 0 || y >= lines->height) {
+            memset(row, lines->padding, (size_t)lines->row);
+        }
+    }
+}
+
+/* Copy the step's rows from the whole image. */
+MLF_SHARED void mlf_lines_copy(const struct mlf_line_buffer *lines, int32_t step, const int8_t *image,
+                               int8_t *buffer)
+{
+    const int32_t first = step * lines->count + lines->lead;
+    const int32_t begin = first < 0 ? 0 : first;
+    const int32_t end = first + lines->count < lines->height ? first + lines->count : lines->height;
+    if (begin < end) {
+        mlf_move_bytes(mlf_lines_new(lines, buffer) + (begin - first) * lines->row, image + begin * lines->row,
+                       (end - begin) * lines->row);
+    }
+    mlf_lines_pad(lines, step, buffer);
+}
+
+/* Go on to the next step. */
+MLF_KERNEL void mlf_lines_keep(const struct mlf_line_buffer *lines, int8_t *buffer)
+{
+    mlf_move_bytes(buffer, buffer + lines->count * lines->row, lines->kept * lines->row);
+}
+
+/* What is kept of the rows before the first step: padding. */
+MLF_KERNEL void mlf_lines_start(const struct mlf_line_buffer *lines, int8_t *buffer)
+{
+    memset(buffer, lines->padding, (size_t)(lines->kept * lines->row));
+}
+
+#endif /* MLF_LINE_BUFFER_H_ */
