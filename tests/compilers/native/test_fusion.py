@@ -93,8 +93,10 @@ def test_memory_chooses_between_arena_and_instructions(shared: Path, model: str,
     assert smallest <= LIMITS[model][1]
     chained = ["struct mlf_line_buffer" in generated(library) for library in libraries]
     assert chained == [False, balanced < fastest, smallest < fastest]
-    if model in {"ic_int8", "vww_int8"}:
-        assert balanced < 0.75 * fastest
+    if model == "ic_int8":
+        assert balanced < 0.75 * fastest  # residual blocks
+    if model == "vww_int8":
+        assert smallest < 0.5 * fastest  # an image that is larger than all that follow it
 
 
 @pytest.mark.parametrize(("model", "cpu"), [("ic_int8", "cortex-m4"), ("vww_int8", "cortex-m55")])
