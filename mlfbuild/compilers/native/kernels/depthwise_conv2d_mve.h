@@ -253,7 +253,7 @@ struct mlf_depthwise_block {
     uint16_t offsets[24]; /* of channels in the ring, the rest beyond them unused */
 };
 
-/* Copy row r of the padded image into its slot. A function of its own, since the predicate is one that calls clobber. */
+/* Copy row r of the padded image into its slot. A function of its own, since it changes the predicate, as calls do. */
 MLF_SHARED void mlf_depthwise_insert(const struct mlf_depthwise_block *block, int32_t r)
 {
     const struct mlf_depthwise_axis *const inner = &block->image->inner;

@@ -1,6 +1,6 @@
 /*
- * FULLY_CONNECTED of one row on int8 for Helium (MVE); the sums and what becomes of them are those of fully_connected.h.
- * Weights are in the order of gemm_mve.h.
+ * FULLY_CONNECTED of one row on int8 for Helium (MVE); the sums and what becomes of them are those of
+ * fully_connected.h. Weights are in the order of gemm_mve.h.
  */
 #ifndef MLF_FULLY_CONNECTED_MVE_H_
 #define MLF_FULLY_CONNECTED_MVE_H_

@@ -153,8 +153,8 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
                 "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMM_PREPARE_##shape                          \
                 "1: ldr r1, [sp, #32]\n"                                                                               \
                 "ldrd r7, r11, [sp, #40]\n" MLF_GEMM_KEEP_##shape                                                      \
-                "2: ldrd r3, r5, [sp]\n" MLF_GEMM_SUM_##shape MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_BOTH, "r7")\
-                MLF_GEMM_STORE                                                                                         \
+                "2: ldrd r3, r5, [sp]\n" MLF_GEMM_SUM_##shape MLF_SUMS_TO_VECTORS                                      \
+                MLF_RESCALE_##rounding(MLF_BOTH, "r7") MLF_GEMM_STORE                                                  \
                 "add r11, #4\n" MLF_GEMM_KEEP_##shape                                                                  \
                 "ldr r9, [sp, #36]\n cmp r1, r9\n bne 2b\n"                                                            \
                 "ldrd r3, r5, [sp]\n ldrd r0, r1, [sp, #8]\n"                                                          \

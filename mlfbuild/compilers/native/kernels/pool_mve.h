@@ -2,7 +2,7 @@
  * AVERAGE_POOL_2D and MAX_POOL_2D on int8 for Helium (MVE), 8 and 16 channels at a time; equal to pool.h.
  *
  * Averages are of at most 255 pixels, so that 16 bits hold a sum and a quotient is the high half of a product: n / d is
- * n * ceil(2^32 / d) / 2^32, rounded down, for n below 2^15 and d from 2 to 255, since the error n / 2^32 is below 1 / d.
+ * n * ceil(2^32 / d) / 2^32, rounded down, for n below 2^15 and d from 2 to 255: the error n / 2^32 is below 1 / d.
  */
 #ifndef MLF_POOL_MVE_H_
 #define MLF_POOL_MVE_H_

@@ -20,7 +20,7 @@
 
 struct mlf_windows;
 
-/* Pixels whose windows start `distance` bytes apart and have rows `pitch` bytes apart; outputs are `apart` bytes apart. */
+/* Pixels whose windows start `distance` bytes and whose outputs start `apart` bytes apart; rows are `pitch` apart. */
 struct mlf_run {
     const int8_t *first;
     int32_t count;
