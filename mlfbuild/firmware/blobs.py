@@ -13,7 +13,7 @@ from itertools import chain, islice
 
 from mlfbuild.archive.layout import graph_path, params_path
 from mlfbuild.errors import UsageError
-from mlfbuild.firmware.cmake import here
+from mlfbuild.firmware.cmake import here, here_in_build
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
 from mlfbuild.library.params import save_params
 from mlfbuild.manifest.types import SECTION_NAME
@@ -215,7 +215,7 @@ def blobs_target(name: str) -> str:
     return (
         f"\nadd_library({target} STATIC EXCLUDE_FROM_ALL)\n"
         f"add_library(mlf::{name}_blobs ALIAS {target})\n"
-        f"target_include_directories({target} PUBLIC {here(blobs.include_dir)})\n"
+        f"target_include_directories({target} PUBLIC {here_in_build(blobs.include_dir)})\n"
         "if(_mlf_blobs STREQUAL incbin)\n"
         f"  target_sources({target} PRIVATE {assembler})\n"
         f'  target_include_directories({target} PRIVATE "${{CMAKE_CURRENT_LIST_DIR}}")\n'

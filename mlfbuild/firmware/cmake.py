@@ -39,6 +39,15 @@ def here(*paths: PurePosixPath | str) -> str:
     return f'"{";".join(f"${{CMAKE_CURRENT_LIST_DIR}}/{path}" for path in paths)}"'
 
 
+def here_in_build(path: PurePosixPath | str) -> str:
+    """Return the folder ``path`` for those who link a target in this build; where it is installed it is another one.
+
+    CMake refuses to export a target whose include folders lie in the source tree. Raises as ``here``.
+    """
+    check_path(str(path))
+    return f'"$<BUILD_INTERFACE:${{CMAKE_CURRENT_LIST_DIR}}/{path}>"'
+
+
 def lines(arguments: Iterable[str]) -> str:
     """Return ``arguments`` one to a line, indented."""
     return "".join(f"  {argument}\n" for argument in arguments)

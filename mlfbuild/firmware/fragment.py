@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.firmware.blobs import blobs_choice, blobs_target
-from mlfbuild.firmware.cmake import head, here, lines
+from mlfbuild.firmware.cmake import head, here, here_in_build, lines
 from mlfbuild.firmware.parts import Part, Parts
 
 _LANGUAGES = """
@@ -61,7 +61,8 @@ def _module(part: Part) -> Iterator[str]:
         yield f"add_library({target} INTERFACE)\n"
     yield f"add_library(mlf::{part.name} ALIAS {target})\n"
     for folder in part.include_dirs:
-        yield f"target_include_directories({target} {'PUBLIC' if part.files else 'INTERFACE'} {here(folder)})\n"
+        scope = "PUBLIC" if part.files else "INTERFACE"
+        yield f"target_include_directories({target} {scope} {here_in_build(folder)})\n"
     for folder in part.private_include_dirs:
         yield f"target_include_directories({target} PRIVATE {here(folder)})\n"
     if part.objects:  # they were compiled when the archive was exported

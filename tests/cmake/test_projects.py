@@ -63,8 +63,9 @@ def test_parts_of_a_product(generator: str, tmp_path: Path, tool: Callable[[str]
     run(root, "cmake", "--build", "build")
     run(root, "cmake", "--install", "build")
     run(root, tmp_path / "installed/bin/app")
-    libraries = {path.name for path in (tmp_path / "installed/lib").iterdir()}
-    assert libraries == {"libsound.a", "libmlf_beta.a"}
+    libraries = {path.name for path in (tmp_path / "installed/lib").glob("*.a")}
+    assert libraries == {"libsound.a", "libmlf_alpha.a", "libmlf_beta.a"}
+    assert "parts::mlf_beta" in (tmp_path / "installed/lib/cmake/parts/parts.cmake").read_text()
     (vision / "models/beta.tflite").write_bytes(tiny_network(9))
     again = run(root, "cmake", "--build", "build")
     assert "Making model beta for camera" in again

@@ -44,7 +44,7 @@ add_library(mlf::net ALIAS mlf_net)
 
 add_library(mlf_net_blobs STATIC EXCLUDE_FROM_ALL)
 add_library(mlf::net_blobs ALIAS mlf_net_blobs)
-target_include_directories(mlf_net_blobs PUBLIC "${CMAKE_CURRENT_LIST_DIR}/blobs")
+target_include_directories(mlf_net_blobs PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/blobs>")
 if(_mlf_blobs STREQUAL incbin)
   target_sources(mlf_net_blobs PRIVATE "${CMAKE_CURRENT_LIST_DIR}/blobs/net_blobs.S")
   target_include_directories(mlf_net_blobs PRIVATE "${CMAKE_CURRENT_LIST_DIR}")

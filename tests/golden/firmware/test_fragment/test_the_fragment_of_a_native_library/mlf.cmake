@@ -26,4 +26,4 @@ add_library(
   "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src/tiny_lib0.c"
 )
 add_library(mlf::tiny ALIAS mlf_tiny)
-target_include_directories(mlf_tiny PUBLIC "${CMAKE_CURRENT_LIST_DIR}/codegen/host/include")
+target_include_directories(mlf_tiny PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/codegen/host/include>")
