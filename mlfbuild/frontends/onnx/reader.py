@@ -133,7 +133,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
     """Return the values of ``tensor``; raises ``GraphError`` where they do not fit its shape."""
     try:
         values: Array = np.array(numpy_helper.to_array(tensor))
-    except (ValueError, TypeError, KeyError, RuntimeError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
         raise GraphError(where, _one_line(error)) from None
     return values
 

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Operator, Tensor, ops
+from mlfbuild.graph import GraphError, Operator, Tensor, ops
 
 
 def binary(site: Site, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
     """Return ``operator`` of two tensors that broadcast."""
-    return site.emit(operator, [first, second], np.broadcast_shapes(first.shape, second.shape))
+    try:
+        shape = np.broadcast_shapes(first.shape, second.shape)
+    except ValueError:
+        raise GraphError(site.node.place, f"{first} and {second} do not broadcast") from None
+    return site.emit(operator, [first, second], shape)
 
 
 def unary(site: Site, operator: Operator, tensor: Tensor) -> Tensor:

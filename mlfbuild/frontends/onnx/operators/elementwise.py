@@ -151,11 +151,11 @@ def _batch_normalization(site: Site) -> tuple[Value, ...]:
         site.constant(index, what).astype(np.float64)
         for index, what in enumerate(("scale", "bias", "mean", "variance"), start=1)
     )
-    factor = scale / np.sqrt(variance + site.real_attribute("epsilon", 1e-5))
     order = channels_last(value.rank)
     source = site.builder.stored(value, order)
     if value.rank < 2 or any(array.shape != source.shape[-1:] for array in (scale, bias, mean, variance)):
         raise GraphError(site.node.place, f"has {scale.size} scales for {source}")
+    factor = scale / np.sqrt(variance + site.real_attribute("epsilon", 1e-5))
     scaled = site.emit(ops.Mul(), [source, _floats(site, "scale", factor)], source.shape)
     shifted = site.emit(ops.Add(), [scaled, _floats(site, "offset", bias - mean * factor)], source.shape)
     return (Value(shifted, order),)

@@ -60,6 +60,9 @@ def integer_parameters(site: Site, source: Quantization, axis: int) -> Parameter
         return Parameters(stored, None, scales)
     if not site.is_constant(2):
         return None
+    channels = stored.shape[axis] if axis < stored.ndim else 0
+    if site.constant(2, "bias").size not in {1, channels}:
+        return None
     bias = _integer_bias(site, np.float64(source.scale) * scales.astype(np.float64))
     return None if bias is None else Parameters(stored, bias, scales)
 

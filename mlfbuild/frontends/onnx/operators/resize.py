@@ -46,11 +46,10 @@ def _spacings(site: Site, value: Value) -> list[Spacing]:
         scales = _scales(site)
         scaled = zip(axes, scales, strict=False)
         sizes = tuple(math.floor(value.shape[axis] * scale) if scale < 1e9 else 1 << 31 for axis, scale in scaled)
-    if len(scales) != len(axes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
+    if not len(scales) == len(sizes) == len(axes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
         raise GraphError(site.node.place, f"has scales {list(scales)} for {len(axes)} dimensions")
-    made = {
-        axis: Spacing(value.shape[axis], size, scale) for axis, size, scale in zip(axes, sizes, scales, strict=True)
-    }
+    lines = zip(axes, sizes, scales, strict=True)
+    made = {axis: Spacing(value.shape[axis], size, scale) for axis, size, scale in lines}
     return [made.get(axis, Spacing(size, size, 1.0)) for axis, size in enumerate(value.shape)]
 
 
