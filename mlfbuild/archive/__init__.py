@@ -8,17 +8,28 @@ What is done with libraries and archives, each in a room of its own: ``describe`
 ``validate`` what is wrong with one, ``compare`` in what two differ, ``merge`` makes one of many.
 """
 
-from mlfbuild.archive.describe import describe, describe_text
-from mlfbuild.archive.layout import archive_files
-from mlfbuild.archive.load import open_archive, open_archive_with_id, pack_archive, read_archive, write_archive
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlfbuild.archive.layout import archive_files
+    from mlfbuild.archive.load import open_archive, open_archive_with_id, pack_archive, read_archive, write_archive
 
 __all__ = [
     "archive_files",
-    "describe",
-    "describe_text",
     "open_archive",
     "open_archive_with_id",
     "pack_archive",
     "read_archive",
     "write_archive",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a function when it is first asked for: build systems often start mlfbuild, and seldom read an archive."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "layout" if name == "archive_files" else "load"
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

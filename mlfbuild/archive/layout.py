@@ -21,13 +21,12 @@ from mlfbuild.archive.convert import convert
 from mlfbuild.archive.describe.readme import README, has_page, readme_text
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
+from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
 from mlfbuild.library.params import save_params
-
-METADATA = "metadata.json"
 
 
 def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:
@@ -114,18 +113,3 @@ def _plain(tensors: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
 def _target_devices(module: Module, form: Format) -> tuple[int | None, ...]:
     devices = tuple(target.device for target in module.targets)
     return devices if not form.targets_by_device and any(devices) else ()
-
-
-def graph_path(module: str) -> str:
-    """Return where the graph of ``module`` lies in version 7."""
-    return FORMATS[CURRENT].graph_path(module)
-
-
-def params_path(module: str) -> str:
-    """Return where the parameters of ``module`` lie, in every version."""
-    return f"parameters/{module}.params"
-
-
-def tir_path(device: int) -> str:
-    """Return where the text of an operator's TIR for a device type lies, in every version that has operators."""
-    return f"src/tir-{device}.txt"

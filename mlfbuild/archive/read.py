@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_derived
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.layout import METADATA, params_path
+from mlfbuild.archive.paths import METADATA, params_path
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Library, Module
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from mlfbuild.archive import open_archive
-from mlfbuild.archive.convert import convert
-from mlfbuild.compilers.fit import check_fit
-from mlfbuild.compilers.types import CompileRequest, OptionValue
 from mlfbuild.errors import UsageError
-from mlfbuild.library import Library
-from mlfbuild.library.metadata import CURRENT
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.types import CompileRequest, OptionValue
+    from mlfbuild.library import Library
 
 
 class ArchiveCompiler:
@@ -28,6 +27,11 @@ class ArchiveCompiler:
         Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
         option, an executor or a placement that the archive does not have, or a CPU that its code is not for.
         """
+        from mlfbuild.archive import open_archive  # builds without an archive to read start faster
+        from mlfbuild.archive.convert import convert
+        from mlfbuild.compilers.fit import check_fit
+        from mlfbuild.library.metadata import CURRENT
+
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
         library = open_archive(request.source)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.library import Library
 from mlfbuild.manifest.types import OptionValue, Placement
 from mlfbuild.targets.types import Cpu
+
+if TYPE_CHECKING:
+    from mlfbuild.library import Library
 
 __all__ = ["CompileRequest", "Compiler", "OptionValue", "Placement"]
 

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from mlfbuild.archive.layout import graph_path, params_path
+from mlfbuild.archive.paths import graph_path, params_path
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware.cmake import here, here_in_build
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
-from mlfbuild.library.params import save_params
 from mlfbuild.manifest.types import SECTION_NAME
 
 BLOBS_FOLDER = "blobs"
@@ -63,6 +62,8 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, Content]
 
     ``section`` is the linker section of both instead of one for each. Raises ``UsageError`` where it is no name.
     """
+    from mlfbuild.library.params import save_params  # numpy: only where there are parameters to write
+
     if section is not None and not SECTION_NAME.fullmatch(section):
         raise UsageError(f"{section!a}: cannot name a linker section; use letters, digits, _ and ., no digit first")
     name = module.name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.archive import archive_files
+from mlfbuild import archive as archives
 from mlfbuild.archive.convert import convert
 from mlfbuild.errors import InputFileError
 from mlfbuild.firmware.blobs import blob_files
@@ -51,7 +51,7 @@ def tree_files(
     A library of another version is laid out as one of the current: a tree has one form.
     """
     library = convert(library, CURRENT)
-    files = archive_files(library)
+    files = archives.archive_files(library)
     parts = parts_of(library, model)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),

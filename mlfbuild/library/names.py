@@ -10,6 +10,8 @@ MODULE_CONTEXT = "__tvm_module_ctx"
 """The variable in which code for TVM's C++ runtime finds the module that it is part of."""
 LINKED_PARAMETERS = "_lookup_linked_param"
 """By this name TVM 0.8's graph executor asks the system library for the parameter of a storage id."""
+SHARED_WORKSPACE = "mlf_shared_workspace"
+"""The workspace of all models of an image that never run at the same time, a common symbol of each."""
 
 
 def sanitize_name(name: str) -> str:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from mlfbuild.library.content import Content
 from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 FULL_MODEL = "full-model"
 OPERATOR = "operator"

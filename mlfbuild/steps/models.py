@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import open_archive_with_id, write_archive
+from mlfbuild import archive as archives
 from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import ConflictError, InputFileError, UnsupportedModelError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
@@ -22,7 +22,7 @@ def compile_model(job: CompileJob) -> int:
 
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, and ``StorageError``.
     """
-    write_archive(_compile(job), job.archive)
+    archives.write_archive(_compile(job), job.archive)
     return job.archive.stat().st_size
 
 
@@ -130,7 +130,7 @@ def unpack_archive(
 
     Raises ``InputFileError``, ``ConflictError`` (before anything is written) and ``StorageError``.
     """
-    library, archive_id = open_archive_with_id(archive)
+    library, archive_id = archives.open_archive_with_id(archive)
     return unpack(library, directory, archive_id=archive_id, model=model, params_section=params_section)
 
 
@@ -140,7 +140,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
     than the board's RAM: archives are shared by targets with different boards, so this is the first moment to know.
     """
-    library, archive_id = open_archive_with_id(job.archive)
+    library, archive_id = archives.open_archive_with_id(job.archive)
     _check_ram(job, library)
     return unpack(
         library,

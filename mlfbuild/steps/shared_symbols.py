@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.code.weak import MERGED, SHARED, weak_definitions
-from mlfbuild.compilers.native.workspace import SHARED as SHARED_WORKSPACE
 from mlfbuild.files import read_bytes
+from mlfbuild.library.names import SHARED_WORKSPACE
 from mlfbuild.steps.static_library import members
 
 _ELF = b"\x7fELF"

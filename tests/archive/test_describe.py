@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.archive import describe, describe_text, open_archive, pack_archive, read_archive
+from mlfbuild.archive import open_archive, pack_archive, read_archive
+from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.library import (

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from mlfbuild.archive import describe, describe_text, pack_archive, read_archive
+from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.archive.compare import compare
 from mlfbuild.archive.convert import convert
+from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
 from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError, MlfError, UsageError

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from mlfbuild.compilers.native.plan import ALIGNMENT
 from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.types import Placement
+from mlfbuild.library.names import SHARED_WORKSPACE
 
 SECTION = ".bss.noinit.tvm"
 """TVM's name, which linker scripts know."""
 BUSY = -2
 """What ``tvmgen_<model>_run`` returns where somebody else runs in the workspace; -1 is about the arguments."""
-SHARED = "mlf_shared_workspace"
-_FLAG = f"{SHARED}_busy"
+_FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
 def shares_workspace(program: Program, placement: Placement) -> bool:
@@ -53,7 +53,7 @@ def print_workspace(program: Program, placement: Placement) -> str:
         [
             bound,
             "/* Linkers make one of all that are called so, as large as the largest. */",
-            f"{macro} uint8_t {SHARED}[{size}];",
+            f"{macro} uint8_t {SHARED_WORKSPACE}[{size}];",
             "",
             "#ifndef NDEBUG",
             "/* Not 0 while somebody runs in it; one for all models as well. */",
@@ -96,9 +96,9 @@ def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
     yield f"    if (!{prefix}_enter()) {{"
     yield f"        return MLF_{name.upper()}_WORKSPACE_BUSY;"
     yield "    }"
-    yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED});"
+    yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE});"
     yield f"    {prefix}_leave();"
     yield "    return status;"
     yield "#else"
-    yield f"    return mlf_{name}_run(inputs, outputs, {SHARED});"
+    yield f"    return mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE});"
     yield "#endif"
