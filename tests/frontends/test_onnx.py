@@ -23,6 +23,13 @@ from support.onnx_models import model, reference
 
 Floats = npt.NDArray[np.float32]
 RANDOM = np.random.default_rng(5)
+START = RANDOM.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """Each test draws the same numbers, whichever tests run."""
+    RANDOM.bit_generator.state = START
 
 
 def floats(*shape: int) -> Floats:

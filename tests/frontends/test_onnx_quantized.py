@@ -116,6 +116,23 @@ def test_convolutions(network: QuantizedNetwork) -> None:
 
 @PROPERTIES
 @given(st.data())
+def test_transposed_convolutions(data: st.DataObject) -> None:
+    """The scales of the weights are along their second dimension."""
+    network, target = QuantizedNetwork(), data.draw(scales(0.02, 0.1))
+    x = network.input("x", (1, 3, 4, 5), data.draw(scales()))
+    factors = RANDOM.uniform(0.001, 0.02, 4 if data.draw(st.booleans()) else ()).astype(np.float32)
+    stored = RANDOM.integers(-127, 128, (3, 4, 3, 2))
+    names = [x, network.weights("w", stored, Scale(factors, 0, "int8", axis=1))]
+    if data.draw(st.booleans()):
+        network.constants["b"] = RANDOM.uniform(-1, 1, 4).astype(np.float32)
+        names.append("b")
+    network.add("ConvTranspose", names, "y", strides=[2, 1], dilations=[1, data.draw(st.integers(1, 2))])
+    network.output(network.quantized("y", target), 4, target.dtype)
+    check(network)
+
+
+@PROPERTIES
+@given(st.data())
 def test_dense_layers(data: st.DataObject) -> None:
     """Gemm and MatMul, the scales of the latter's weights along their columns."""
     network, target = QuantizedNetwork(), data.draw(scales(0.02, 0.1))

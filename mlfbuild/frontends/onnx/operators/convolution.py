@@ -19,7 +19,7 @@ from mlfbuild.frontends.onnx.operators.image import (
 )
 from mlfbuild.frontends.onnx.operators.parameters import Parameters, integer_parameters, real_parameters
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
+from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.graph.ops.window import Padding, Pair
 
 
@@ -117,8 +117,19 @@ def _joined(site: Site, parts: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def _conv_transpose(site: Site) -> tuple[Value, ...]:
-    """Conv's opposite, in float32."""
-    value, parameters = site.value(0), real_parameters(site)
+    """Conv's opposite; in integers where it has one group."""
+    held, target = site.held(0), site.held_target
+    if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
+        parameters = integer_parameters(site, held.quantization, axis=1)
+        made = None if parameters is None else _transposed(site, held, parameters, target)
+        if made is not None:
+            return (made,)
+    made = _transposed(site, site.value(0), real_parameters(site), None)
+    assert made is not None
+    return (made,)
+
+
+def _transposed(site: Site, value: Value, parameters: Parameters, target: Quantization | None) -> Value | None:
     source = image(site, value)
     weights = _two_dimensional(site, value, parameters.weights)
     groups = site.integer("group", 1)
@@ -132,13 +143,12 @@ def _conv_transpose(site: Site) -> tuple[Value, ...]:
     for number, part in enumerate(_groups(site, source, groups)):
         rows = slice(channels // groups * number, channels // groups * (number + 1))
         bias = None if parameters.bias is None else parameters.bias[depth * number : depth * (number + 1)]
-        own = Parameters(spread[rows], bias)
+        own = Parameters(spread[rows], bias, parameters.scales)
         tensors = own.tensors(site, np.transpose(own.weights, (1, 2, 3, 0)), 0)
         operator = ops.TransposeConv(stride, widened.padding)
-        made.append(_weighted(site, operator, part, tensors, (source.shape[0], *widened.size, depth), None))
+        made.append(_weighted(site, operator, part, tensors, (source.shape[0], *widened.size, depth), target))
     joined = _joined(site, made)
-    assert joined is not None
-    return (from_image(site, value, joined),)
+    return None if joined is None else from_image(site, value, joined)
 
 
 def _spread(site: Site, weights: Array, dilation: Pair) -> Array:
@@ -146,7 +156,7 @@ def _spread(site: Site, weights: Array, dilation: Pair) -> Array:
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
         raise site.unsupported(f"dilations {dilation}")
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
-    spread = np.zeros((*weights.shape[:2], *sizes), DType.FLOAT32.numpy)
+    spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights
     return spread
 
