@@ -19,6 +19,7 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.scons.variables import extend
 from support.firmware_repo import FirmwareRepo, Ran
 from support.libraries import graph_library, native_library
+from support.scons_versions import takes_deques
 
 PROJECT = """\
 mlfbuild: 1
@@ -301,6 +302,7 @@ def test_libraries_in_one_string() -> None:
     assert env["LIBS"] == ["new", "m", "c"]
 
 
+@takes_deques
 @pytest.mark.parametrize("own", ['CPPPATH="src"', 'CPPPATH=deque(["src"])', 'CPPPATH=CLVar("src")', 'CPPPATH=("src",)'])
 def test_a_build_with_variables_of_every_kind(repo: FirmwareRepo, own: str) -> None:
     repo.write(

@@ -11,10 +11,12 @@ from pathlib import Path
 from mlfbuild.emulator import run_elf
 from mlfbuild.targets import board_called
 from support.firmware_repo import tiny_network
+from support.scons_versions import takes_deques
 
 PROJECTS = Path(__file__).parents[1] / "projects"
 
 
+@takes_deques
 def test_variants_of_a_product_with_a_build_of_its_own(tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)

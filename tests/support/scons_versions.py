@@ -1,0 +1,10 @@
+"""What the SCons that tests run with can do."""
+
+from __future__ import annotations
+
+import pytest
+import SCons
+
+_VERSION = tuple(int(part) for part in SCons.__version__.split(".")[:2])
+
+takes_deques = pytest.mark.skipif(_VERSION < (4, 5), reason="SCons 4.4 itself reads no deque in CPPDEFINES or CPPPATH")
