@@ -160,17 +160,21 @@ class Chain:
         return self.lines[:-1] if self.copied else self.lines[1:-1]
 
 
-def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool) -> Chain | None:
-    """Return the chain that makes ``rows`` rows of its output in a step; ``None`` where it would not be right."""
+def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: bool = False) -> Chain | None:
+    """Return the chain that makes ``rows`` rows of its output in a step; ``None`` where it would not be right.
+
+    With ``aligned`` steps, stages run ahead so far that a step never makes rows beside those of the image; line buffers
+    keep more rows for that.
+    """
     output = stages[-1].output
     if output.shape[1] % rows:
         return None
     lines = [Lines(output, rows, 0, 0)]
     for stage in reversed(stages):
-        count, kept = lines[0].count * stage.reach.stride, stage.reach.kept
-        lines.insert(
-            0, Lines(stage.source, count, kept, lines[0].lead * stage.reach.stride - stage.reach.before + kept)
-        )
+        made, reach = lines[0], stage.reach
+        count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
+        ahead = -lead % count if aligned and len(lines) < len(stages) else 0
+        lines.insert(0, Lines(stage.source, count, reach.kept + ahead, lead + ahead))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 
 from mlfbuild.compilers.native.chains import Chain, Stage, follows, plan_chain, rows_to_try, stages_of, whole_images
 from mlfbuild.compilers.native.costs import Costs
@@ -211,12 +212,14 @@ class _Cutting:
     def _variants(self, stages: tuple[Stage, ...]) -> Iterator[_Piece]:
         first, end = stages[0].index, stages[-1].index + 1
         dies = self.lives.dies(stages[0].source.name, end) and not self._in_caller(stages[-1].output)
-        for rows in rows_to_try(stages[-1].output):
-            for in_place in (False, True) if dies else (False,):
-                chain = plan_chain(stages, rows, in_place=in_place)
-                if chain is not None and (in_place or len(stages) > 1):
-                    memory = self._memory(chain, LoweredChain(chain, ()).scratch)
-                    yield _Piece(first, end, memory, self.costs.added(chain), chain)
+        ways = product(rows_to_try(stages[-1].output), (False, True) if dies else (False,), (False, True))
+        known: set[Chain | None] = {None}
+        for rows, in_place, aligned in ways:
+            chain = plan_chain(stages, rows, in_place=in_place, aligned=aligned)
+            if chain not in known and chain is not None and (in_place or len(stages) > 1):
+                memory = self._memory(chain, LoweredChain(chain, ()).scratch)
+                yield _Piece(first, end, memory, self.costs.added(chain), chain)
+            known.add(chain)
 
     def _in_caller(self, tensor: Tensor) -> bool:
         return self.lives.roots[tensor.name] in self.lives.outside

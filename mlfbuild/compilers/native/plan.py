@@ -2,8 +2,9 @@
 
 Inputs and outputs lie in the caller's buffers. An input is only read; an output buffer holds nothing but its output.
 Constants lie in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
-``arena.place`` chooses. RESHAPE costs nothing where both sides can be the same bytes, and an operator whose kernel
-permits it writes over an input that nobody reads later.
+``arena.place`` chooses. RESHAPE costs nothing where both sides can be the same bytes, nor does an operator whose
+tensors are views of each other (``views.py``); and an operator whose kernel permits it writes over an input that nobody
+reads later.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass, field
 
 from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
 from mlfbuild.compilers.native.ops.call import Call
+from mlfbuild.compilers.native.views import views_of
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.graph import Graph
+from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Reshape
 
 ALIGNMENT = 16
@@ -56,8 +58,10 @@ class Plan:
     """The offset in the arena of each node's scratch memory; 0 for those that need none."""
     copies: tuple[tuple[str, int], ...]
     """(tensor, output index) of outputs that no node writes in place; they are copied at the end."""
+    views: frozenset[int] = frozenset()
+    """Indices of the nodes that have nothing to do, since their tensors are views of each other."""
     apart: frozenset[int] = frozenset()
-    """Indices of the nodes that could write over an input, and do not as the arena is smaller so."""
+    """Indices of the nodes that could write over an input or make views, and do not as the arena is smaller so."""
 
 
 @dataclass
@@ -67,6 +71,8 @@ class _Storage:
     area: Area
     position: int
     spans: list[Span] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Where the tensors begin that are views; all others do at 0."""
 
     def use(self, size: int, time: int) -> None:
         """Have ``size`` bytes in use from the first to the last time that this is told."""
@@ -84,11 +90,13 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
     Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB.
     """
     plan = _plan(graph, calls, apart=frozenset())
+    if plan.views:  # the whole of something is in memory as soon as its first part is
+        plan = min(plan, _plan(graph, calls, plan.views), key=lambda plan: plan.arena_size)
     # To share an address can stand in the way of a good packing.
     for index in range(min(len(calls), _TRIALS)):
         if plan.arena_size <= plan.lower_bound:
             break
-        if calls[index].overwrites:
+        if calls[index].overwrites or index in plan.views:
             plan = min(plan, _plan(graph, calls, plan.apart | {index}), key=lambda plan: plan.arena_size)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
@@ -99,8 +107,9 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
 
 
 def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
-    """Plan with the nodes ``apart`` not writing over any input."""
+    """Plan with the nodes ``apart`` neither writing over any input nor making views."""
     storages = _storages(graph)
+    views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and _view(graph, node, storages))
     _note_lifetimes(graph, storages)
     _reuse_inputs(graph, calls, storages, apart)
     scratch = [_Storage(Area.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
@@ -110,13 +119,17 @@ def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
     offsets, arena_size = place(buffers)
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
-    locations = {name: Location(storage.area, storage.position) for name, storage in storages.items()}
+    locations = {
+        name: Location(storage.area, storage.position + storage.offsets.get(name, 0))
+        for name, storage in storages.items()
+    }
     return Plan(
         locations,
         arena_size,
         lower_bound(buffers),
         tuple(storage.position for storage in scratch),
         _copies(graph, locations),
+        views,
         apart,
     )
 
@@ -154,11 +167,38 @@ def _share(storages: dict[str, _Storage], source: str, output: str) -> None:
                 storages[name] = kept
 
 
+def _view(graph: Graph, node: Node, storages: dict[str, _Storage]) -> bool:
+    """Let the tensors of ``node`` that are views of another one be in its storage, where all of them can."""
+    views = views_of(graph, node)
+    parts = [storages[view.part] for view in views]
+    wholes = [storages[view.whole] for view in views]
+    unique = len({id(storage) for storage in (*parts, *wholes[:1])}) == len(parts) + 1
+    in_arena = all(storage.area is Area.ARENA for storage in (*parts, *wholes))
+    movable = all(_extent(graph, storages, part) == graph.tensor(view.part).size
+                  for view, part in zip(views, parts, strict=True))  # fmt: skip
+    if not views or not unique or not in_arena or not movable or any(view.offset % ALIGNMENT for view in views):
+        return False
+    for view, part, whole in zip(views, parts, wholes, strict=True):
+        start = whole.offsets.get(view.whole, 0) + view.offset
+        for name, storage in storages.items():
+            if storage is part:
+                whole.offsets[name] = start + part.offsets.get(name, 0)
+                storages[name] = whole
+    return True
+
+
+def _extent(graph: Graph, storages: Mapping[str, _Storage], storage: _Storage) -> int:
+    """Return the bytes from the beginning of ``storage`` to the end of its last tensor."""
+    names = (name for name, its in storages.items() if its is storage)
+    return max(storage.offsets.get(name, 0) + graph.tensor(name).size for name in names)
+
+
 def _note_lifetimes(graph: Graph, storages: Mapping[str, _Storage]) -> None:
     for index, node in enumerate(graph.nodes):
         for name in (*node.inputs, *node.outputs):
             if name is not None:
-                storages[name].use(graph.tensor(name).size, index)
+                storage = storages[name]
+                storage.use(storage.offsets.get(name, 0) + graph.tensor(name).size, index)
 
 
 def _reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, _Storage], apart: frozenset[int]) -> None:
@@ -166,12 +206,22 @@ def _reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, _Stor
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
         for position in call.overwrites if index not in apart else ():
-            source = storages[str(node.inputs[position])]
+            name = str(node.inputs[position])
+            source = storages[name]
             dies = source is not output and source.area is output.area is Area.ARENA and source.last == index
-            if dies and output.spans[0].first == index:
+            if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
                 source.spans += output.spans
+                source.offsets.update(output.offsets)
                 storages.update({name: source for name, storage in storages.items() if storage is output})
                 break
+
+
+def _begin_together(graph: Graph, storages: Mapping[str, _Storage], source: str, output: str) -> bool:
+    """Whether the bytes of ``output``, in one storage with ``source``, would be those of no other tensor in that."""
+    theirs, its = storages[source].offsets, storages[output].offsets
+    if theirs.get(source, 0) or its.get(output, 0):
+        return False
+    return not theirs or graph.tensor(output).size <= graph.tensor(source).size
 
 
 def _copies(graph: Graph, locations: Mapping[str, Location]) -> tuple[tuple[str, int], ...]:

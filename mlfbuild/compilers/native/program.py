@@ -96,7 +96,7 @@ class _Linking:
 
     def step(self, index: int, node: Node, call: Call) -> Step:
         """Return what is done for the node at ``index``."""
-        if isinstance(node.operator, Reshape) and self._same_place(node):
+        if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
             return Step(index, node, None, ())
         function = self._function(index, node, call)
         arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])

@@ -155,7 +155,7 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     if step.function is not None:
         yield f"    {_wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
-        yield "    /* nothing to do: its input and its output are the same bytes */"
+        yield "    /* nothing to do: what it reads and what it writes are the same bytes */"
 
 
 def _static_entry(program: Program, placement: Placement) -> str:

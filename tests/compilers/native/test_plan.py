@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,10 +12,16 @@ from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
 from mlfbuild.compilers.native.plan import ALIGNMENT, Area, Location, Plan, plan_memory
 from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.views import views_of
 from mlfbuild.graph import Graph
-from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, Pad, Reshape
+from mlfbuild.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice
+from mlfbuild.graph.ops.slice import Steps
 from mlfbuild.targets import CPUS
+from support.host_c import run_on_host
+from support.native import compile_bytes, generated
+from support.oracle import assert_equal, tflite_micro_run
 from support.sketch import Sketch
+from support.tflite_builder import Network
 
 
 @st.composite
@@ -27,7 +34,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         name = f"t{index}"
         source = draw(st.sampled_from(known))
         batch, height, width, channels = shapes[source]
-        kind = draw(st.sampled_from(["add", "reshape", "reshape", "pad", "pool", "conv"]))
+        kind = draw(st.sampled_from(["add", "reshape", "reshape", "pad", "pool", "conv", "join", "join", "part"]))
         if kind == "add":
             other = draw(st.sampled_from([name for name in known if shapes[name] == shapes[source]]))
             shapes[name] = shapes[source]
@@ -35,6 +42,18 @@ def graphs(draw: st.DrawFn) -> Graph:
         elif kind == "reshape":
             shapes[name] = (batch, width, height, channels)
             s.node(Reshape(), source, s.tensor(name, *shapes[name]))
+        elif kind == "join":
+            others = draw(st.lists(st.sampled_from([name for name in known if shapes[name][2:] == shapes[source][2:]]),
+                                   min_size=1, max_size=3))  # fmt: skip
+            shapes[name] = (batch, sum(shapes[each][1] for each in (source, *others)), width, channels)
+            s.node(Concatenation(1), source, *others, s.tensor(name, *shapes[name]))
+        elif kind == "part":
+            first = draw(st.integers(0, height - 1))
+            steps = [(0, batch), (first, draw(st.integers(1, height - first))), (0, width), (0, channels)]
+            shapes[name] = tuple(count for _, count in steps)  # type: ignore[assignment]
+            s.node(
+                Slice(tuple(Steps(start, 1, count) for start, count in steps)), source, s.tensor(name, *shapes[name])
+            )
         elif kind == "pad":
             shapes[name] = (batch, height, width, channels + 1)
             s.node(Pad(((0, 0), (0, 0), (0, 0), (0, 1))), source, s.tensor(name, *shapes[name]))
@@ -48,15 +67,33 @@ def graphs(draw: st.DrawFn) -> Graph:
     return s.graph(["x", "z"], draw(st.lists(st.sampled_from(known), min_size=1, max_size=4)))
 
 
-def bytes_of(graph: Graph, plan: Plan, name: str) -> set[tuple[object, ...]]:
-    """Every byte of a tensor as (area, buffer, offset)."""
+def bytes_of(graph: Graph, plan: Plan, name: str) -> list[tuple[object, ...]]:
+    """Every byte of a tensor, in order, as (area, buffer, offset)."""
     location, size = plan.locations[name], graph.tensor(name).size
     if location.area is Area.ARENA:
         assert location.position % ALIGNMENT == 0
         assert location.position + size <= plan.arena_size
-        return {(Area.ARENA, location.position + offset) for offset in range(size)}
+        return [(Area.ARENA, location.position + offset) for offset in range(size)]
     buffer = name if location.area is Area.CONSTANT else location.position
-    return {(location.area, buffer, offset) for offset in range(size)}
+    return [(location.area, buffer, offset) for offset in range(size)]
+
+
+def values_of(graph: Graph) -> dict[str, list[object]]:
+    """What each byte of a tensor holds: something of its own, or what a byte of another tensor does."""
+    value: dict[str, list[object]] = {
+        name: [(name, offset) for offset in range(tensor.size)] for name, tensor in graph.tensors.items()
+    }
+    for node in graph.nodes:
+        views = {view.part: view for view in views_of(graph, node)}
+        inputs = [str(name) for name in node.inputs]
+        if isinstance(node.operator, Reshape):
+            value[node.outputs[0]] = value[inputs[0]]
+        elif views and isinstance(node.operator, Concatenation):
+            value[node.outputs[0]] = [byte for name in inputs for byte in value[name]]
+        elif views:
+            start = views[node.outputs[0]].offset
+            value[node.outputs[0]] = value[inputs[0]][start : start + graph.tensor(node.outputs[0]).size]
+    return value
 
 
 def with_scratch(call: Call, size: int) -> Call:
@@ -71,30 +108,56 @@ def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) ->
     lowered = [lower(graph, node, Settings(CPUS["cortex-m4"])) for node in graph.nodes]
     calls = [with_scratch(call, data.draw(st.sampled_from([0, 0, 7, 64]))) for call in lowered]
     plan = plan_memory(graph, calls)
-    value = {name: name for name in graph.tensors}
-    for node in graph.nodes:
-        if isinstance(node.operator, Reshape):
-            value[node.outputs[0]] = value[str(node.inputs[0])]
-    memory: dict[tuple[object, ...], str] = {}
+    value = values_of(graph)
+    memory: dict[tuple[object, ...], object] = {}
     assert [plan.locations[name] for name in graph.inputs] == [Location(Area.INPUT, 0), Location(Area.INPUT, 1)]
     for name in (*graph.inputs, *(tensor.name for tensor in graph.constants)):
-        memory.update(dict.fromkeys(bytes_of(graph, plan, name), name))
-    for node, call, scratch in zip(graph.nodes, calls, plan.scratch, strict=True):
+        memory.update(zip(bytes_of(graph, plan, name), value[name], strict=True))
+    for index, (node, call, scratch) in enumerate(zip(graph.nodes, calls, plan.scratch, strict=True)):
         assert scratch % ALIGNMENT == 0
         assert scratch + call.scratch <= plan.arena_size
         memory.update({(Area.ARENA, scratch + offset): "scratch" for offset in range(call.scratch)})
         for name in node.inputs:
             assert name is not None
-            assert {memory.get(byte) for byte in bytes_of(graph, plan, name)} == {value[name]}
+            assert [memory.get(byte) for byte in bytes_of(graph, plan, name)] == value[name]
         output = node.outputs[0]
         area = plan.locations[output].area
         assert area in {Area.ARENA, Area.OUTPUT} or (area is Area.INPUT and isinstance(node.operator, Reshape))
         if area is Area.OUTPUT:
             assert value[output] == value[graph.outputs[plan.locations[output].position]]
-        assert not {(Area.ARENA, scratch + offset) for offset in range(call.scratch)} & bytes_of(graph, plan, output)
-        memory.update(dict.fromkeys(bytes_of(graph, plan, output), value[output]))
+        assert not {(Area.ARENA, scratch + offset) for offset in range(call.scratch)} & {*bytes_of(graph, plan, output)}
+        if index in plan.views:  # nothing is done
+            assert [memory.get(byte) for byte in bytes_of(graph, plan, output)] == value[output]
+        memory.update(zip(bytes_of(graph, plan, output), value[output], strict=True))
     copied = {index: name for name, index in plan.copies}
     for index, name in enumerate(graph.outputs):
         assert copied.get(index, name) == name
-        assert {memory[byte] for byte in bytes_of(graph, plan, name)} == {value[name]}
+        assert [memory[byte] for byte in bytes_of(graph, plan, name)] == value[name]
         assert index in copied or (plan.locations[name].area, plan.locations[name].position) == (Area.OUTPUT, index)
+
+
+def test_pieces_of_tensors_are_not_copied() -> None:
+    """Images are joined along their height, then parted, where the first one ends at a multiple of 16 bytes."""
+    for width, copied in ((8, False), (7, True)):
+        network = Network()
+        image = network.input((1, 2, width, 4), 0.05, 3)
+        top, bottom = (
+            network.unary("LEAKY_RELU", image, "LeakyReluOptions", {"Alpha": alpha}, scale=0.05, zero_point=3)
+            for alpha in (0.25, 0.5)
+        )
+        joined = network.operator(
+            "CONCATENATION", [top, bottom], network.like(top, (1, 4, width, 4)), "ConcatenationOptions", Axis=1
+        )
+        pooled = network.pool2d("MAX", joined, (1, 1))
+        axis = network.constant(np.array(1, np.int32))
+        halves = [network.like(top, (1, 2, width, 4)) for _ in range(2)]
+        network.many("SPLIT", [axis, pooled], halves, "SplitOptions", NumSplits=2)
+        model = network.build([network.add(*halves, scale=0.1)])
+        library = compile_bytes(model, "pieces")
+        text = generated(library)
+        assert ("concatenation" in text, "split" in text) == (copied, copied)
+        value = np.arange(2 * width * 4, dtype=np.int64).astype(np.int8).reshape(1, 2, width, 4)
+        (got,) = run_on_host(library, [value])
+        assert_equal(got, tflite_micro_run(model, [value])[0], f"width {width}")
+        if not copied:
+            assert library.modules[0].main[0].workspace_size == 4 * width * 4

@@ -191,7 +191,7 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 5: node flat
        RESHAPE int8[1,4,4,4] -> int8[1,64] */
-    /* nothing to do: its input and its output are the same bytes */
+    /* nothing to do: what it reads and what it writes are the same bytes */
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
