@@ -180,6 +180,8 @@ UNARY: dict[str, dict[str, Any]] = {
     "MaxPool": {"kernel_shape": [2, 2]},
     "ReduceMean": {"keepdims": 0},
     "ReduceMax": {},
+    "ReduceMin": {},
+    "ReduceSum": {},
     "Transpose": {"perm": [0, 3, 1, 2]},
     "Flatten": {},
     "DepthToSpace": {"blocksize": 2},
@@ -221,6 +223,27 @@ def test_average_pool(ratio: float) -> None:
     network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0], count_include_pad=1)
     network.output(network.quantized("y", Scale(float(np.float32(0.1)) * ratio, 130)), 4)
     check(network, floats=ratio < 1)
+
+
+@pytest.mark.parametrize(
+    ("way", "size", "exact"),
+    [
+        ("half_pixel", (8, 20), True),
+        ("asymmetric", (16, 10), True),
+        ("align_corners", (7, 9), True),
+        ("half_pixel", (8, 15), False),
+        ("align_corners", (8, 9), False),
+    ],
+)
+@pytest.mark.parametrize("ratio", [1.0, 1.3, 0.5])
+def test_bilinear_resizing(way: str, size: tuple[int, int], exact: bool, ratio: float) -> None:
+    """In integers where these hold the positions exactly, and the wanted scale is no finer."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 3, 4, 5), Scale(0.1, 120))
+    network.constants["sizes"] = np.array([1, 3, *size])
+    network.add("Resize", [x, "", "", "sizes"], "y", mode="linear", coordinate_transformation_mode=way)
+    network.output(network.quantized("y", Scale(float(np.float32(0.1)) * ratio, 130)), 4)
+    check(network, floats=ratio < 1 or not exact)
 
 
 @PROPERTIES

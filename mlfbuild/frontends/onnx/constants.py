@@ -31,6 +31,13 @@ class Constants:
         found = self._quantized.get(name)
         return self._arrays.get(name) if found is None else found.real
 
+    def shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of ``name``, ``None`` where it is not known."""
+        quantized, array = self._quantized.get(name), self._arrays.get(name)
+        if quantized is not None:
+            return quantized.stored.shape
+        return None if array is None else array.shape
+
     def quantized(self, name: str) -> Quantized | None:
         """Return the integers behind the real numbers ``name``, where there are some."""
         return self._quantized.get(name)

@@ -146,13 +146,16 @@ class _Importer:
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:
             return self._values[name]
-        quantized, data = self._constants.quantized(name), self._constants.get(name)
+        quantized = self._constants.quantized(name)
+        value = None if quantized is None else self._builder.held_constant(name, quantized)
+        self._values[name] = value or self._constant(place, name)
+        return self._values[name]
+
+    def _constant(self, place: str, name: str) -> Value:
+        data = self._constants.get(name)
         if data is None:
             raise GraphError(place, f"reads {name!r} before anything wrote it (a cycle, or nodes out of order)")
-        self._values[name] = (None if quantized is None else self._builder.held_constant(name, quantized)) or Value(
-            self._builder.constant(name, data), as_onnx(data.ndim)
-        )
-        return self._values[name]
+        return Value(self._builder.constant(name, data), as_onnx(data.ndim))
 
     def _output(self, port: RawPort) -> Value:
         value = self._value("the model's outputs", port.name)

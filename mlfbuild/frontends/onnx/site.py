@@ -69,6 +69,10 @@ class Site:
             raise self.unsupported(f"the {what} {name!r} must be constant")
         return data
 
+    def constant_shape(self, index: int) -> tuple[int, ...] | None:
+        """Return the shape of input ``index`` where it is constant."""
+        return self.known.shape(self.node.inputs[index]) if self.has(index) else None
+
     def is_constant(self, index: int) -> bool:
         """Return whether input ``index`` is there and constant."""
         return self.has(index) and self.node.inputs[index] in self.known

@@ -93,19 +93,18 @@ def _times(site: Site, tensor: Tensor, factor: float) -> Tensor:
 
 
 def _matmul(site: Site) -> tuple[Value, ...]:
-    if site.is_constant(1):
-        shape = site.constant(1, "matrix B").shape
-        if len(shape) >= 2 and math.prod(shape) == shape[-1] * shape[-2] and site.held(0).rank > 0:
-            return (_times_matrix(site),)
+    shape = site.constant_shape(1)
+    if shape is not None and len(shape) >= 2 and math.prod(shape) == shape[-1] * shape[-2] and site.held(0).rank > 0:
+        return (_times_matrix(site, len(shape) - 1),)
     return (_product(site),)
 
 
-def _times_matrix(site: Site) -> Value:
-    """Multiply all rows of input 0 with one constant matrix."""
+def _times_matrix(site: Site, axis: int) -> Value:
+    """Multiply all rows of input 0 with one constant matrix, whose last dimension is ``axis``."""
     held, target = site.held_in_order(0), site.held_target
     made = None
     if held.quantization is not None and target is not None:
-        parameters = integer_parameters(site, held.quantization, axis=site.constant(1, "matrix B").ndim - 1)
+        parameters = integer_parameters(site, held.quantization, axis)
         if parameters is not None:
             made = _one_matrix(site, held.tensor, parameters, target)
     if made is None:

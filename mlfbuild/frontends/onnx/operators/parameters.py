@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -58,10 +59,8 @@ def integer_parameters(site: Site, source: Quantization, axis: int) -> Parameter
     stored, scales = found
     if not site.has(2):
         return Parameters(stored, None, scales)
-    if not site.is_constant(2):
-        return None
-    channels = stored.shape[axis] if axis < stored.ndim else 0
-    if site.constant(2, "bias").size not in {1, channels}:
+    shape, channels = site.constant_shape(2), stored.shape[axis] if axis < stored.ndim else 0
+    if shape is None or math.prod(shape) not in {1, channels}:
         return None
     bias = _integer_bias(site, np.float64(source.scale) * scales.astype(np.float64))
     return None if bias is None else Parameters(stored, bias, scales)

@@ -14,6 +14,7 @@ from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interp
 from mlfbuild.frontends.onnx.operators.pieces import taken
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
+from mlfbuild.graph.ops.resize import FRACTION_BITS
 
 _MOST_ELEMENTS = 1 << 24
 """Of the matrix that says how the elements along a dimension mix."""
@@ -139,11 +140,18 @@ def _bilinear(site: Site, value: Value, spacings: Sequence[Spacing], transformat
         return None
     target, quantization = site.held_target, value.quantization
     coarse = quantization is not None and target is not None and target.scale >= quantization.scale
+    coarse = coarse and all(_exact_in_integers(line, transformation) for line in lines)
     value = value if coarse else site.builder.plain(value)
     source = site.builder.stored(value, channels_last(4))
     shape = (source.shape[0], lines[0].wanted, lines[1].wanted, source.shape[3])
     made = site.emit(ops.ResizeBilinear(*flags[transformation]), [source], shape, quantization=source.quantization)
     return value.moved(made, channels_last(4))
+
+
+def _exact_in_integers(line: Spacing, transformation: str) -> bool:
+    """Whether RESIZE_BILINEAR's step from place to place is exact for int8: what it rounds off adds up on the way."""
+    less = 1 if transformation == "align_corners" else 0
+    return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 
 
 def _space_to_depth(site: Site) -> tuple[Value, ...]:
