@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
@@ -19,6 +20,9 @@ _POINTWISE = (*_SUMS, Quantize, Unary)
 
 _ROWS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 """Output rows of a step that are tried."""
+_FEW_ROWS = (1, 2, 4, 7, 8)
+"""And those in networks of more than ``_MANY`` operators."""
+_MANY = 40
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,16 @@ class Stage:
     reach: Reach
     work: int
     """Products, or elements, that it computes."""
+
+    @cached_property
+    def source_row(self) -> int:
+        """Bytes of a row of the source."""
+        return self.source.size // self.source.shape[1]
+
+    @cached_property
+    def output_row(self) -> int:
+        """Bytes of a row of the output."""
+        return self.output.size // self.output.shape[1]
 
 
 def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
@@ -116,11 +130,8 @@ class Lines:
     kept: int
     lead: int
     """The first row that step 0 makes."""
-
-    @property
-    def row(self) -> int:
-        """Bytes of a row."""
-        return self.image.size // self.image.shape[1]
+    row: int
+    """Bytes of a row."""
 
     @property
     def size(self) -> int:
@@ -169,12 +180,12 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
     output = stages[-1].output
     if output.shape[1] % rows:
         return None
-    lines = [Lines(output, rows, 0, 0)]
+    lines = [Lines(output, rows, 0, 0, stages[-1].output_row)]
     for stage in reversed(stages):
         made, reach = lines[0], stage.reach
         count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
         ahead = -lead % count if aligned and len(lines) < len(stages) else 0
-        lines.insert(0, Lines(stage.source, count, reach.kept + ahead, lead + ahead))
+        lines.insert(0, Lines(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)
@@ -209,6 +220,7 @@ def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((stages[0].source.name, *operands)))
 
 
-def rows_to_try(output: Tensor) -> tuple[int, ...]:
-    """Return the numbers of output rows a step that are worth trying."""
-    return tuple(rows for rows in _ROWS if output.shape[1] % rows == 0)
+def rows_to_try(output: Tensor, nodes: int) -> tuple[int, ...]:
+    """Return the numbers of output rows a step that are worth trying in a network of ``nodes`` operators."""
+    candidates = _ROWS if nodes <= _MANY else _FEW_ROWS
+    return tuple(rows for rows in candidates if output.shape[1] % rows == 0)

@@ -63,9 +63,9 @@ class Costs:
         run_up = sum(-chain.first_step * lines.count * lines.row for lines in chain.buffers)
         total = (moved + run_up) * rates.moved
         for stage, lines in zip(chain.stages, chain.lines[1:], strict=True):
-            inside = [at for at in range(chain.first_step, chain.steps) if _inside(lines, at)]
-            again = len(inside) * lines.count / lines.image.shape[1] - 1  # rows of the run-up that are no rows
-            total += self._stage(stage, lines.count, len(inside)) + again * self._alone(stage)
+            inside = _steps_inside(lines, chain.first_step, chain.steps)
+            again = inside * lines.count / lines.image.shape[1] - 1  # rows of the run-up that are no rows
+            total += self._stage(stage, lines.count, inside) + again * self._alone(stage)
         return total
 
     def _stage(self, stage: Stage, rows: int, steps: int) -> float:
@@ -97,7 +97,7 @@ class Costs:
         return _DSP if self.settings.has("dsp") else _PORTABLE
 
 
-def _inside(lines: Lines, step: int) -> bool:
-    """Whether a step makes any row of the image."""
-    first = step * lines.count + lines.lead
-    return first < lines.image.shape[1] and first + lines.count > 0
+def _steps_inside(lines: Lines, first: int, end: int) -> int:
+    """Return how many of the steps ``first`` to ``end`` - 1 make any row of the image."""
+    behind = -((lines.lead - lines.image.shape[1]) // lines.count)
+    return min(end, behind) - max(first, -lines.lead // lines.count)

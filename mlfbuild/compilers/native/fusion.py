@@ -31,6 +31,8 @@ MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
 """Instructions that chains may cost, for each that the network takes without them."""
 _LONGEST = 12
 """Operators of a chain."""
+_SOUGHT = 400
+"""Chains of different operators that are looked at, about."""
 
 
 @dataclass(eq=False)
@@ -197,9 +199,10 @@ class _Cutting:
         readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
         readers.update(self.graph.outputs)
         stages = stages_of(self.graph)
+        longest = max(3, min(_LONGEST, _SOUGHT // len(stages)))
         for first in range(len(stages)):
             chained: list[Stage] = []
-            for index in range(first, min(len(stages), first + _LONGEST)):
+            for index in range(first, min(len(stages), first + longest)):
                 stage = stages[index]
                 if stage is not None and chained:
                     stage = follows(stage, chained[-1], readers)
@@ -212,7 +215,9 @@ class _Cutting:
     def _variants(self, stages: tuple[Stage, ...]) -> Iterator[_Piece]:
         first, end = stages[0].index, stages[-1].index + 1
         dies = self.lives.dies(stages[0].source.name, end) and not self._in_caller(stages[-1].output)
-        ways = product(rows_to_try(stages[-1].output), (False, True) if dies else (False,), (False, True))
+        ways = product(
+            rows_to_try(stages[-1].output, len(self.calls)), (False, True) if dies else (False,), (False, True)
+        )
         known: set[Chain | None] = {None}
         for rows, in_place, aligned in ways:
             chain = plan_chain(stages, rows, in_place=in_place, aligned=aligned)
