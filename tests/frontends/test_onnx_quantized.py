@@ -535,3 +535,28 @@ def test_a_damaged_byte_never_makes_a_traceback(position: int, value: int) -> No
     else:
         lines = 0
     assert lines == 0
+
+
+def test_an_input_that_two_readers_take_differently() -> None:
+    """Then its elements mean nothing by themselves: both are computed."""
+    network = QuantizedNetwork()
+    first = network.input("x", (1, 6), Scale(0.1, 100))
+    parameters = network.parameters("other", Scale(0.3, 7))
+    network.add("DequantizeLinear", ["x", *parameters], "second")
+    network.add("Add", [first, "second"], "y")
+    network.output(network.quantized("y", Scale(0.4, 50)), 2)
+    check(network, floats=True)
+
+
+def test_an_input_that_is_an_output_and_a_tensor_that_is_read_in_float32() -> None:
+    """What is quantised for one reader and real for another stays float32."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 2, 3, 3), Scale(0.1, 100))
+    w = network.weights("w", integers((2, 2, 2, 2), "int8"), Scale(0.01, 0, "int8"))
+    network.add("Conv", [x, w], "c")
+    network.add("Exp", [network.requantized("c", Scale(0.05, 128))], "e")
+    network.add("Mul", ["c", "e"], "y")
+    network.output(network.quantized("y", Scale(0.5, 128)), 4)
+    network.add("Identity", ["x"], "same")
+    network.output("same", 4)
+    check(network, floats=True)
