@@ -470,6 +470,10 @@ def others(draw: st.DrawFn) -> Case:
     return draw(st.sampled_from([
         [node("Where", ["flags", "p", "row"], ["y"])],
         [node("Greater", ["p", "row"], ["g"]), node("Where", ["g", "p", "row"], ["y"])],
+        [node("Less", ["p", "row"], ["l"]), node("Not", ["l"], ["n"]), node("And", ["n", "flags"], ["a"]),
+         node("Cast", ["a"], ["y"], to=TensorProto.FLOAT)],
+        [node("Cast", ["p"], ["i"], to=draw(st.sampled_from([TensorProto.INT8, TensorProto.INT32, TensorProto.INT64]))),
+         node("CastLike", ["i", "p"], ["y"])],
         [node("LogSoftmax", ["p"], ["y"], axis=draw(st.integers(0, 3)))],
         [node("Softmax", ["p"], ["y"], axis=draw(st.integers(0, 3)))],
         [node("InstanceNormalization", ["p", "s", "b"], ["y"])],
