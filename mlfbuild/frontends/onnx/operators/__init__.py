@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators import (
+    clamping,
     convolution,
     elementwise,
     linear,
@@ -23,6 +24,7 @@ from mlfbuild.frontends.onnx.site import Site
 __all__ = ["OPERATORS"]
 
 _FAMILIES = (
+    clamping,
     convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, reductions, resize, unary,
 )  # fmt: skip
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.clamping import clamped
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
-from mlfbuild.graph.quantize import quantize_value
 
 Converter = Callable[[Site], tuple[Value, ...]]
-
-_KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
-    (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()
-}  # fmt: skip
-"""RELU and its kin by their bounds."""
 
 
 def _apply(site: Site, operator: Operator, source: Tensor, *others: Tensor) -> Tensor:
@@ -111,71 +106,13 @@ def _celu(site: Site) -> tuple[Value, ...]:
     return _float_only(compute)(site)
 
 
-def _clip(site: Site) -> tuple[Value, ...]:
-    """Clamp to bounds that are attributes before version 11 and constant inputs from it on."""
-    if site.opset < 11:
-        low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
-    else:
-        low, high = _bound(site, 1, "minimum", -math.inf), _bound(site, 2, "maximum", math.inf)
-    return (_clamped_value(site, low, high),)
-
-
-def _bound(site: Site, index: int, what: str, default: float) -> float:
-    return float(site.constant(index, what).reshape(-1)[0]) if site.has(index) else default
-
-
-def _relu(site: Site) -> tuple[Value, ...]:
-    return (_clamped_value(site, 0.0, math.inf),)
-
-
-def _clamped_value(site: Site, low: float, high: float) -> Value:
-    """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
-    held = site.held(0)
-    if held.quantization is None or held.tensor.dtype is not DType.INT8 or low > high:
-        value = site.value(0)
-        return Value(_clamped(site, value.tensor, low, high), value.order)
-    return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
-
-
-def _clamped_integers(site: Site, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
-    least, greatest = (_stored_bound(bound, held) for bound in (low, high))
-    if (low, high) in _KNOWN_CLAMPS and (least > -128 or greatest < 127):
-        return site.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
-    if least > -128:
-        limit = site.weights("minimum", np.array(least, np.int8), held)
-        tensor = site.emit(ops.Maximum(), [tensor, limit], tensor.shape, quantization=held)
-    if greatest < 127:
-        limit = site.weights("maximum", np.array(greatest, np.int8), held)
-        tensor = site.emit(ops.Minimum(), [tensor, limit], tensor.shape, quantization=held)
-    return tensor
-
-
-def _stored_bound(bound: float, held: Quantization) -> int:
-    """Return the int8 value of ``bound``, the nearest one where it is outside."""
-    try:
-        return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
-    except OverflowError:  # infinite, or as good as
-        return 127 if bound > 0 else -128
-
-
-def _clamped(site: Site, tensor: Tensor, low: float, high: float) -> Tensor:
-    """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
-    if (low, high) in _KNOWN_CLAMPS:
-        return _apply(site, _KNOWN_CLAMPS[low, high], tensor)
-    if low > -math.inf:
-        tensor = _apply(site, ops.Maximum(), tensor, site.number("minimum", low))
-    if high < math.inf:
-        tensor = _apply(site, ops.Minimum(), tensor, site.number("maximum", high))
-    return tensor
-
-
 def _hard_sigmoid(site: Site) -> tuple[Value, ...]:
     """Y = max(0, min(1, alpha * x + beta))."""
     alpha, beta = site.real_attribute("alpha", 0.2), site.real_attribute("beta", 0.5)
 
     def compute(site: Site, x: Tensor) -> Tensor:
         scaled = _apply(site, ops.Mul(), x, site.number("alpha", alpha))
-        return _clamped(site, _apply(site, ops.Add(), scaled, site.number("beta", beta)), 0.0, 1.0)
+        return clamped(site, _apply(site, ops.Add(), scaled, site.number("beta", beta)), 0.0, 1.0)
 
     return _float_only(compute)(site)
 
@@ -328,7 +265,6 @@ def _whole_power(site: Site, x: Tensor, power: int) -> Tensor:
 OPERATORS = {
     "Abs": _with_integers(ops.Abs()),
     "Celu": _celu,
-    "Clip": _clip,
     "Elu": _elu,
     "Exp": _unary(ops.Exp()),
     "Gelu": _gelu,
@@ -343,7 +279,6 @@ OPERATORS = {
     "Not": _float_only(_not),
     "Pow": _power,
     "Reciprocal": _float_only(_reciprocal),
-    "Relu": _relu,
     "Selu": _selu,
     "Shrink": _shrink,
     "Sigmoid": _squashing(ops.Logistic(), Quantization((1 / 256,), (-128,))),
