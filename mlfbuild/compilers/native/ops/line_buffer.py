@@ -150,7 +150,7 @@ class _Printing:
             yield "if (step >= 0) {" if last else f"if (mlf_lines_inside(&lines{at + 1}, step)) {{"
         yield from (f"    {line}" for line in self._call(at, stage, call))
         yield "}"
-        if self.chain.lines[at].kept:
+        if self.chain.lines[at].kept and (at > 0 or self.chain.copied):
             yield f"mlf_lines_keep(&lines{at}, buffer{at});"
         if not last and not always:
             yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
