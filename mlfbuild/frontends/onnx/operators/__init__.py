@@ -24,8 +24,8 @@ from mlfbuild.frontends.onnx.site import Site
 __all__ = ["OPERATORS"]
 
 _FAMILIES = (
-    clamping,
-    convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, reductions, resize, unary,
+    clamping, convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, reductions,
+    resize, unary,
 )  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {
