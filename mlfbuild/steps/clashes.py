@@ -149,4 +149,6 @@ def modules_of(job: CompileJob) -> list[str]:
     if not metadata.is_file():
         return []
     fields = Fields(parse_json(read_bytes(metadata, "metadata"), str(metadata)), str(metadata))
+    if "modules" not in fields:  # an operator's, which is the only module of its archive
+        return [fields.text("model_name")]
     return list(fields.member("modules").names())
