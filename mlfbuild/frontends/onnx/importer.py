@@ -16,21 +16,10 @@ from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS
-from mlfbuild.frontends.onnx.reader import DOMAINS, RawModel, RawNode, RawPort
+from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
-
-_TYPES = {
-    int(onnx.TensorProto.FLOAT): DType.FLOAT32,
-    int(onnx.TensorProto.INT8): DType.INT8,
-    int(onnx.TensorProto.UINT8): DType.UINT8,
-    int(onnx.TensorProto.INT16): DType.INT16,
-    int(onnx.TensorProto.INT32): DType.INT32,
-    int(onnx.TensorProto.INT64): DType.INT64,
-    int(onnx.TensorProto.BOOL): DType.BOOL,
-}
-"""Element types of inputs."""
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains of operators that are written out as ONNX's own."""
@@ -159,7 +148,7 @@ class _Importer:
 
     def _output(self, port: RawPort) -> Value:
         value = self._value("the model's outputs", port.name)
-        if port.type in _TYPES and _TYPES[port.type] is not value.dtype:
+        if port.type in ELEMENT_TYPES and ELEMENT_TYPES[port.type] is not value.dtype:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
@@ -167,10 +156,10 @@ class _Importer:
 
 
 def _type(port: RawPort) -> DType:
-    if port.type not in _TYPES:
-        known = ", ".join(map(_type_name, _TYPES))
+    if port.type not in ELEMENT_TYPES:
+        known = ", ".join(map(_type_name, ELEMENT_TYPES))
         raise UnsupportedModelError(f"input {port.name!r} has type {_type_name(port.type)}; supported are {known}")
-    return _TYPES[port.type]
+    return ELEMENT_TYPES[port.type]
 
 
 def _type_name(code: int) -> str:

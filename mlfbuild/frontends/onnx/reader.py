@@ -11,12 +11,23 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.graph import Array, GraphError
+from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
 """Broadcasting became numpy's with it; nothing that is in use exports an earlier one."""
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own set of operators."""
+
+ELEMENT_TYPES: Mapping[int, DType] = {
+    int(TensorProto.FLOAT): DType.FLOAT32,
+    int(TensorProto.INT8): DType.INT8,
+    int(TensorProto.UINT8): DType.UINT8,
+    int(TensorProto.INT16): DType.INT16,
+    int(TensorProto.INT32): DType.INT32,
+    int(TensorProto.INT64): DType.INT64,
+    int(TensorProto.BOOL): DType.BOOL,
+}
+"""The types of elements that a graph has, by ONNX's code."""
 
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 

@@ -50,7 +50,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         elif kind == "part":
             first = draw(st.integers(0, height - 1))
             steps = [(0, batch), (first, draw(st.integers(1, height - first))), (0, width), (0, channels)]
-            shapes[name] = tuple(count for _, count in steps)  # type: ignore[assignment]
+            shapes[name] = (batch, steps[1][1], width, channels)
             s.node(
                 Slice(tuple(Steps(start, 1, count) for start, count in steps)), source, s.tensor(name, *shapes[name])
             )

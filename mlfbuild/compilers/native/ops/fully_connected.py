@@ -17,27 +17,24 @@ from mlfbuild.compilers.native.ops.call import (
 from mlfbuild.compilers.native.ops.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.ops.float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
+from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import FullyConnected
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
+_SPECIALISED = Specialised[FullyConnected](
+    lower_fully_connected_float_mve, lower_fully_connected_mve, lower_fully_connected_dsp
+)
+
 
 def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
-    dtype = graph.outputs_of(node)[0].dtype
-    quantized = dtype is DType.INT8
-    call = None
-    if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):
-        call = lower_fully_connected_float_mve(graph, node, operator)
-    if quantized and settings.has("mve"):
-        call = lower_fully_connected_mve(graph, node, operator)
-    if call is None and quantized and settings.has("dsp"):
-        call = lower_fully_connected_dsp(graph, node, operator)
-    return call or _lower_portable(graph, node, operator)
+    special = _SPECIALISED.lower(graph, node, operator, settings)
+    return special or _lower_portable(graph, node, operator)
 
 
 def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:

@@ -56,7 +56,7 @@ def _two_dimensional(site: Site, value: Value, weights: Array) -> Array:
 
 def _padded(site: Site, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
     """Pad the image beforehand where the padding is wider than the filter, which operators do not take."""
-    reach: Pair = tuple((window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1))  # type: ignore[assignment] # two of them
+    reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
         return source, window
     return pad_image(site, source, window.padding), replace(window, padding=NO_PADDING)

@@ -11,6 +11,7 @@ from mlfbuild.frontends.onnx.affine import Affine
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.convolution import convolved
 from mlfbuild.frontends.onnx.operators.parameters import Parameters
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.frontends.onnx.targets import affine_of
 from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
@@ -81,24 +82,13 @@ def _quantize(site: Site) -> tuple[Value, ...]:
     return (Value(made, value.order, declared),)
 
 
-_CAST = {
-    int(onnx.TensorProto.FLOAT): DType.FLOAT32,
-    int(onnx.TensorProto.INT8): DType.INT8,
-    int(onnx.TensorProto.UINT8): DType.UINT8,
-    int(onnx.TensorProto.INT16): DType.INT16,
-    int(onnx.TensorProto.INT32): DType.INT32,
-    int(onnx.TensorProto.INT64): DType.INT64,
-    int(onnx.TensorProto.BOOL): DType.BOOL,
-}
-
-
 def _cast(site: Site) -> tuple[Value, ...]:
     wanted = site.integer("to", 0)
-    if wanted not in _CAST:
+    if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
         name = names.Name(wanted) if wanted in names.values() else str(wanted)
-        raise site.unsupported(f"to {name}; supported are {', '.join(dtype.value for dtype in _CAST.values())}")
-    return (_converted(site, _CAST[wanted]),)
+        raise site.unsupported(f"to {name}; supported are {', '.join(dtype.value for dtype in ELEMENT_TYPES.values())}")
+    return (_converted(site, ELEMENT_TYPES[wanted]),)
 
 
 def _cast_like(site: Site) -> tuple[Value, ...]:
