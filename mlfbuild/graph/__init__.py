@@ -1,7 +1,7 @@
 """Networks as frozen, checked values, with a numpy reference of each operator."""
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.types import Array, DType, Graph, GraphError, Node, OperatorError, Quantization, Tensor
+from mlfbuild.graph.types import Array, DType, Graph, GraphError, Node, OperatorError, Quantization, State, Tensor
 
 __all__ = [
     "Activation",
@@ -13,5 +13,6 @@ __all__ = [
     "Operator",
     "OperatorError",
     "Quantization",
+    "State",
     "Tensor",
 ]

@@ -163,12 +163,24 @@ class Node:
     outputs: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a network keeps from one run to the next, as a streaming network does: single assignment needs two names."""
+
+    before: str
+    """The tensor that holds what the run before left, on the first run ``initial``."""
+    after: str
+    """The tensor whose value is kept for the next run."""
+    initial: Array
+    """Of the shape and dtype of both."""
+
+
 class Graph:
     """A network, checked on construction.
 
     ``tensors`` maps names to tensors, ``nodes`` stand in order of execution, ``inputs`` and ``outputs`` are tensor
-    names in call order. Raises ``GraphError`` where a name dangles, a tensor is written twice, read before it is
-    written (which a cycle always is), or an operator's own rules are broken.
+    names in call order, ``states`` is what is kept between runs. Raises ``GraphError`` where a name dangles, a tensor
+    is written twice, read before it is written (which a cycle always is), or an operator's own rules are broken.
     """
 
     def __init__(
@@ -178,11 +190,13 @@ class Graph:
         nodes: Sequence[Node],
         inputs: Sequence[str],
         outputs: Sequence[str],
+        states: Sequence[State] = (),
     ) -> None:
         self.name = name
         self.nodes = tuple(nodes)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
+        self.states = tuple(states)
         named: dict[str, Tensor] = {}
         for tensor in tensors:
             if tensor.name in named:
@@ -190,6 +204,16 @@ class Graph:
             named[tensor.name] = tensor
         self.tensors: Mapping[str, Tensor] = MappingProxyType(named)
         self._check()
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The tensors that have a value before any node runs: inputs, then what was kept."""
+        return self.inputs + tuple(state.before for state in self.states)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The tensors that are asked for after all nodes ran: outputs, then what is kept."""
+        return self.outputs + tuple(state.after for state in self.states)
 
     def tensor(self, name: str) -> Tensor:
         """Return the tensor called ``name``; raises ``KeyError``."""
@@ -205,32 +229,42 @@ class Graph:
 
     @cached_property
     def constants(self) -> tuple[Tensor, ...]:
-        """The constant tensors that some node reads or the graph returns, in order of first use."""
+        """The constant tensors that some node reads or the graph returns or keeps, in order of first use."""
         return tuple(tensor for tensor in self._used() if tensor.constant)
 
     def _used(self) -> Iterator[Tensor]:
         seen = set()
-        for name in (*(name for node in self.nodes for name in node.inputs if name is not None), *self.outputs):
+        for name in (*(name for node in self.nodes for name in node.inputs if name is not None), *self.results):
             if name not in seen:
                 seen.add(name)
                 yield self.tensors[name]
 
     def _check(self) -> None:
-        for kind, names in (("input", self.inputs), ("output", self.outputs)):
+        where = f"graph {self.name!r}"
+        for kind, names in (("input", self.inputs), ("output", self.outputs), ("state", self.sources + self.results)):
             for name in names:
                 if name not in self.tensors:
-                    raise GraphError(f"graph {self.name!r}", f"{kind} {name!r} is not a tensor")
-        written = set(self.inputs)
-        if len(written) != len(self.inputs):
-            raise GraphError(f"graph {self.name!r}", "names an input twice")
-        for name in self.inputs:
+                    raise GraphError(where, f"{kind} {name!r} is not a tensor")
+        written = set(self.sources)
+        if len(written) != len(self.sources):
+            raise GraphError(where, "names an input or a state twice")
+        for name in self.sources:
             if self.tensors[name].constant:
-                raise GraphError(f"tensor {name!r}", "is an input and constant")
+                raise GraphError(f"tensor {name!r}", "is an input or a state and constant")
         for node in self.nodes:
             self._check_node(node, written)
-        for name in self.outputs:
+        for name in self.results:
             if name not in written and not self.tensors[name].constant:
-                raise GraphError(f"graph {self.name!r}", f"nothing writes the output {name!r}")
+                raise GraphError(where, f"nothing writes the output {name!r}")
+        for state in self.states:
+            self._check_state(state)
+
+    def _check_state(self, state: State) -> None:
+        before, after = self.tensors[state.before], self.tensors[state.after]
+        if (before.shape, before.dtype) != (after.shape, after.dtype):
+            raise GraphError(f"state {before}", f"is left as {after}")
+        if (state.initial.shape, state.initial.dtype) != (before.shape, before.dtype.numpy):
+            raise GraphError(f"state {before}", f"begins as {state.initial.dtype}{list(state.initial.shape)}")
 
     def _check_node(self, node: Node, written: set[str]) -> None:
         where = f"{node.operator.name} {node.name!r}"

@@ -75,6 +75,7 @@ def observed(graph: Graph) -> Graph:
         nodes,
         [names[name] for name in graph.inputs],
         [name for node in nodes for name in node.outputs],
+        [replace(state, before=names[state.before], after=names[state.after]) for state in graph.states],
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfbuild.graph import DType, Graph, Node, Quantization, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph import DType, Graph, GraphError, Node, Quantization, State, Tensor, ops
+from mlfbuild.graph.evaluate import evaluate, evaluate_in_turn
 
 INT8 = Quantization((0.5,), (0,))
 
@@ -48,3 +48,49 @@ def test_evaluate_returns_every_tensor() -> None:
 def test_wrong_inputs(inputs: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate(network(), inputs)
+
+
+def counter(**changes: object) -> Graph:
+    """total = kept + x, which is kept and returned."""
+    arguments = {
+        "name": "counter",
+        "tensors": [Tensor(name, (2,), DType.FLOAT32) for name in ("x", "kept", "total")],
+        "nodes": [Node("sum", ops.Add(), ("x", "kept"), ("total",))],
+        "inputs": ["x"],
+        "outputs": ["total"],
+        "states": [State("kept", "total", np.array([10, 0], np.float32))],
+    }
+    return Graph(**(arguments | changes))
+
+
+def test_a_state_goes_from_run_to_run() -> None:
+    runs = [{"x": np.array([1, step], np.float32)} for step in range(4)]
+    totals = [values["total"].tolist() for values in evaluate_in_turn(counter(), runs)]
+    assert totals == [[11, 0], [12, 1], [13, 3], [14, 6]]
+    assert evaluate(counter(), runs[3])["total"].tolist() == [11, 3]
+    kept = {"kept": np.array([5, 5], np.float32)}
+    assert evaluate(counter(), runs[3], kept)["total"].tolist() == [6, 8]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"states": [State("kept", "total", np.zeros(2, np.int8))]}, r"state 'kept' float32\[2\]: begins as int8\[2\]"),
+        ({"states": [State("kept", "gone", np.zeros(2, np.float32))]}, "state 'gone' is not a tensor"),
+        ({"states": [State("x", "total", np.zeros(2, np.float32))]}, "names an input or a state twice"),
+        ({"states": []}, "reads 'kept' before anything wrote it"),
+    ],
+)
+def test_bad_states(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        counter(**changes)
+
+
+def test_a_state_left_in_another_shape() -> None:
+    tensors = [
+        Tensor("x", (2,), DType.FLOAT32),
+        Tensor("kept", (1,), DType.FLOAT32),
+        Tensor("total", (2,), DType.FLOAT32),
+    ]
+    with pytest.raises(GraphError, match=r"state 'kept' float32\[1\]: is left as 'total' float32\[2\]"):
+        counter(tensors=tensors, states=[State("kept", "total", np.zeros(1, np.float32))])

@@ -108,7 +108,7 @@ class _Lives:
     @cached_property
     def outside(self) -> frozenset[str]:
         """Those that lie in the caller's buffers or in flash."""
-        kept = {*self.graph.inputs, *self.graph.outputs}
+        kept = {*self.graph.sources, *self.graph.results}
         names = {name for name, tensor in self.graph.tensors.items() if tensor.constant or name in kept}
         return frozenset(self.roots.get(name, name) for name in names)
 
@@ -197,7 +197,7 @@ class _Cutting:
     def _all_chains(self) -> Iterator[_Piece]:
         """Yield the chains that need less memory than one of their nodes alone."""
         readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
-        readers.update(self.graph.outputs)
+        readers.update(self.graph.results)
         stages = stages_of(self.graph)
         longest = max(3, min(_LONGEST, _SOUGHT // len(stages)))
         for first in range(len(stages)):

@@ -10,13 +10,15 @@ from mlfbuild.graph import Graph, Node, Operator, Tensor
 
 
 def graph_text(graph: Graph) -> str:
-    """Return one line for each input, constant, node and output of ``graph``."""
+    """Return one line for each input, state, constant, node and output of ``graph``."""
     return "\n".join([f"graph {graph.name}", *_lines(graph), ""])
 
 
 def _lines(graph: Graph) -> Iterator[str]:
     for name in graph.inputs:
         yield f"input {_tensor(graph.tensor(name))}"
+    for state in graph.states:
+        yield f"state {_tensor(graph.tensor(state.before))}, left as {_name(state.after)}"
     for tensor in graph.constants:
         yield f"constant {_tensor(tensor)}"
     for index, node in enumerate(graph.nodes):

@@ -75,7 +75,7 @@ def spare_memory(graph: Graph, node: Node) -> int:
 
     Scratch memory of this size costs no arena. Convolutions that can be done in place are counted so.
     """
-    kept = {*graph.inputs, *graph.outputs}
+    kept = {*graph.sources, *graph.results}
     first: dict[str, int] = {}
     last: dict[str, int] = {}
     for index, each in enumerate(graph.nodes):

@@ -28,7 +28,7 @@ def fold_scales(graph: Graph) -> Graph:
 def _fold_one(graph: Graph) -> Graph | None:
     for node in graph.nodes:
         operator, output = node.operator, node.outputs[0]
-        if not isinstance(operator, _Weighted) or operator.activation is not Activation.NONE or output in graph.outputs:
+        if not isinstance(operator, _Weighted) or operator.activation is not Activation.NONE or output in graph.results:
             continue
         users = readers(graph, output)
         if len(users) == 1 and isinstance(users[0].operator, Add | Mul):

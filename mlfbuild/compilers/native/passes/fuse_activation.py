@@ -17,7 +17,7 @@ def fuse_activation(graph: Graph) -> Graph:
     gone: set[Node] = set()
     for node in graph.nodes:
         users = readers(graph, node.outputs[0])
-        if len(users) == 1 and node.outputs[0] not in graph.outputs:
+        if len(users) == 1 and node.outputs[0] not in graph.results:
             clamped = _fuse(graph, node, users[0])
             if clamped is not None:
                 fused[node] = clamped

@@ -17,7 +17,7 @@ def fuse_padding(graph: Graph) -> Graph:
     """
     fused: dict[Node, Node] = {}
     for pad in graph.nodes:
-        if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.outputs:
+        if isinstance(pad.operator, Pad) and pad.outputs[0] not in graph.results:
             users = readers(graph, pad.outputs[0])
             wider = [_fuse(graph, pad, pad.operator, user) for user in users]
             if None not in wider:

@@ -8,7 +8,7 @@ from mlfbuild.graph import Graph, Node
 
 def remove_dead_nodes(graph: Graph) -> Graph:
     """Remove nodes from which no path leads to an output of the graph."""
-    needed = set(graph.outputs)
+    needed = set(graph.results)
     kept: list[Node] = []
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):

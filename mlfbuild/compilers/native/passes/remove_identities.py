@@ -20,9 +20,9 @@ def remove_identities(graph: Graph) -> Graph:
         if not _is_identity(node, *graph.inputs_of(node), *graph.outputs_of(node)):
             continue
         source, output = _resolve(names, str(node.inputs[0])), node.outputs[0]
-        if output not in graph.outputs:
+        if output not in graph.results:
             names[output] = source
-        elif source in written and source not in graph.outputs:
+        elif source in written and source not in graph.results:
             names[source] = output
         else:
             continue

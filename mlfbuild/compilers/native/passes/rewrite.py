@@ -11,12 +11,11 @@ from mlfbuild.graph import Graph, Node, Tensor
 def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
     """Return ``graph`` with ``nodes`` in place of its own, and only the tensors in use; ``extra`` replace namesakes."""
     used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
-    used.update(graph.inputs, graph.outputs)
+    used.update(graph.sources, graph.results)
     tensors = dict(graph.tensors)
     tensors.update((tensor.name, tensor) for tensor in extra)
-    return Graph(
-        graph.name, [tensor for name, tensor in tensors.items() if name in used], nodes, graph.inputs, graph.outputs
-    )
+    kept = [tensor for name, tensor in tensors.items() if name in used]
+    return Graph(graph.name, kept, nodes, graph.inputs, graph.outputs, graph.states)
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
