@@ -198,11 +198,11 @@ MISTAKES: dict[str, tuple[Callable[[Network], object], str]] = {
     ),
     "constant input": (
         edit_network(inputs=[IMAGE, WEIGHTS]),
-        "tensor 't1': is an input and constant",
+        "tensor 't1': is an input or a state and constant",
     ),
     "input twice": (
         edit_network(inputs=[IMAGE, IMAGE]),
-        "graph 'net': names an input twice",
+        "graph 'net': names an input or a state twice",
     ),
     "nothing writes an output": (
         both(lambda net: net.tensor((1,)), edit_network(outputs=[FLAT, 5])),
