@@ -1,4 +1,4 @@
-"""Each operator's numpy reference against TensorFlow Lite Micro, and whole networks against recorded vectors."""
+"""Each operator's numpy reference against TensorFlow Lite Micro or LiteRT, and whole networks against recorded vectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Quantization, Tensor, ops
 from mlfbuild.graph.evaluate import evaluate
-from support.networks import OPERATORS_AND_TYPES, cases
+from support.networks import OPERATORS_AND_TYPES, cases, judged
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
@@ -24,29 +24,17 @@ FLOAT_TOLERANCE = 1e-5
 @pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_reference_equals_tflite_micro(operator: str, dtype: str, data: st.DataObject) -> None:
+def test_reference_equals_its_judge(operator: str, dtype: str, data: st.DataObject) -> None:
     case = data.draw(cases(operator, dtype))
     graph = parse_tflite(case.model, "network", "network.tflite")
     assert [node.operator.name for node in graph.nodes] == [operator]
     values = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))
-    for name, expected in zip(graph.outputs, tflite_micro_run(case.model, case.inputs), strict=True):
+    for name, expected in zip(graph.outputs, judged(operator, dtype, case), strict=True):
         got = values[name]
         assert got.dtype == expected.dtype
         # Where a float32 sum cancels, its error is in the size of the operands, which are around 1.
         tolerance = FLOAT_TOLERANCE * max(1, np.abs(expected).max()) if got.dtype == np.float32 else 0
         np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=tolerance)
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_tile_equals_numpy(data: st.DataObject) -> None:
-    """TensorFlow Lite Micro has no TILE; numpy's is defined alike."""
-    case = data.draw(cases("TILE", "int8"))
-    graph = parse_tflite(case.model, "network", "network.tflite")
-    tile = graph.nodes[0].operator
-    assert isinstance(tile, ops.Tile)
-    got = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))[graph.outputs[0]]
-    np.testing.assert_array_equal(got, np.tile(case.inputs[0], tile.multiples))
 
 
 @pytest.mark.parametrize("margins", [((1, 2), (0, 0)), ((2, 1), (3, 3)), ((4, 2), (0, 2))])

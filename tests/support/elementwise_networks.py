@@ -197,6 +197,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "QUANTIZE": _quantize,
     "RELU": _unary("RELU"),
     "RELU6": _relu6,
+    "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "RSQRT": _positive("RSQRT"),
     "SELECT_V2": _select,
     "SQRT": _positive("SQRT"),
@@ -215,4 +216,9 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH", "RSQRT"), ("int8", "float32")),
+    "RELU_N1_TO_1": (),
 }
+"""Those of TensorFlow Lite Micro."""
+
+LITERT: Mapping[str, Sequence[str]] = {"RELU_N1_TO_1": ("int8", "float32")}
+"""Those that LiteRT has beside them."""

@@ -208,8 +208,7 @@ def _resize(name: str, kind: str) -> Callable[[Drawing], None]:
     return draw
 
 
-def tile(d: Drawing) -> None:
-    """TILE, which TensorFlow Lite Micro does not have."""
+def _tile(d: Drawing) -> None:
     shape = d.shape()
     multiples = [d.size(1, 3) for _ in shape]
     result = [size * times for size, times in zip(shape, multiples, strict=True)]
@@ -235,6 +234,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "SPLIT_V": _split_v,
     "SQUEEZE": _squeeze,
     "STRIDED_SLICE": _strided_slice,
+    "TILE": _tile,
     "TRANSPOSE": _transpose,
     "UNPACK": _unpack,
 }
@@ -249,5 +249,9 @@ TYPES: Mapping[str, Sequence[str]] = {
     "SLICE": ("int8", "int16", "int32", "bool"),
     "SPLIT": ("int8", "int16", "int32", "float32"),
     "STRIDED_SLICE": ("int8", "int32", "float32", "bool"),
+    "TILE": (),
 }
 """Those of TensorFlow Lite Micro."""
+
+LITERT: Mapping[str, Sequence[str]] = {"TILE": ("int8", "int16", "int32", "int64", "float32", "bool")}
+"""Those that LiteRT has beside them."""

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from support import elementwise_networks, movement_networks, reduction_networks
-from support.drawing import ACTIVATIONS, Case, Draw, Drawing
+from support.drawing import ACTIVATIONS, Array, Case, Draw, Drawing
+from support.oracle import litert_run, tflite_micro_run
 
-__all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases", "drawn"]
+__all__ = ["ACTIVATIONS", "OPERATORS", "OPERATORS_AND_TYPES", "Case", "Drawing", "cases", "drawn", "judged"]
 
 
 def _conv2d(d: Drawing) -> None:
@@ -116,16 +117,25 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     **movement_networks.OPERATORS,
     **reduction_networks.OPERATORS,
 }
-"""Those that TensorFlow Lite Micro has."""
 
-_ALL = {**OPERATORS, "TILE": movement_networks.tile}
+LITERT: Mapping[str, Sequence[str]] = {
+    **elementwise_networks.LITERT,
+    **movement_networks.LITERT,
+    **reduction_networks.LITERT,
+}
+"""The element types of each operator that TensorFlow Lite Micro lacks and LiteRT has."""
 
-TYPES: Mapping[str, Sequence[str]] = {
+_MICRO: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
     "LOG_SOFTMAX": ("float32",),
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
     **reduction_networks.TYPES,
+}
+"""Those that TensorFlow Lite Micro has."""
+
+TYPES: Mapping[str, Sequence[str]] = {
+    operator: (*_MICRO.get(operator, ()), *LITERT.get(operator, ())) for operator in OPERATORS
 }
 """The element types of each operator's inputs."""
 
@@ -138,7 +148,7 @@ def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
     @st.composite
     def strategy(draw: Draw) -> Case:
         drawing = Drawing(draw, dtype)
-        _ALL[operator](drawing)
+        OPERATORS[operator](drawing)
         return drawing.case()
 
     return strategy()
@@ -158,3 +168,9 @@ def drawn(operator: str, dtype: str, count: int) -> list[Case]:
 
     collect()
     return found
+
+
+def judged(operator: str, dtype: str, case: Case) -> list[Array]:
+    """What the network ``case`` of the one ``operator`` gives; raises ``RuntimeError`` where its judge refuses it."""
+    run = litert_run if dtype in LITERT.get(operator, ()) else tflite_micro_run
+    return run(case.model, case.inputs)

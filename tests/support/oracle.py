@@ -1,4 +1,4 @@
-"""TensorFlow Lite Micro's own reference kernels, the judge of every number."""
+"""The reference kernels of TensorFlow Lite Micro, the judge of every number, and those of LiteRT for what it lacks."""
 
 from __future__ import annotations
 
@@ -34,6 +34,18 @@ def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[l
         interpreter.invoke()
         results.append([np.array(interpreter.get_output(index)) for index in range(outputs)])
     return results
+
+
+def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
+    """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` where it refuses."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    for place, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(place["index"], value)
+    interpreter.invoke()
+    return [np.array(interpreter.get_tensor(place["index"])) for place in interpreter.get_output_details()]
 
 
 def assert_equal(got: Array, expected: Array, what: str) -> None:

@@ -57,3 +57,6 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("MEAN", "SUM"), ("int8", "int16", "float32")),
 }
 """Those of TensorFlow Lite Micro."""
+
+LITERT: Mapping[str, Sequence[str]] = {}
+"""Those that LiteRT has beside them."""
