@@ -53,7 +53,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
     "vshr.s32 " y ", " x ", #31\n vadd.i32 " x ", " x ", " y "\n" MLF_ADD_SHIFT_RELU(x, y)
 
 #define MLF_ADD(name, rounding, away)                                                                                  \
-    MLF_ASSEMBLY name(const struct mlf_add_mve *add MLF_UNUSED, const int8_t *first MLF_UNUSED,                        \
+    MLF_NAKED void name(const struct mlf_add_mve *add MLF_UNUSED, const int8_t *first MLF_UNUSED,                      \
                       const int8_t *second MLF_UNUSED, int8_t *output MLF_UNUSED, int32_t eights MLF_UNUSED)           \
     {                                                                                                                  \
         __asm__(MLF_ENTER "ldr lr, [sp, #104]\n"                                                                       \

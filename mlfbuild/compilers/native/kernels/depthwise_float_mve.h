@@ -29,7 +29,7 @@ struct mlf_depthwise9_float {
 #define MLF_DEPTHWISE9_TAP(pointer)                                                                                    \
     "vldrw.u32 q1, [" pointer "], #16\n vldrw.u32 q2, [r1], #16\n vfma.f32 q0, q1, q2\n"
 
-MLF_ASSEMBLY mlf_depthwise9_float(const struct mlf_depthwise9_float *pixel MLF_UNUSED)
+MLF_NAKED void mlf_depthwise9_float(const struct mlf_depthwise9_float *pixel MLF_UNUSED)
 {
     __asm__(MLF_ENTER "ldr lr, [r0, #44]\n ldrd r1, r2, [r0, #36]\n"
             "ldrd r3, r4, [r0, #48]\n vdup.32 q3, r3\n vdup.32 q4, r4\n"

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
-#include "gemm_mve.h"
+#include "gemv_mve.h"
 #include "requantize_mve.h"
 
 /* Let the outputs of both groups of a pair go to the first `count` of eight places. */

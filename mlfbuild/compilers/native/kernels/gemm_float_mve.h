@@ -66,7 +66,7 @@ struct mlf_gemv_float {
  * r6 r7 r8 point to the pixels, r9 to the weights, r12 to the output; r10 counts rows, r11 is the gap. On the stack:
  * the struct, at 64 and 80 the bounds, at 96 the bias, at 100 pairs of inputs in a row, at 104 what is left.
  */
-MLF_ASSEMBLY mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
+MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
 {
     __asm__(MLF_ENTER "sub sp, #112\n"
             "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n vldrw.u32 q3, [r0, #48]\n"
@@ -109,7 +109,7 @@ MLF_ASSEMBLY mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
     "vldrw.u32 q3, [r9], #16\n vfma.f32 q7, q3, " input "\n"
 
 /* r6 points to the input, r8 and r9 to the weights; r12 to the struct, which it changes. */
-MLF_ASSEMBLY mlf_gemv_float(struct mlf_gemv_float *gemv MLF_UNUSED)
+MLF_NAKED void mlf_gemv_float(struct mlf_gemv_float *gemv MLF_UNUSED)
 {
     __asm__(MLF_ENTER "mov r12, r0\n"
             "1: ldrd r6, r5, [r12]\n ldrd r8, r9, [r12, #16]\n ldrd r0, r1, [r12, #24]\n"

@@ -1,11 +1,9 @@
 /*
- * The micro-kernels of int8 convolutions and matrix products on Helium (MVE).
+ * The micro-kernels of int8 convolutions on Helium (MVE).
  *
  * mlf_gemm_*: two pixels times all output channels, four channels at a time. The eight sums stay in the even core
  * registers, where VMLADAVA adds 16 products at once: 2 loads of pixels, 4 of weights and 8 VMLADAVA for 128 products,
  * and some 28 instructions for 8 outputs around them, 20 of which gather, rescale and store.
- *
- * mlf_gemv_*: one row times all output channels, eight at a time: 9 loads and 8 VMLADAVA for 128 products.
  *
  * A pixel's window is `rows` pieces of memory of 16 * `vectors` + `tail` bytes, read where they lie. Weights stand in
  * the order in which they are read: for every four channels and every row first 16 bytes of each of the channels, as
@@ -43,26 +41,7 @@ struct mlf_gemm {
     uint16_t scatter[8]; /* bytes from `output` to channel c of the first pixel at 2 * c, of the second behind it */
 };
 
-/* A row times weights. */
-struct mlf_gemv {
-    const int8_t *input;
-    int32_t pairs; /* of groups of four channels */
-    int32_t vectors;
-    int32_t tail;
-    const int8_t *weights; /* of the pair's groups */
-    const int8_t *second_weights;
-    int32_t group; /* bytes of a group's weights */
-    const struct mlf_channels4 *channels;
-    int32_t second_channels; /* bytes from behind the channels of the first group to those of the second */
-    int8_t *output;
-    int32_t zero_point;
-    int32_t minimum;
-    int32_t maximum;
-    uint16_t scatter[8]; /* bytes from `output` to channel c of the first group at 2 * c, of the second behind it */
-};
-
 typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
-typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 
 #if defined(MLF_MVE)
 
@@ -131,18 +110,9 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 #define MLF_GEMM_KEEP_ROWS MLF_GEMM_SAVE
 #define MLF_GEMM_KEEP_MIXED_ROWS MLF_GEMM_SAVE
 
-/* q0 and q1 become the eight outputs: q4 is the zero point, q5 and q6 the clamp, q7 where they go. */
-#define MLF_GEMM_STORE                                                                                                 \
-    "vqmovnb.s32 q0, q0\n"                                                                                             \
-    "vqmovnt.s32 q0, q1\n"                                                                                             \
-    "vqadd.s16 q0, q0, q4\n"                                                                                           \
-    "vmax.s16 q0, q0, q5\n"                                                                                            \
-    "vmin.s16 q0, q0, q6\n"                                                                                            \
-    "vstrb.16 q0, [r11, q7]\n"
-
 /* r7 points to the channels, r11 to the output, r9 counts vectors. The struct is copied to the stack. */
 #define MLF_GEMM(name, shape, rounding)                                                                                \
-    MLF_ASSEMBLY name(const struct mlf_gemm *gemm MLF_UNUSED)                                                          \
+    MLF_NAKED void name(const struct mlf_gemm *gemm MLF_UNUSED)                                                        \
     {                                                                                                                  \
         __asm__(MLF_ENTER "sub sp, #88\n"                                                                              \
                 "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n vldrw.u32 q3, [r0, #48]\n"   \
@@ -154,7 +124,7 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
                 "1: ldr r1, [sp, #32]\n"                                                                               \
                 "ldrd r7, r11, [sp, #40]\n" MLF_GEMM_KEEP_##shape                                                      \
                 "2: ldrd r3, r5, [sp]\n" MLF_GEMM_SUM_##shape MLF_SUMS_TO_VECTORS                                      \
-                MLF_RESCALE_##rounding(MLF_BOTH, "r7") MLF_GEMM_STORE                                                  \
+                MLF_RESCALE_##rounding(MLF_BOTH, "r7") MLF_STORE_OUTPUTS                                               \
                 "add r11, #4\n" MLF_GEMM_KEEP_##shape                                                                  \
                 "ldr r9, [sp, #36]\n cmp r1, r9\n bne 2b\n"                                                            \
                 "ldrd r3, r5, [sp]\n ldrd r0, r1, [sp, #8]\n"                                                          \
@@ -162,69 +132,6 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
                 "ldrd r2, r3, [sp, #44]\n add r2, r3\n str r2, [sp, #44]\n"                                            \
                 "subs r0, #1\n str r0, [sp, #8]\n bne 1b\n"                                                            \
                 "add sp, #88\n" MLF_LEAVE);                                                                            \
-    }
-
-/* r3 points to the row, r1 and r5 to the weights of two groups. */
-#define MLF_GEMV_STEP(multiply)                                                                                        \
-    "vldrb.u8 q0, [r3], #16\n"                                                                                         \
-    "vldrb.u8 q1, [r1], #16\n" multiply " r0, q0, q1\n"                                                                \
-    "vldrb.u8 q2, [r5], #16\n" multiply " r8, q0, q2\n"                                                                \
-    "vldrb.u8 q1, [r1], #16\n" multiply " r2, q0, q1\n"                                                                \
-    "vldrb.u8 q2, [r5], #16\n" multiply " r10, q0, q2\n"                                                               \
-    "vldrb.u8 q1, [r1], #16\n" multiply " r4, q0, q1\n"                                                                \
-    "vldrb.u8 q2, [r5], #16\n" multiply " r12, q0, q2\n"                                                               \
-    "vldrb.u8 q1, [r1], #16\n" multiply " r6, q0, q1\n"                                                                \
-    "vldrb.u8 q2, [r5], #16\n" multiply " lr, q0, q2\n"
-#define MLF_GEMV_TAIL(multiply)                                                                                        \
-    "ldr r9, [sp, #12]\n"                                                                                              \
-    "vpst\n"                                                                                                           \
-    "vldrbt.u8 q0, [r3]\n"                                                                                             \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r0, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r8, q0, q2\n"                                                        \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r2, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r10, q0, q2\n"                                                       \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r4, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r12, q0, q2\n"                                                       \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r6, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " lr, q0, q2\n"
-
-#define MLF_GEMV_VECTORS_LOOP                                                                                          \
-    "ldr r9, [sp, #64]\n" MLF_GEMV_STEP("vmladav.s8")                                                                  \
-    "ldr pc, [sp, #68]\n"                                                                                              \
-    "4: .rept 4\n" MLF_GEMV_STEP("vmladava.s8") ".endr\n"                                                              \
-    "5: subs r9, #1\n bne 4b\n"
-#define MLF_GEMV_ENTRIES                                                                                               \
-    "ldr r1, [sp, #8]\n subs r1, #1\n"                                                                                 \
-    "adr.w r2, 5f\n adds r2, #1\n movs r3, #68\n" /* a step has 17 instructions of 4 bytes */                          \
-    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #64]\n"
-#define MLF_GEMV_PREDICATE "ldr r1, [sp, #12]\n vctp.8 r1\n"
-
-#define MLF_GEMV_PREPARE_VECTORS MLF_GEMV_ENTRIES
-#define MLF_GEMV_PREPARE_MIXED MLF_GEMV_PREDICATE MLF_GEMV_ENTRIES
-#define MLF_GEMV_PREPARE_TAIL MLF_GEMV_PREDICATE
-
-#define MLF_GEMV_SUM_VECTORS MLF_GEMV_VECTORS_LOOP
-#define MLF_GEMV_SUM_MIXED MLF_GEMV_VECTORS_LOOP MLF_GEMV_TAIL("vmladava.s8")
-#define MLF_GEMV_SUM_TAIL MLF_GEMV_TAIL("vmladav.s8")
-
-#define MLF_GEMV(name, shape, rounding)                                                                                \
-    MLF_ASSEMBLY name(const struct mlf_gemv *gemv MLF_UNUSED)                                                          \
-    {                                                                                                                  \
-        __asm__(MLF_ENTER "sub sp, #72\n"                                                                              \
-                "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n"                             \
-                "vldrh.u16 q7, [r0, #52]\n ldr r3, [r0, #48]\n"                                                        \
-                "mov r0, sp\n"                                                                                         \
-                "vstrw.32 q0, [r0]\n vstrw.32 q1, [r0, #16]\n vstrw.32 q2, [r0, #32]\n"                                \
-                "ldrd r1, r2, [sp, #40]\n"                                                                             \
-                "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMV_PREPARE_##shape                          \
-                "ldrd r1, r5, [sp, #16]\n"                                                                             \
-                "ldr r7, [sp, #28]\n ldr r11, [sp, #36]\n"                                                             \
-                "2: ldr r3, [sp]\n" MLF_GEMV_SUM_##shape MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_FIRST, "r7")   \
-                "ldr r0, [sp, #32]\n add r7, r0\n" MLF_RESCALE_##rounding(MLF_SECOND, "r7") MLF_GEMM_STORE             \
-                "add r11, #8\n"                                                                                        \
-                "ldr r0, [sp, #24]\n mov r1, r5\n add r5, r0\n"                                                        \
-                "ldr r0, [sp, #4]\n subs r0, #1\n str r0, [sp, #4]\n bne 2b\n"                                         \
-                "add sp, #72\n" MLF_LEAVE);                                                                            \
     }
 
 #else
@@ -278,32 +185,10 @@ MLF_SHARED void mlf_gemm_portable(const struct mlf_gemm *gemm)
     }
 }
 
-MLF_SHARED void mlf_gemv_portable(const struct mlf_gemv *gemv)
-{
-    for (int32_t group = 0; group < 2 * gemv->pairs; group++) {
-        const int32_t second = group % 2;
-        const int32_t pair = group / 2;
-        const int8_t *const weights = (second ? gemv->second_weights : gemv->weights) + 2 * pair * gemv->group;
-        const struct mlf_channels4 *const channels =
-            gemv->channels + 2 * pair + (second && gemv->second_channels == 0 ? 1 : 0);
-        uint32_t sums[4] = {0, 0, 0, 0};
-        mlf_gemm_row(sums, gemv->input, weights, gemv->vectors, gemv->tail);
-        for (int32_t c = 0; c < 4; c++) {
-            gemv->output[8 * pair + gemv->scatter[2 * c + second]] =
-                mlf_requantize_lane(sums[c], channels, c, gemv->zero_point, gemv->minimum, gemv->maximum);
-        }
-    }
-}
-
 #define MLF_GEMM(name, shape, rounding)                                                                                \
     MLF_KERNEL void name(const struct mlf_gemm *gemm)                                                                  \
     {                                                                                                                  \
         mlf_gemm_portable(gemm);                                                                                       \
-    }
-#define MLF_GEMV(name, shape, rounding)                                                                                \
-    MLF_KERNEL void name(const struct mlf_gemv *gemv)                                                                  \
-    {                                                                                                                  \
-        mlf_gemv_portable(gemv);                                                                                       \
     }
 
 #endif /* MLF_MVE */
@@ -324,14 +209,5 @@ MLF_GEMM(mlf_gemm_mixed_rows_relu, MIXED_ROWS, RELU)
 MLF_GEMM(mlf_gemm_mixed_rows_right, MIXED_ROWS, RIGHT)
 MLF_GEMM(mlf_gemm_mixed_rows_any, MIXED_ROWS, ANY)
 
-MLF_GEMV(mlf_gemv_vectors_relu, VECTORS, RELU)
-MLF_GEMV(mlf_gemv_vectors_right, VECTORS, RIGHT)
-MLF_GEMV(mlf_gemv_vectors_any, VECTORS, ANY)
-MLF_GEMV(mlf_gemv_mixed_relu, MIXED, RELU)
-MLF_GEMV(mlf_gemv_mixed_right, MIXED, RIGHT)
-MLF_GEMV(mlf_gemv_mixed_any, MIXED, ANY)
-MLF_GEMV(mlf_gemv_tail_relu, TAIL, RELU)
-MLF_GEMV(mlf_gemv_tail_right, TAIL, RIGHT)
-MLF_GEMV(mlf_gemv_tail_any, TAIL, ANY)
 
 #endif /* MLF_GEMM_MVE_H_ */

@@ -85,8 +85,8 @@ struct mlf_int8_range {
 };
 
 /* The loops that all four pools share: `reduce` makes one value of a window, `clamp` bounds it. */
-#define MLF_POOL(name, type, range_type, reduce, clamp)                                                               \
-    MLF_KERNEL void name(const struct mlf_window *window, range_type range, const type *input, type *output)          \
+#define MLF_POOL(name, type, range_type, reduce, clamp)                                                                \
+    MLF_KERNEL void name(const struct mlf_window *window, range_type range, const type *input, type *output)           \
     {                                                                                                                  \
         for (int32_t batch = 0; batch < window->batches; batch++) {                                                    \
             for (int32_t y = 0; y < window->output.height; y++) {                                                      \
@@ -98,7 +98,7 @@ struct mlf_int8_range {
                     }                                                                                                  \
                 }                                                                                                      \
             }                                                                                                          \
-            input += window->input.height * window->input.width * window->input_channels;                             \
+            input += window->input.height * window->input.width * window->input_channels;                              \
         }                                                                                                              \
     }
 

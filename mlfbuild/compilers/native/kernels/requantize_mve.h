@@ -35,8 +35,6 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
 
 #if defined(MLF_MVE)
 
-/* A function that is assembly from its first instruction to its last, so that it may use every register. */
-#define MLF_ASSEMBLY static __attribute__((naked, noinline, unused)) void
 /* BTI, for calls through pointers where branch targets are checked; a NOP to all other cores. */
 #define MLF_ENTER ".inst.w 0xf3af800f\n push {r3-r11, lr}\n vpush {d8-d15}\n"
 #define MLF_LEAVE "vpop {d8-d15}\n pop {r3-r11, pc}\n"
@@ -85,6 +83,15 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
     "vldrb.s32 q2, [" base "], #4\n"                                                                                   \
     "vmov.i32 q3, #0\n"                                                                                                \
     "vmin.s32 q2, q2, q3\n" which(MLF_SHIFT_AWAY)
+
+/* q0 and q1 become the eight outputs: q4 is the zero point, q5 and q6 the clamp, q7 where they go. */
+#define MLF_STORE_OUTPUTS                                                                                              \
+    "vqmovnb.s32 q0, q0\n"                                                                                             \
+    "vqmovnt.s32 q0, q1\n"                                                                                             \
+    "vqadd.s16 q0, q0, q4\n"                                                                                           \
+    "vmax.s16 q0, q0, q5\n"                                                                                            \
+    "vmin.s16 q0, q0, q6\n"                                                                                            \
+    "vstrb.16 q0, [r11, q7]\n"
 
 #endif /* MLF_MVE */
 

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#include "broadcast.h"
 #include "compiler.h"
+#include "nest.h"
 
 struct mlf_selection {
     int32_t sizes[6];
@@ -22,22 +22,15 @@ struct mlf_selection {
     MLF_KERNEL void name(const struct mlf_selection *shape, const uint8_t *first, const type *second,                  \
                          const type *third, type *output)                                                              \
     {                                                                                                                  \
-        for (int32_t i = 0; i < shape->sizes[0]; i++) {                                                                \
-            for (int32_t j = 0; j < shape->sizes[1]; j++) {                                                            \
-                for (int32_t k = 0; k < shape->sizes[2]; k++) {                                                        \
-                    for (int32_t l = 0; l < shape->sizes[3]; l++) {                                                    \
-                        for (int32_t m = 0; m < shape->sizes[4]; m++) {                                                \
-                            const int32_t at_first = mlf_broadcast_offset(shape->first_strides, i, j, k, l, m);        \
-                            const int32_t at_second = mlf_broadcast_offset(shape->second_strides, i, j, k, l, m);      \
-                            const int32_t at_third = mlf_broadcast_offset(shape->third_strides, i, j, k, l, m);        \
-                            for (int32_t n = 0; n < shape->sizes[5]; n++) {                                            \
-                                *output++ = first[at_first + n * shape->first_strides[5]] != 0                         \
-                                                ? second[at_second + n * shape->second_strides[5]]                     \
-                                                : third[at_third + n * shape->third_strides[5]];                       \
-                            }                                                                                          \
-                        }                                                                                              \
-                    }                                                                                                  \
-                }                                                                                                      \
+        MLF_FOR_FIVE(shape->sizes)                                                                                     \
+        {                                                                                                              \
+            const int32_t at_first = mlf_offset(shape->first_strides, i, j, k, l, m);                                  \
+            const int32_t at_second = mlf_offset(shape->second_strides, i, j, k, l, m);                                \
+            const int32_t at_third = mlf_offset(shape->third_strides, i, j, k, l, m);                                  \
+            for (int32_t n = 0; n < shape->sizes[5]; n++) {                                                            \
+                *output++ = first[at_first + n * shape->first_strides[5]] != 0                                         \
+                                ? second[at_second + n * shape->second_strides[5]]                                     \
+                                : third[at_third + n * shape->third_strides[5]];                                       \
             }                                                                                                          \
         }                                                                                                              \
     }

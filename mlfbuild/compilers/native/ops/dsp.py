@@ -1,4 +1,4 @@
-"""Constants of the int8 kernels for the DSP extension: what ``matmul_dsp.h`` and its users requantise with.
+"""Constants of the int8 kernels for the DSP extension: what ``dsp.h`` requantises with.
 
 These kernels requantise in fewer instructions than the portable ones, which is exact only where nothing overflows.
 That is a question of the weights, and is answered here, channel by channel.

@@ -1,0 +1,61 @@
+/*
+ * What int8 kernels for cores with the DSP extension share.
+ *
+ * Requantisation rounds twice, as requantize.h does, in 6 instructions from the sum to the stored byte:
+ *   r = (y + (y < 0 ? -1 : 0) + 2^(e - 1)) >> e with y = SMMULR(2 * sum, multiplier), e = shift + 1, plus zero point.
+ * SMMLAR adds (2 * zero point + 1) << shift in the same step, the sign is that of the sum (where y = 0 it makes no
+ * difference), SSAT does the last bit of the shift. The compiler proves that nothing overflows, or takes conv2d.h.
+ */
+#ifndef MLF_DSP_H_
+#define MLF_DSP_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+#define MLF_DSP_ASM 1
+#else
+#define MLF_DSP_ASM 0
+#endif
+
+/* Return a byte of a word, as a signed number; 0 is the lowest. */
+MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
+{
+    return (int8_t)(uint8_t)((uint32_t)word >> (8 * position));
+}
+
+#if MLF_DSP_ASM
+
+/* From twice a sum to the stored byte; `scratch` is lost, of `shift` the low byte counts. */
+#define MLF_STORE_DSP(sum, multiplier, addend, shift, scratch, place)                                                  \
+    "add " scratch ", " addend ", " sum ", asr #31\n\t"                                                                \
+    "smmlar " sum ", " sum ", " multiplier ", " scratch "\n\t"                                                         \
+    "asr " sum ", " sum ", " shift "\n\t"                                                                              \
+    "ssat " sum ", #8, " sum ", asr #1\n\t"                                                                            \
+    "strb " sum ", " place "\n\t"
+
+#else /* the same in C */
+
+/* From twice a sum to the stored byte. */
+MLF_KERNEL int8_t mlf_round_dsp(uint32_t sum, int32_t multiplier, uint32_t addend, int32_t shift)
+{
+    const int64_t product = (int64_t)(int32_t)sum * multiplier;
+    const uint32_t high = (uint32_t)(((uint64_t)product + (UINT64_C(1) << 31)) >> 32);
+    const int32_t result = (int32_t)(high + addend) >> shift >> 1;
+    return (int8_t)(result < INT8_MIN ? INT8_MIN : result > INT8_MAX ? INT8_MAX : result);
+}
+
+#endif
+
+/* Clamp an output to a fused activation, where one does more than the store did. */
+MLF_SHARED void mlf_clamp_dsp(int8_t *output, int32_t size, int32_t minimum, int32_t maximum)
+{
+    const int8_t *const end = output + size;
+    for (; (minimum > INT8_MIN || maximum < INT8_MAX) && output != end; output++) {
+        const int32_t value = *output < minimum ? minimum : *output;
+        *output = (int8_t)(value > maximum ? maximum : value);
+    }
+}
+
+#endif /* MLF_DSP_H_ */

@@ -1,0 +1,139 @@
+/*
+ * The micro-kernels of int8 matrix products with a vector on Helium (MVE).
+ *
+ * mlf_gemv_*: one row times all output channels, eight at a time: 9 loads and 8 VMLADAV for 128 products. The order of
+ * the weights and the names are those of gemm_mve.h.
+ */
+#ifndef MLF_GEMV_MVE_H_
+#define MLF_GEMV_MVE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "gemm_mve.h"
+#include "requantize_mve.h"
+
+/* A row times weights. */
+struct mlf_gemv {
+    const int8_t *input;
+    int32_t pairs; /* of groups of four channels */
+    int32_t vectors;
+    int32_t tail;
+    const int8_t *weights; /* of the pair's groups */
+    const int8_t *second_weights;
+    int32_t group; /* bytes of a group's weights */
+    const struct mlf_channels4 *channels;
+    int32_t second_channels; /* bytes from behind the channels of the first group to those of the second */
+    int8_t *output;
+    int32_t zero_point;
+    int32_t minimum;
+    int32_t maximum;
+    uint16_t scatter[8]; /* bytes from `output` to channel c of the first group at 2 * c, of the second behind it */
+};
+
+typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
+
+#if defined(MLF_MVE)
+
+/* r3 points to the row, r1 and r5 to the weights of two groups. */
+#define MLF_GEMV_STEP(multiply)                                                                                        \
+    "vldrb.u8 q0, [r3], #16\n"                                                                                         \
+    "vldrb.u8 q1, [r1], #16\n" multiply " r0, q0, q1\n"                                                                \
+    "vldrb.u8 q2, [r5], #16\n" multiply " r8, q0, q2\n"                                                                \
+    "vldrb.u8 q1, [r1], #16\n" multiply " r2, q0, q1\n"                                                                \
+    "vldrb.u8 q2, [r5], #16\n" multiply " r10, q0, q2\n"                                                               \
+    "vldrb.u8 q1, [r1], #16\n" multiply " r4, q0, q1\n"                                                                \
+    "vldrb.u8 q2, [r5], #16\n" multiply " r12, q0, q2\n"                                                               \
+    "vldrb.u8 q1, [r1], #16\n" multiply " r6, q0, q1\n"                                                                \
+    "vldrb.u8 q2, [r5], #16\n" multiply " lr, q0, q2\n"
+#define MLF_GEMV_TAIL(multiply)                                                                                        \
+    "ldr r9, [sp, #12]\n"                                                                                              \
+    "vpst\n"                                                                                                           \
+    "vldrbt.u8 q0, [r3]\n"                                                                                             \
+    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r0, q0, q1\n"                                                        \
+    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r8, q0, q2\n"                                                        \
+    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r2, q0, q1\n"                                                        \
+    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r10, q0, q2\n"                                                       \
+    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r4, q0, q1\n"                                                        \
+    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r12, q0, q2\n"                                                       \
+    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r6, q0, q1\n"                                                        \
+    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " lr, q0, q2\n"
+
+#define MLF_GEMV_VECTORS_LOOP                                                                                          \
+    "ldr r9, [sp, #64]\n" MLF_GEMV_STEP("vmladav.s8")                                                                  \
+    "ldr pc, [sp, #68]\n"                                                                                              \
+    "4: .rept 4\n" MLF_GEMV_STEP("vmladava.s8") ".endr\n"                                                              \
+    "5: subs r9, #1\n bne 4b\n"
+#define MLF_GEMV_ENTRIES                                                                                               \
+    "ldr r1, [sp, #8]\n subs r1, #1\n"                                                                                 \
+    "adr.w r2, 5f\n adds r2, #1\n movs r3, #68\n" /* a step has 17 instructions of 4 bytes */                          \
+    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #64]\n"
+#define MLF_GEMV_PREDICATE "ldr r1, [sp, #12]\n vctp.8 r1\n"
+
+#define MLF_GEMV_PREPARE_VECTORS MLF_GEMV_ENTRIES
+#define MLF_GEMV_PREPARE_MIXED MLF_GEMV_PREDICATE MLF_GEMV_ENTRIES
+#define MLF_GEMV_PREPARE_TAIL MLF_GEMV_PREDICATE
+
+#define MLF_GEMV_SUM_VECTORS MLF_GEMV_VECTORS_LOOP
+#define MLF_GEMV_SUM_MIXED MLF_GEMV_VECTORS_LOOP MLF_GEMV_TAIL("vmladava.s8")
+#define MLF_GEMV_SUM_TAIL MLF_GEMV_TAIL("vmladav.s8")
+
+#define MLF_GEMV(name, shape, rounding)                                                                                \
+    MLF_NAKED void name(const struct mlf_gemv *gemv MLF_UNUSED)                                                        \
+    {                                                                                                                  \
+        __asm__(MLF_ENTER "sub sp, #72\n"                                                                              \
+                "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n"                             \
+                "vldrh.u16 q7, [r0, #52]\n ldr r3, [r0, #48]\n"                                                        \
+                "mov r0, sp\n"                                                                                         \
+                "vstrw.32 q0, [r0]\n vstrw.32 q1, [r0, #16]\n vstrw.32 q2, [r0, #32]\n"                                \
+                "ldrd r1, r2, [sp, #40]\n"                                                                             \
+                "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMV_PREPARE_##shape                          \
+                "ldrd r1, r5, [sp, #16]\n"                                                                             \
+                "ldr r7, [sp, #28]\n ldr r11, [sp, #36]\n"                                                             \
+                "2: ldr r3, [sp]\n" MLF_GEMV_SUM_##shape MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_FIRST, "r7")   \
+                "ldr r0, [sp, #32]\n add r7, r0\n" MLF_RESCALE_##rounding(MLF_SECOND, "r7") MLF_STORE_OUTPUTS          \
+                "add r11, #8\n"                                                                                        \
+                "ldr r0, [sp, #24]\n mov r1, r5\n add r5, r0\n"                                                        \
+                "ldr r0, [sp, #4]\n subs r0, #1\n str r0, [sp, #4]\n bne 2b\n"                                         \
+                "add sp, #72\n" MLF_LEAVE);                                                                            \
+    }
+
+#else
+
+/* The same in C, for all shapes and roundings. */
+MLF_SHARED void mlf_gemv_portable(const struct mlf_gemv *gemv)
+{
+    for (int32_t group = 0; group < 2 * gemv->pairs; group++) {
+        const int32_t second = group % 2;
+        const int32_t pair = group / 2;
+        const int8_t *const weights = (second ? gemv->second_weights : gemv->weights) + 2 * pair * gemv->group;
+        const struct mlf_channels4 *const channels =
+            gemv->channels + 2 * pair + (second && gemv->second_channels == 0 ? 1 : 0);
+        uint32_t sums[4] = {0, 0, 0, 0};
+        mlf_gemm_row(sums, gemv->input, weights, gemv->vectors, gemv->tail);
+        for (int32_t c = 0; c < 4; c++) {
+            gemv->output[8 * pair + gemv->scatter[2 * c + second]] =
+                mlf_requantize_lane(sums[c], channels, c, gemv->zero_point, gemv->minimum, gemv->maximum);
+        }
+    }
+}
+
+#define MLF_GEMV(name, shape, rounding)                                                                                \
+    MLF_KERNEL void name(const struct mlf_gemv *gemv)                                                                  \
+    {                                                                                                                  \
+        mlf_gemv_portable(gemv);                                                                                       \
+    }
+
+#endif /* MLF_MVE */
+
+MLF_GEMV(mlf_gemv_vectors_relu, VECTORS, RELU)
+MLF_GEMV(mlf_gemv_vectors_right, VECTORS, RIGHT)
+MLF_GEMV(mlf_gemv_vectors_any, VECTORS, ANY)
+MLF_GEMV(mlf_gemv_mixed_relu, MIXED, RELU)
+MLF_GEMV(mlf_gemv_mixed_right, MIXED, RIGHT)
+MLF_GEMV(mlf_gemv_mixed_any, MIXED, ANY)
+MLF_GEMV(mlf_gemv_tail_relu, TAIL, RELU)
+MLF_GEMV(mlf_gemv_tail_right, TAIL, RIGHT)
+MLF_GEMV(mlf_gemv_tail_any, TAIL, ANY)
+
+#endif /* MLF_GEMV_MVE_H_ */
