@@ -95,6 +95,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         contexts=module.contexts,
         target_devices=_target_devices(module, form),
         model_id=module.model_id,
+        state_size=module.state_size,
     )
 
 

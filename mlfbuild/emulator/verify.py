@@ -80,7 +80,7 @@ def _place(subject: Subject) -> str:
 
 def _check(image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None) -> VerifyReport:
     board = None if subject.board == HOST else BOARDS[subject.board]
-    write_atomic(workdir / "inputs.bin", _interleaved(vectors))
+    write_atomic(workdir / "inputs.bin", _interleaved(vectors, subject))
     (workdir / "outputs.bin").unlink(missing_ok=True)
     stopped = _run(image, board, workdir, timeout or _SECONDS + _SECONDS_A_CASE * vectors.cases)
     runs = _read_outputs(workdir / "outputs.bin", subject)
@@ -101,10 +101,13 @@ def _check(image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeo
     )
 
 
-def _interleaved(vectors: Vectors) -> bytes:
-    """Return the inputs case by case; a single case twice, as the arena is measured with two paints."""
+def _interleaved(vectors: Vectors, subject: Subject) -> bytes:
+    """Return the inputs case by case; a single case twice, as the arena is measured with two paints.
+
+    A module with state sees it once: it would go on from there.
+    """
     cases = [array.view(np.uint8).reshape(vectors.cases, -1) for array in vectors.inputs]
-    return np.concatenate(cases, axis=1).tobytes() * (2 if vectors.cases == 1 else 1)
+    return np.concatenate(cases, axis=1).tobytes() * (2 if vectors.cases == 1 and not subject.state_size else 1)
 
 
 def _run(image: Path, board: Board | None, workdir: Path, timeout: float) -> str | None:
@@ -171,6 +174,7 @@ def _damage(module: Subject, record: Any) -> Iterator[str]:
         f"wrote beside input {index}",
         f"wrote beside output {index}",
         f"wrote beside the workspace of {module.workspace_size} bytes",
+        f"wrote beside the state of {module.state_size} bytes",
     )
     text = texts[record["damage"]]
     if text is not None:

@@ -33,15 +33,23 @@ _HEADER = """\
 #define MODULE_OUTPUTS struct {prefix}_outputs
 #define MODULE_INPUT_SIZES {input_sizes}
 #define MODULE_OUTPUT_SIZES {output_sizes}
-#define MODULE_MEMORY(size) {memory} + size(MODULE_WORKSPACE_SIZE)
+#define MODULE_MEMORY(size) {memory} + size(MODULE_WORKSPACE_SIZE) + size(MODULE_STATE_SIZE)
 #define MODULE_RUN(inputs, outputs) {prefix}_run(inputs, outputs)
 """
 _OWN_WORKSPACE = """\
 #define MODULE_WORKSPACE_SIZE 0
+#define MODULE_STATE_SIZE 0
 """
 _CALLERS_WORKSPACE = """\
 #define MODULE_WORKSPACE_SIZE {capitals}_WORKSPACE_SIZE
-#define MODULE_RUN_IN(inputs, outputs, workspace) {reentrant}(inputs, outputs, workspace)
+#define MODULE_STATE_SIZE 0
+#define MODULE_RUN_IN(inputs, outputs, workspace, state) {reentrant}(inputs, outputs, workspace)
+"""
+_CALLERS_STATE = """\
+#define MODULE_WORKSPACE_SIZE {capitals}_WORKSPACE_SIZE
+#define MODULE_STATE_SIZE {state_size}
+#define MODULE_RESET(state) {reset}(state)
+#define MODULE_RUN_IN(inputs, outputs, workspace, state) {reentrant}(inputs, outputs, workspace, state)
 """
 _SUBJECT = """\
 #define MODULE_SUBJECT \\
@@ -74,6 +82,8 @@ class Subject:
     """In call order."""
     workspace_size: int
     """Bytes that the library says the module needs."""
+    state_size: int
+    """Bytes that the module keeps between runs."""
     takes_workspace: bool
     """Whether the module has a run function whose caller brings the workspace, ``mlf_<module>_run``."""
 
@@ -86,6 +96,7 @@ class Subject:
             "inputs": [_tensor_fields(tensor) for tensor in self.inputs],
             "outputs": [_tensor_fields(tensor) for tensor in self.outputs],
             "workspace_size": self.workspace_size,
+            "state_size": self.state_size,
             "takes_workspace": self.takes_workspace,
         }
         return json.dumps(fields, separators=(",", ":"))
@@ -103,6 +114,7 @@ class Subject:
             inputs=tuple(_tensor(entry) for entry in fields.objects("inputs")),
             outputs=tuple(_tensor(entry) for entry in fields.objects("outputs")),
             workspace_size=fields.integer("workspace_size"),
+            state_size=fields.integer("state_size") if "state_size" in fields else 0,
             takes_workspace=fields.flag("takes_workspace"),
         )
 
@@ -138,7 +150,15 @@ def subject_of(module: Module, board: str) -> Subject:
             "make; export the model with pools of its own, and for the CPU alone"
         )
     takes_workspace = f" {_reentrant(interface.path.stem)}(".encode() in bytes(interface.data)
-    return Subject(module.name, board, module.inputs, module.outputs, module.main[0].workspace_size, takes_workspace)
+    return Subject(
+        name=module.name,
+        board=board,
+        inputs=module.inputs,
+        outputs=module.outputs,
+        workspace_size=module.main[0].workspace_size,
+        state_size=module.state_size,
+        takes_workspace=takes_workspace,
+    )
 
 
 def module_header(module: Module, board: str) -> str:
@@ -148,6 +168,8 @@ def module_header(module: Module, board: str) -> str:
     assert interface is not None
     prefix = interface.path.stem
     workspace = _CALLERS_WORKSPACE if subject.takes_workspace else _OWN_WORKSPACE
+    if subject.state_size:
+        workspace = _CALLERS_STATE
     return (
         _HEADER.format(
             module=module.name,
@@ -156,7 +178,12 @@ def module_header(module: Module, board: str) -> str:
             output_sizes=_sizes(module.outputs),
             memory=" + ".join(f"size({tensor.size})" for tensor in (*module.inputs, *module.outputs)),
         )
-        + workspace.format(capitals=prefix.upper(), reentrant=_reentrant(prefix))
+        + workspace.format(
+            capitals=prefix.upper(),
+            reentrant=_reentrant(prefix),
+            reset=_reentrant(prefix).replace("_run", "_reset"),
+            state_size=subject.state_size,
+        )
         + _SUBJECT.format(text=_c_string(subject.to_json()))
     )
 

@@ -112,6 +112,8 @@ class Module:
     devices: tuple[str, ...] = ()
     """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
     contexts: tuple[Context, ...] = ()
+    state_size: int = 0
+    """Bytes that the module keeps from one run to the next, beside its workspace."""
     source_text: Content = b""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
     tir: tuple[tuple[int, Content], ...] = ()

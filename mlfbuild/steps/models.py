@@ -32,7 +32,7 @@ def _compile(job: CompileJob) -> Library:
 
 def _check_ram(job: CompileJob, library: Library) -> None:
     for module in library.modules:
-        need = sum(main.workspace_size for main in module.main)
+        need = sum(main.workspace_size for main in module.main) + module.state_size
         if job.ram_limit is not None and need > job.ram_limit:
             raise UnsupportedModelError(
                 f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "

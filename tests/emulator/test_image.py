@@ -24,6 +24,7 @@ SUBJECT = Subject(
     (TensorInfo('a "quoted" \\ name??/', "int8", 6, (1, 2, 3)),),
     (TensorInfo("b", "float32", 8),),
     64,
+    16,
     takes_workspace=True,
 )
 

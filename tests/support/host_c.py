@@ -2,7 +2,8 @@
 
 The harness calls ``mlf_<model>_run`` with a workspace of its own and ``tvmgen_<model>_run`` for every case, and checks
 on the way that both agree, that inputs are unchanged and that nothing around the buffers is written. Buffers are
-aligned no better than their type demands, the workspace no better than its macro says.
+aligned no better than their type demands, the workspace no better than its macro says. A model that keeps a state goes
+on from case to case, with its own state and with one of the harness's.
 """
 
 from __future__ import annotations
@@ -77,12 +78,13 @@ int main(int argc, char **argv) {
 
 _FUNCTION = r"""
 static void run_%(model)s(FILE *in, FILE *out) {
+%(state)s
   struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE, MLF_%(upper)s_WORKSPACE_ALIGNMENT);
 %(makes)s
   struct tvmgen_%(model)s_inputs inputs = {%(inputs)s};
   struct tvmgen_%(model)s_outputs outputs = {%(outputs)s};
 %(reads)s
-  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)) != 0) exit(3);
+  if (mlf_%(model)s_run(&inputs, &outputs, content(workspace)%(kept)s) != 0) exit(3);
 %(copies)s
   if (tvmgen_%(model)s_run(&inputs, &outputs) != 0) exit(4);
 %(checks)s
@@ -197,9 +199,21 @@ def _function(module: Module) -> str:
         checks.append(f'  check(out{index}, "output {index}");')
         checks.append(f"  fwrite(content(out{index}), 1, {info.size}, out);")
         checks.append(f"  release(out{index}); release(first{index});")
+    upper = module.name.upper()
+    state = [
+        "  static struct buffer state;",
+        "  if (!state.block) {",
+        f"    state = make(MLF_{upper}_STATE_SIZE, MLF_{upper}_STATE_ALIGNMENT);",
+        f"    if (mlf_{module.name}_reset(content(state)) != 0) exit(7);",
+        "  }",
+    ]
+    if module.state_size:
+        checks.append('  check(state, "state");')
     return _FUNCTION % {
+        "state": "\n".join(state if module.state_size else ()),
+        "kept": ", content(state)" if module.state_size else "",
         "model": module.name,
-        "upper": module.name.upper(),
+        "upper": upper,
         "makes": "\n".join(makes),
         "reads": "\n".join(reads),
         "copies": "\n".join(copies),

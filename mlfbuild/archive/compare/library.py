@@ -74,7 +74,7 @@ def _tensors(left: Module, right: Module) -> Iterator[Difference]:
 def _memory(left: Module, right: Module) -> Iterator[Difference]:
     if not left.main or not right.main:
         return  # version 1 does not tell
-    figures = [_figures(module.main) for module in (left, right)]
+    figures = [_figures(module.main) | {"state": module.state_size} for module in (left, right)]
     for name in sorted({*figures[0], *figures[1]}):
         first, second = (side.get(name) for side in figures)
         if first != second:

@@ -127,6 +127,8 @@ def _memory(module: Module) -> list[list[str]]:
         ["constants: weights", f"{_constants(module):,}"],
         ["inputs and outputs, which the caller owns", f"{sum(entry.io_size for entry in module.main):,}"],
     ]
+    if module.state_size:
+        rows.append(["state: what is kept between runs", f"{module.state_size:,}"])
     pools = [
         [f"pool {_code(pool.name)}", "unknown" if pool.size is None else f"{pool.size:,}"] for pool in module.pools
     ]

@@ -142,6 +142,8 @@ def _memory(module: dict[str, Any]) -> Iterator[Row]:
         yield Row("memory", entry["workspace_size"], f"workspace{place}")
         yield Row("memory", entry["constants_size"], f"constants{place}")
         yield Row("memory", entry["io_size"], f"inputs and outputs{place}")
+    if module["state_size"]:
+        yield Row("memory", module["state_size"], "state, kept between runs")
 
 
 def _pool_line(pool: dict[str, Any]) -> str:

@@ -63,6 +63,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         codegen=_codegen(program, request, model_id),
         source_text=graph_text(optimised).encode(),
         model_id=model_id,
+        state_size=program.plan.state_size,
     )
     return Library((module,))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mlfbuild.compilers.native.interface import Interface, Port
 from mlfbuild.compilers.native.literals import braces, floating
-from mlfbuild.compilers.native.plan import ALIGNMENT
+from mlfbuild.compilers.native.plan import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
@@ -57,6 +57,15 @@ def _tvm_part(program: Program, *, shares: bool) -> Iterator[str]:
         )
         + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
     )
+    if program.resets:
+        yield (
+            _brief(
+                f"begins anew {module}: the next run is as the first one",
+                "What it keeps between runs lies in a static state.",
+                r"\return 0",
+            )
+            + f"\nint32_t {prefix}_reset(void);"
+        )
     yield _brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {program.plan.arena_size}"
 
 
@@ -71,14 +80,29 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
             + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
         )
     yield (_brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
+    if program.resets:
+        yield _brief("Bytes that are kept between runs") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}"
+        yield _brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"
+        yield (
+            _brief(
+                f'begins a state of the caller for module "{name}", before its first run and whenever it is to forget',
+                rf"\param kept {upper}_STATE_SIZE bytes, aligned to {upper}_STATE_ALIGNMENT",
+                r"\return 0, or -1 if the pointer is NULL or not aligned",
+            )
+            + f"\nint32_t mlf_{name}_reset(void* kept);"
+        )
+    state = [rf"\param kept a state that mlf_{name}_reset has begun, one for each stream"] if program.resets else []
     yield (
         _brief(
             f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
             rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
+            *state,
             r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
         )
         + f"\nint32_t mlf_{name}_run(\n  const struct tvmgen_{name}_inputs* inputs,\n"
-        f"  const struct tvmgen_{name}_outputs* outputs,\n  void* workspace\n);"
+        f"  const struct tvmgen_{name}_outputs* outputs,\n  void* workspace{',' if state else ''}\n"
+        + ("  void* kept\n" if state else "")
+        + ");"
     )
     yield _brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
     for port in _distinct(program.interface):

@@ -4,24 +4,28 @@ Inputs and outputs lie in the caller's buffers. An input is only read; an output
 Constants lie in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
 ``arena.place`` chooses. RESHAPE costs nothing where both sides can be the same bytes, nor does an operator whose
 tensors are views of each other (``views.py``); and an operator whose kernel permits it writes over an input that nobody
-reads later.
+reads later. What is kept between runs lies in a block of its own, the state; a run that is through with what was kept
+writes there what it leaves, otherwise that is copied at the end.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.views import views_of
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.graph import Graph, Node
+from mlfbuild.graph import Graph, Node, State
 from mlfbuild.graph.ops import Reshape
 
 ALIGNMENT = 16
 """Alignment in bytes of every tensor in the arena, and of the arena itself."""
+STATE_ALIGNMENT = 8
+"""Alignment in bytes of every tensor in the state, and of the state itself."""
 
 LARGEST_ARENA = (1 << 31) - 1
 
@@ -35,6 +39,7 @@ class Area(enum.Enum):
     OUTPUT = enum.auto()
     CONSTANT = enum.auto()
     ARENA = enum.auto()
+    STATE = enum.auto()
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,7 @@ class Location:
 
     area: Area
     position: int = 0
-    """Index of the input or output, or offset in the arena; 0 for constants, which have names."""
+    """Index of the input or output, or offset in the arena or state; 0 for constants, which have names."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +61,10 @@ class Plan:
     """Bytes that are in use at one time, so that no plan of these calls in this order is smaller."""
     scratch: tuple[int, ...]
     """The offset in the arena of each node's scratch memory; 0 for those that need none."""
-    copies: tuple[tuple[str, int], ...]
-    """(tensor, output index) of outputs that no node writes in place; they are copied at the end."""
+    copies: tuple[tuple[str, Location], ...]
+    """Outputs and states that no node writes in place, and where they have to be: in this order, after all nodes."""
+    state_size: int = 0
+    """Bytes that are kept between runs."""
     views: frozenset[int] = frozenset()
     """Indices of the nodes that have nothing to do, since their tensors are views of each other."""
     apart: frozenset[int] = frozenset()
@@ -108,9 +115,15 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
 
 def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
     """Plan with the nodes ``apart`` neither writing over any input nor making views."""
-    storages = _storages(graph)
+    states = _state_offsets(graph)
+    storages = _storages(graph, states)
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and _view(graph, node, storages))
     _note_lifetimes(graph, storages)
+    for state in graph.states:
+        _leave_in_place(graph, calls, storages, state)
+    for state in graph.states:  # what is copied must still be there at the end
+        left = storages[state.after]
+        left.use(left.offsets.get(state.after, 0) + graph.tensor(state.after).size, len(graph.nodes))
     _reuse_inputs(graph, calls, storages, apart)
     scratch = [_Storage(Area.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
     arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
@@ -128,23 +141,40 @@ def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
         arena_size,
         lower_bound(buffers),
         tuple(storage.position for storage in scratch),
-        _copies(graph, locations),
+        (*_output_copies(graph, locations), *_state_copies(graph, locations)),
+        _state_size(graph),
         views,
         apart,
     )
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def _aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    return -(-size // alignment) * alignment
 
 
-def _storages(graph: Graph) -> dict[str, _Storage]:
+def _state_sizes(graph: Graph) -> list[int]:
+    return [_aligned(state.initial.nbytes, STATE_ALIGNMENT) for state in graph.states]
+
+
+def _state_size(graph: Graph) -> int:
+    return sum(_state_sizes(graph))
+
+
+def _state_offsets(graph: Graph) -> dict[str, int]:
+    """Return where in the state each one begins, by the name of its tensor before the run."""
+    ends = itertools.accumulate(_state_sizes(graph), initial=0)
+    return {state.before: end for state, end in zip(graph.states, ends, strict=False)}
+
+
+def _storages(graph: Graph, states: Mapping[str, int]) -> dict[str, _Storage]:
     """Give each tensor a storage; the two sides of a RESHAPE share one where the rules of buffers allow it."""
     storages: dict[str, _Storage] = {}
     for tensor in graph.tensors.values():
         storages[tensor.name] = _Storage(Area.CONSTANT if tensor.constant else Area.ARENA, 0)
     for index, name in enumerate(graph.inputs):
         storages[name] = _Storage(Area.INPUT, index)
+    for name, offset in states.items():
+        storages[name] = _Storage(Area.STATE, offset)
     for index, name in enumerate(graph.outputs):
         if storages[name].area is Area.ARENA:
             storages[name] = _Storage(Area.OUTPUT, index)
@@ -224,10 +254,50 @@ def _begin_together(graph: Graph, storages: Mapping[str, _Storage], source: str,
     return not theirs or graph.tensor(output).size <= graph.tensor(source).size
 
 
-def _copies(graph: Graph, locations: Mapping[str, Location]) -> tuple[tuple[str, int], ...]:
-    return tuple(
-        (name, index) for index, name in enumerate(graph.outputs) if locations[name] != Location(Area.OUTPUT, index)
-    )
+def _leave_in_place(graph: Graph, calls: Sequence[Call], storages: dict[str, _Storage], state: State) -> None:
+    """Let a state be written where it was read from, if by then nobody has to see what was there."""
+    kept, left = storages[state.before], storages[state.after]
+    if left.area is not Area.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
+        return
+    writer = left.spans[0].first
+    if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
+        return
+    kept.spans += left.spans
+    storages.update({name: kept for name, storage in storages.items() if storage is left})
+
+
+def _updates(graph: Graph, calls: Sequence[Call], storages: Mapping[str, _Storage], state: State, writer: int) -> bool:
+    """Whether ``state`` is read for the last time by the node at ``writer``, whose kernel may write over it."""
+    node, kept = graph.nodes[writer], storages[state.before]
+    reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]
+    writes = [at for at, name in enumerate(node.outputs) if storages[name] is storages[state.after]]
+    allowed = {*calls[writer].updates, *((at, 0) for at in calls[writer].overwrites)}
+    return kept.last == writer and len(writes) == 1 and all((at, writes[0]) in allowed for at in reads)
+
+
+def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
+    for index, name in enumerate(graph.outputs):
+        if locations[name] != Location(Area.OUTPUT, index):
+            yield name, Location(Area.OUTPUT, index)
+
+
+def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
+    """Yield the states to be copied: each after those that still read what is there, as in a line of delays."""
+    waiting = {
+        locations[state.before]: state.after
+        for state in graph.states
+        if locations[state.before] != locations[state.after]
+    }
+    while waiting:
+        read = {locations[name] for name in waiting.values()}
+        free = [location for location in waiting if location not in read]
+        if not free:
+            raise UnsupportedModelError(
+                f"{graph.name}: the states {', '.join(repr(name) for name in waiting.values())} change places with "
+                f"each other, which is not supported; compute at least one of them"
+            )
+        for location in free:
+            yield waiting.pop(location), location
 
 
 def _in_arena(storages: Iterable[_Storage]) -> list[_Storage]:

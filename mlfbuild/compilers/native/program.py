@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
-from mlfbuild.compilers.native.plan import Area, Plan
-from mlfbuild.graph import Graph, Node
+from mlfbuild.compilers.native.plan import Area, Location, Plan
+from mlfbuild.graph import Graph, Node, State
 from mlfbuild.graph.ops import Reshape
 from mlfbuild.graph.ops.fused import Fused
 
@@ -36,6 +36,16 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Reset:
+    """How a part of the state begins: as the constant called ``source``, or every byte as ``value``."""
+
+    offset: int
+    size: int
+    value: int = 0
+    source: str | None = None
+
+
+@dataclass(frozen=True)
 class Program:
     """A lowered model. Constants carry the names that they have in C."""
 
@@ -48,6 +58,8 @@ class Program:
     steps: tuple[Step, ...]
     copies: tuple[tuple[str, str, int], ...]
     """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
+    resets: tuple[Reset, ...] = ()
+    """How the states begin, in the order of their places."""
 
     @property
     def prefix(self) -> str:
@@ -74,11 +86,11 @@ def link_calls(name: str, graph: Graph, calls: Sequence[Call], plan: Plan, inter
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
     )
     copies = tuple(
-        (f"outputs->{interface.outputs[index].member}", linking.place(tensor), graph.tensor(tensor).size)
-        for tensor, index in plan.copies
+        (linking.address(to), linking.place(tensor), graph.tensor(tensor).size) for tensor, to in plan.copies
     )
+    resets = tuple(linking.reset(state) for state in graph.states)
     return Program(
-        name, graph, plan, interface, tuple(linking.functions.values()), tuple(linking.constants), steps, copies
+        name, graph, plan, interface, tuple(linking.functions.values()), tuple(linking.constants), steps, copies, resets
     )
 
 
@@ -128,20 +140,31 @@ class _Linking:
         place = self.place(value)
         if self.plan.locations[value].area is Area.CONSTANT:
             return place
-        if self.plan.locations[value].area is Area.ARENA:
+        if self.plan.locations[value].area in {Area.ARENA, Area.STATE}:
             return _pointer(c_type, place)
         return f"({c_type}){place}"
 
     def place(self, tensor: str) -> str:
         """Return the C expression of a pointer to the tensor called ``tensor``."""
         location = self.plan.locations[tensor]
+        return self._constant_tensor(tensor) if location.area is Area.CONSTANT else self.address(location)
+
+    def address(self, location: Location) -> str:
+        """Return the C expression of a pointer to what lies at ``location``, which is no constant."""
         if location.area is Area.INPUT:
             return f"inputs->{self.interface.inputs[location.position].member}"
         if location.area is Area.OUTPUT:
             return f"outputs->{self.interface.outputs[location.position].member}"
-        if location.area is Area.ARENA:
-            return f"&arena[{location.position}]"
-        return self._constant_tensor(tensor)
+        return f"&{location.area.name.lower()}[{location.position}]"
+
+    def reset(self, state: State) -> Reset:
+        """Return how ``state`` begins."""
+        offset, content = self.plan.locations[state.before].position, state.initial.tobytes()
+        if content.count(content[0]) == len(content):
+            return Reset(offset, len(content), content[0])
+        value = Constant.array("initial", C_TYPES[self.graph.tensor(state.before).dtype], state.initial)
+        name = self._constant(replace(value, name=f"{self.prefix}_initial_{offset}"), value)
+        return Reset(offset, len(content), source=name)
 
     def _constant_tensor(self, name: str) -> str:
         tensor = self.graph.tensor(name)

@@ -1,4 +1,4 @@
-"""Prints the C file of a model: includes, constants, workspace, operator functions, entry; always in that order."""
+"""Prints the C file of a model: includes, constants, workspace, state, operators, entries; always in that order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from mlfbuild.compilers.native.interface import Port
 from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.ops.call import Constant
-from mlfbuild.compilers.native.plan import ALIGNMENT
+from mlfbuild.compilers.native.plan import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
+from mlfbuild.compilers.native.state import print_reset, print_state, print_static_reset
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 
@@ -27,8 +28,11 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
         _sections(program, placement),
         *_constants(program, model_id),
         print_workspace(program, placement),
+        print_state(program),
         *(_function(program, function) for function in program.functions),
+        print_reset(program),
         _reentrant_entry(program),
+        print_static_reset(program),
         _static_entry(program, placement),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -96,12 +100,17 @@ def _function(program: Program, function: Function) -> str:
 def _reentrant_entry(program: Program) -> str:
     name = program.name
     arena = program.plan.arena_size > 0
+    declarations = [
+        *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
+        *(["    uint8_t *const state = (uint8_t *)kept;"] if program.graph.states else []),
+    ]
     signature = _wrapped(
         f"int32_t mlf_{name}_run(",
         [
             f"const struct tvmgen_{name}_inputs *inputs",
             f"const struct tvmgen_{name}_outputs *outputs",
             "void *workspace",
+            *(["void *kept"] if program.graph.states else []),
         ],
         ")",
         0,
@@ -110,7 +119,8 @@ def _reentrant_entry(program: Program) -> str:
         [
             signature,
             "{",
-            *(["    uint8_t *const arena = (uint8_t *)workspace;", ""] if arena else []),
+            *declarations,
+            *([""] if declarations else []),
             "    /* Read, so that linkers keep it as long as the model is in use. */",
             f"    (void)*(const volatile char *)mlf_{name}_model_id;",
             *_checks(program, arena=arena),
@@ -136,6 +146,8 @@ def _checks(program: Program, *, arena: bool) -> Iterator[str]:
         tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
     else:
         yield "    (void)workspace; /* nothing lies in it */"
+    if program.graph.states:
+        tests += ["kept == NULL", f"(uintptr_t)kept % {STATE_ALIGNMENT} != 0"]
     if tests:
         yield f"    if ({_joined(tests, ' ||', 8)}) {{"
         yield "        return -1;"

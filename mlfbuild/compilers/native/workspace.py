@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from mlfbuild.compilers.native.plan import ALIGNMENT
 from mlfbuild.compilers.native.program import Program
+from mlfbuild.compilers.native.state import print_beginning
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library.names import SHARED_WORKSPACE
 
@@ -87,18 +88,22 @@ def print_workspace(program: Program, placement: Placement) -> str:
 def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
     """Yield the body of ``tvmgen_<model>_run``."""
     name, prefix = program.name, program.prefix
+    kept = f", {prefix}_state" if program.resets else ""
     if not shares_workspace(program, placement):
         workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
-        yield f"    return mlf_{name}_run(inputs, outputs, {workspace});"
+        yield from print_beginning(program)
+        yield f"    return mlf_{name}_run(inputs, outputs, {workspace}{kept});"
         return
     yield "#ifndef NDEBUG"
     yield "    int32_t status;"
     yield f"    if (!{prefix}_enter()) {{"
     yield f"        return MLF_{name.upper()}_WORKSPACE_BUSY;"
     yield "    }"
-    yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE});"
+    yield from print_beginning(program)
+    yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
     yield f"    {prefix}_leave();"
     yield "    return status;"
     yield "#else"
-    yield f"    return mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE});"
+    yield from print_beginning(program)
+    yield f"    return mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
     yield "#endif"

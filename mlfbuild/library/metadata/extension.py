@@ -34,6 +34,8 @@ class Extension:
     target_devices: tuple[int | None, ...] = ()
     """Device type of each target, which versions 6 and 7 leave out."""
     model_id: str = ""
+    state_size: int = 0
+    """Bytes that are kept between runs; TVM's modules keep none."""
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` where there is nothing to say."""
@@ -44,6 +46,7 @@ class Extension:
             "contexts": [vars(context) for context in self.contexts] or None,
             "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
             "model_id": self.model_id or None,
+            "state_size": self.state_size or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -66,6 +69,7 @@ def read_extension(fields: Fields) -> Extension:
         contexts=read_contexts(key),
         target_devices=tuple(device or None for device in key.integers("target_devices")),
         model_id=key.text("model_id", default=""),
+        state_size=key.integer("state_size") if "state_size" in key else 0,
     )
 
 

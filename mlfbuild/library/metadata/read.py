@@ -106,6 +106,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         external_dependencies=tuple(_dependency(entry) for entry in fields.objects(_DEPENDENCIES)),
         export_datetime=fields.text(date, default=""),
         model_id=extension.model_id,
+        state_size=extension.state_size,
     )
     return ModuleRecord(module, extension)
 

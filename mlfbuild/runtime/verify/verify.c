@@ -5,14 +5,16 @@
  *
  * INPUTS holds the inputs of each case in call order, without gaps; OUTPUTS gets for each case two times (first and
  * second run) a `struct record` and the outputs. So the image does not depend on the cases. A run that stops in the
- * middle leaves the cases before it in OUTPUTS. The same file is compiled for a board and for this machine.
+ * middle leaves the cases before it in OUTPUTS. A module that keeps a state goes on from case to case: the first runs
+ * with its own state, the second ones with one of ours. The same file is compiled for a board and for this machine.
  *
  * verify_module.h is generated for the module:
  *   MODULE_HEADER                the header of its C interface
  *   MODULE_INPUTS, _OUTPUTS      the structs of pointers that its functions take
  *   MODULE_INPUT_SIZES, _OUTPUT_SIZES  bytes, in the order of the structs' members
  *   MODULE_RUN(inputs, outputs)  call it with its own workspace
- *   MODULE_RUN_IN(inputs, outputs, workspace), MODULE_WORKSPACE_SIZE  call it with a workspace, where it has that
+ *   MODULE_RUN_IN(inputs, outputs, workspace, state), MODULE_WORKSPACE_SIZE  call it with a workspace, where it has that
+ *   MODULE_RESET(state), MODULE_STATE_SIZE  begin a state, where it keeps one
  *   MODULE_SUBJECT               all that a check must know of the module, as JSON, for those who have only the image
  */
 #include <fcntl.h>
@@ -36,7 +38,7 @@ const char mlf_verify_subject[] = MODULE_SUBJECT;
 #define OUTPUTS (sizeof output_sizes / sizeof output_sizes[0])
 
 /* What a run broke; `index` of the record counts inputs or outputs. */
-enum damage { NOTHING, INPUT_CHANGED, BESIDE_INPUT, BESIDE_OUTPUT, BESIDE_WORKSPACE };
+enum damage { NOTHING, INPUT_CHANGED, BESIDE_INPUT, BESIDE_OUTPUT, BESIDE_WORKSPACE, BESIDE_STATE };
 
 struct record {
     int32_t status; /* what the run function returned */
@@ -54,11 +56,11 @@ struct buffer {
     uint32_t size;
 };
 
-enum { GUARD = 64, ALIGNMENT = 64 };
+enum { GUARD = 64, ALIGNMENT = 64, STATE_PAINT = 0x3C };
 #define GUARDED(size) ((GUARD + (size) + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
 static uint8_t memory[MODULE_MEMORY(GUARDED)] __attribute__((aligned(ALIGNMENT)));
-static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspace;
+static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspace, state;
 
 static struct buffer take(uint8_t **free_memory, uint32_t size)
 {
@@ -77,6 +79,7 @@ static void lay_out_memory(void)
         outputs[i] = take(&free_memory, output_sizes[i]);
     }
     workspace = take(&free_memory, MODULE_WORKSPACE_SIZE);
+    state = take(&free_memory, MODULE_STATE_SIZE);
 }
 
 /* No two bytes of a guard are alike, so that no fill pattern passes for it. */
@@ -206,7 +209,7 @@ static int32_t call(int in_workspace)
 {
 #ifdef MODULE_RUN_IN
     if (in_workspace) {
-        return MODULE_RUN_IN(&input_pointers, &output_pointers, workspace.bytes);
+        return MODULE_RUN_IN(&input_pointers, &output_pointers, workspace.bytes, state.bytes);
     }
 #endif
     (void)in_workspace;
@@ -266,6 +269,9 @@ static void look_for_damage(struct record *record, int file, uint32_t position, 
     if (!guards_hold(workspace, paint)) {
         note(record, BESIDE_WORKSPACE, 0);
     }
+    if (!guards_hold(state, STATE_PAINT)) {
+        note(record, BESIDE_STATE, 0);
+    }
 }
 
 /* Run the case at `position` once and write it down; false where a file fails. */
@@ -304,6 +310,10 @@ int main(int argc, char **argv)
     uint8_t paint = 0xA5; /* changes from run to run: what was written with the value of the paint shows later */
     lay_out_memory();
     set_pointers();
+    prepare(state, STATE_PAINT);
+#ifdef MODULE_RESET
+    (void)MODULE_RESET(state.bytes);
+#endif
     for (uint32_t position = 0; position + step <= end; position += step) {
         if (!run_once(in, out, position, 0, paint) || !run_once(in, out, position, 1, (uint8_t)~paint)) {
             return EXIT_FILES;

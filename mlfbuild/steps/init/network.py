@@ -84,7 +84,9 @@ def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:
 
 
 def _check_memory(network: Network, board: Board) -> None:
-    arena = max(sum(main.workspace_size for main in module.main) for module in network.library.modules)
+    arena = max(
+        sum(main.workspace_size for main in module.main) + module.state_size for module in network.library.modules
+    )
     constants = sum(main.constants_size for module in network.library.modules for main in module.main)
     for need, memory, what in ((arena, board.ram, "an arena"), (constants, board.flash, "constants")):
         if need > memory.size:

@@ -83,6 +83,8 @@ class Call:
     before it writes to the same place."""
     more_headers: tuple[str, ...] = ()
     """Other kernel headers that the body needs."""
+    updates: tuple[tuple[int, int], ...] = ()
+    """(input, output) positions of states that the kernel updates where they lie, through one pointer."""
 
     @property
     def scratch(self) -> int:
