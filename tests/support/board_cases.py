@@ -1,4 +1,7 @@
-"""Runs networks of any inputs and outputs in one firmware on QEMU and tells which of them come out wrong there."""
+"""Runs networks of any inputs and outputs in one firmware on QEMU and tells which of them come out wrong there.
+
+Inputs are aligned no better than their type demands, and what follows an output must stay as it was.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,37 @@ import numpy.typing as npt
 from mlfbuild.emulator import run_elf
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
-from support.board_c import BOARD_SUPPORT
 from support.host_c import run, write_tree
 
 Array = npt.NDArray[Any]
+
+BOARD_SUPPORT = Path(__file__).parents[2] / "mlfbuild/runtime/board"
+
 Job = tuple[Library, Sequence[Array], Sequence[Array]]
 """A library, the inputs of its only module and the outputs that are right, in call order."""
 
 _START = """
 #include <stdint.h>
 #include "mlf_board.h"
+
+enum { GUARD = 8, PATTERN = 0x5a };
+
+static void guard(uint8_t *end)
+{
+    for (int i = 0; i < GUARD; i++) {
+        end[i] = PATTERN;
+    }
+}
+
+static int touched(const uint8_t *end)
+{
+    for (int i = 0; i < GUARD; i++) {
+        if (end[i] != PATTERN) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 static int differ(const uint8_t *got, const uint8_t *wanted, uint32_t size)
 {
@@ -47,7 +71,9 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 """
 
 
-def wrong_networks(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str]) -> list[str]:
+def wrong_networks(
+    jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
+) -> list[str]:
     """Run ``jobs``, whose modules have different names, on the first board with a ``cpu``; return the wrong ones.
 
     Integers must be equal, float32 within 1e-5 of an output's greatest magnitude.
@@ -62,7 +88,7 @@ def wrong_networks(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[
     parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
     (folder / "main.c").write_text("\n".join(parts))
     sources = [folder / "main.c", *sorted(BOARD_SUPPORT.glob("*.c"))]
-    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", "-O1", "--specs=nano.specs",
+    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs",
          "-I", folder / "host/include", "-I", BOARD_SUPPORT, *sources, "-nostartfiles", "-L", BOARD_SUPPORT,
          "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", folder / "app.elf"])  # fmt: skip
     tool("qemu-system-arm")
@@ -74,31 +100,35 @@ def wrong_networks(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[
 def _case(job: Job) -> str:
     library, inputs, outputs = job
     name = library.modules[0].name
-    lines, tests = [], []
+    lines, tests, guards = [], [], []
     for at, value in enumerate(inputs):
-        lines.append(_bytes(f"{name}_in{at}", value))
+        lines.append(_bytes(f"{name}_in{at}", value, skip=value.itemsize))
     for at, value in enumerate(outputs):
         lines.append(_bytes(f"{name}_wanted{at}", value))
-        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes}] MLF_ALIGNED(8);")
+        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes} + GUARD] MLF_ALIGNED(8);")
+        guards.append(f"    guard({name}_out{at} + {value.nbytes});")
         names = f"{name}_out{at}, {name}_wanted{at}"
         tests.append(f"differ({names}, {value.nbytes})")
         if value.dtype == np.float32:
             limit = np.float32(1e-5 * float(np.abs(value).max()))
             pointers = f"(const float *)(const void *){name}_out{at}, (const float *)(const void *){name}_wanted{at}"
             tests[-1] = f"far({pointers}, {value.size}, {limit!s}f)"
-    ins = ", ".join(f"(void *)(uintptr_t){name}_in{at}" for at in range(len(inputs)))
+        tests.append(f"touched({name}_out{at} + {value.nbytes})")
+    ins = ", ".join(f"(void *)(uintptr_t)({name}_in{at} + {value.itemsize})" for at, value in enumerate(inputs))
     outs = ", ".join(f"{name}_out{at}" for at in range(len(outputs)))
     lines += [
         f"static int run_{name}(void)",
         "{",
         f"    struct tvmgen_{name}_inputs inputs = {{{ins}}};",
         f"    struct tvmgen_{name}_outputs outputs = {{{outs}}};",
+        *guards,
         f"    return tvmgen_{name}_run(&inputs, &outputs) != 0 || {' || '.join(tests)};",
         "}",
     ]
     return "\n".join(lines)
 
 
-def _bytes(name: str, value: Array) -> str:
-    content = ", ".join(map(str, np.ascontiguousarray(value).tobytes()))
+def _bytes(name: str, value: Array, skip: int = 0) -> str:
+    """An array of ``skip`` bytes of 0 and the content of ``value``."""
+    content = ", ".join(map(str, bytes(skip) + np.ascontiguousarray(value).tobytes()))
     return f"static const uint8_t {name}[] MLF_ALIGNED(8) = {{{content}}};"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.board_c import wrong_on_board
+from support.board_cases import Job, wrong_networks
 from support.host_c import run_many_on_host
 from support.native import compile_bytes, generated
 from support.oracle import tflite_micro_run
@@ -73,15 +73,9 @@ def test_shapes_that_broadcast_take_the_loops() -> None:
 
 
 def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    jobs = []
-    for index, (operator, scales, zero_points, activation) in enumerate(LINEAR):
-        network = Network()
-        first = network.input((64, 32), scales[0], zero_points[0])
-        second = network.constant(PAIRS[1].reshape(-1)[: 64 * 32].reshape(64, 32), scales[1], zero_points[1])
-        output = network.binary(
-            operator, first, second, activation=activation, scale=scales[2], zero_point=zero_points[2]
-        )
-        content = network.build(outputs=[output])
-        value = np.random.default_rng(index).integers(-128, 128, (64, 32)).astype(np.int8)
-        jobs.append((compile_bytes(content, f"net{index}"), value, tflite_micro_run(content, [value])[0]))
-    assert wrong_on_board(jobs, "cortex-m4", tmp_path, tool, "-O2") == [0] * len(jobs)
+    jobs: list[Job] = []
+    for index, case in enumerate(LINEAR):
+        content = model(*case, shape=(64, 32))
+        inputs = tuple(pair.reshape(-1)[1024 * index :][: 64 * 32].reshape(64, 32) for pair in PAIRS)
+        jobs.append((compile_bytes(content, f"net{index}"), inputs, tflite_micro_run(content, inputs)))
+    assert wrong_networks(jobs, "cortex-m4", tmp_path, tool, optimise="-O2") == []

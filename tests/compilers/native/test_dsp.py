@@ -14,12 +14,13 @@ import pytest
 from mlfbuild.compilers.native.ops.dsp import dsp_channels
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
-from support.board_c import wrong_on_board
+from support.board_cases import Job, wrong_networks
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.host_c import run_many_on_host
+from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
-from support.oracle import assert_equal, tflite_micro_run
+from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
 Array = npt.NDArray[Any]
@@ -51,23 +52,18 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
     return [KINDS[kind](seed, extreme=seed % 4 == 0) for seed in seeds]
 
 
-def check_on_host(kind: str, seeds: Sequence[int]) -> None:
-    cases = drawn(kind, seeds)
-    libraries = compiled(cases, kind)
-    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for case, got, seed in zip(cases, run_many_on_host(jobs), seeds, strict=True):
-        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{kind} {seed}")
-
-
 @pytest.mark.parametrize("kind", HEADERS)
 def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS))
+    cases = drawn(kind, range(NETWORKS))
+    check_on_host(compiled(cases, kind), cases, range(NETWORKS))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", HEADERS)
 def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS, NETWORKS + SWEEP_NETWORKS))
+    seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
+    cases = drawn(kind, seeds)
+    check_on_host(compiled(cases, kind), cases, seeds)
 
 
 def test_blocks_grow_where_that_costs_no_memory() -> None:
@@ -87,12 +83,11 @@ def test_depthwise_convolutions_shrink_in_place() -> None:
 def test_assembly_equals_tensorflow_lite_micro(
     cpu: str, count: int, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    jobs = []
+    jobs: list[Job] = []
     for kind in HEADERS:
         cases = drawn(kind, range(100, 100 + count))
-        for library, case in zip(compiled(cases, kind, f"net{len(jobs)}_"), cases, strict=True):
-            jobs.append((library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0]))
-    assert wrong_on_board(jobs, cpu, tmp_path, tool, "-O2") == [0] * len(jobs)
+        jobs += judged(compiled(cases, kind, f"net{len(jobs)}_"), cases)
+    assert wrong_networks(jobs, cpu, tmp_path, tool, optimise="-O2") == []
 
 
 def pointwise(weights: Array, bias: Array, weight_scales: Sequence[float]) -> Case:

@@ -14,12 +14,12 @@ from mlfbuild.compilers.native.chains import Reach, plan_chain, stages_of
 from mlfbuild.graph.ops import Conv2D
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
-from support.board_c import wrong_on_board
+from support.board_cases import wrong_networks
 from support.chain_networks import chain_case
 from support.drawing import Case
-from support.host_c import run_cases_on_host, run_many_on_host
+from support.host_c import run_cases_on_host
+from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
-from support.oracle import assert_equal, tflite_micro_run
 from support.sketch import Sketch
 
 NETWORKS = 12
@@ -50,12 +50,9 @@ WITHOUT_COPIES = 151
 """A network with a chain that begins with a window without padding, read where it lies."""
 
 
-def check_on_host(seeds: Sequence[int], cpu: str, *, quantized: bool) -> None:
+def check_chains(seeds: Sequence[int], cpu: str, *, quantized: bool) -> None:
     cases = [chain_case(seed, quantized=quantized) for seed in seeds]
-    libraries = compiled(cases, cpu)
-    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for seed, case, got in zip(seeds, cases, run_many_on_host(jobs), strict=True):
-        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{cpu} {seed}")
+    check_on_host(compiled(cases, cpu), cases, seeds)
 
 
 KINDS = (("cortex-m3", True), ("cortex-m4", True), ("cortex-m55", True), ("cortex-m4", False))
@@ -66,7 +63,7 @@ KINDS = (("cortex-m3", True), ("cortex-m4", True), ("cortex-m55", True), ("corte
 def test_chains_equal_tensorflow_lite_micro(cpu: str, quantized: bool) -> None:
     portable = cpu == "cortex-m3" or not quantized  # each call is expanded in place, which takes long to build
     seeds = range(NETWORKS // 2 if portable else NETWORKS)
-    check_on_host([*seeds, *([WITHOUT_COPIES] if quantized else [])], cpu, quantized=quantized)
+    check_chains([*seeds, *([WITHOUT_COPIES] if quantized else [])], cpu, quantized=quantized)
 
 
 @pytest.mark.sweep
@@ -74,18 +71,14 @@ def test_chains_equal_tensorflow_lite_micro(cpu: str, quantized: bool) -> None:
 @pytest.mark.parametrize("first", range(100, 300, 20))
 @pytest.mark.parametrize(("cpu", "quantized"), KINDS)
 def test_chains_equal_tensorflow_lite_micro_often(first: int, cpu: str, quantized: bool) -> None:
-    check_on_host(range(first, first + 20), cpu, quantized=quantized)
+    check_chains(range(first, first + 20), cpu, quantized=quantized)
 
 
 @pytest.mark.usefixtures("whatever_it_costs")
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_chains_run_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     cases = [chain_case(seed) for seed in range(20, 20 + NETWORKS)]
-    jobs = [
-        (library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0])
-        for library, case in zip(compiled(cases, cpu), cases, strict=True)
-    ]
-    assert wrong_on_board(jobs, cpu, tmp_path, tool, "-O2") == [0] * len(jobs)
+    assert wrong_networks(judged(compiled(cases, cpu), cases), cpu, tmp_path, tool, optimise="-O2") == []
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])

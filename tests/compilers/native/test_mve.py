@@ -10,12 +10,12 @@ import pytest
 
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
-from support.board_c import wrong_on_board
+from support.board_cases import wrong_networks
 from support.drawing import Case
-from support.host_c import WARNINGS, run, run_many_on_host, write_tree
+from support.host_c import WARNINGS, run, write_tree
+from support.judged import check_on_host, judged
 from support.mve_networks import KINDS
 from support.native import compile_bytes, generated
-from support.oracle import assert_equal, tflite_micro_run
 
 NETWORKS = 14
 SWEEP_NETWORKS = 150
@@ -54,33 +54,24 @@ def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
     return libraries
 
 
-def check_on_host(kind: str, seeds: Sequence[int]) -> None:
-    cases = drawn(kind, seeds)
-    libraries = compiled(cases, kind)
-    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for case, got, seed in zip(cases, run_many_on_host(jobs), seeds, strict=True):
-        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{kind} {seed}")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS))
+    cases = drawn(kind, range(NETWORKS))
+    check_on_host(compiled(cases, kind), cases, range(NETWORKS))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS, NETWORKS + SWEEP_NETWORKS))
-
-
-def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], *flags: str) -> None:
+    seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = drawn(kind, seeds)
-    libraries = compiled(cases, kind)
-    jobs = [
-        (library, case.inputs[0], tflite_micro_run(case.model, case.inputs)[0])
-        for library, case in zip(libraries, cases, strict=True)
-    ]
-    assert wrong_on_board(jobs, "cortex-m55", folder, tool, *flags) == [0] * len(jobs)
+    check_on_host(compiled(cases, kind), cases, seeds)
+
+
+def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], optimise: str) -> None:
+    cases = drawn(kind, seeds)
+    jobs = judged(compiled(cases, kind), cases)
+    assert wrong_networks(jobs, "cortex-m55", folder, tool, optimise=optimise) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)

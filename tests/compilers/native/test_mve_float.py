@@ -11,14 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.emulator import run_elf
 from mlfbuild.library import Library
-from mlfbuild.targets import BOARDS, CPUS
-from support.board_c import BOARD_SUPPORT
+from support.board_cases import wrong_networks
 from support.drawing import Case
-from support.host_c import run, run_many_on_host, write_tree
+from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
-from support.oracle import assert_equal, tflite_micro_run
 from support.tflite_builder import Network
 
 Array = npt.NDArray[Any]
@@ -113,72 +110,22 @@ def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
     return libraries
 
 
-def check_on_host(kind: str, seeds: Sequence[int]) -> None:
-    cases = [KINDS[kind](seed) for seed in seeds]
-    libraries = compiled(cases, kind)
-    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for case, got, seed in zip(cases, run_many_on_host(jobs), seeds, strict=True):
-        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{kind} {seed}")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS))
+    cases = [KINDS[kind](seed) for seed in range(NETWORKS)]
+    check_on_host(compiled(cases, kind), cases, range(NETWORKS))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
-    check_on_host(kind, range(NETWORKS, NETWORKS + SWEEP_NETWORKS))
-
-
-_CASE = """
-static const float in%(i)d[] = {%(input)s};
-static const float wanted%(i)d[] = {%(wanted)s};
-static float out%(i)d[%(size)d + 1];
-
-static void run%(i)d(void)
-{
-    struct tvmgen_net%(i)d_inputs inputs = {(void *)(uintptr_t)in%(i)d};
-    struct tvmgen_net%(i)d_outputs outputs = {out%(i)d};
-    int wrong = tvmgen_net%(i)d_run(&inputs, &outputs) != 0 || out%(i)d[%(size)d] != 0.0f;
-    for (int at = 0; at < %(size)d; at++) {
-        wrong += !(fabsf(out%(i)d[at] - wanted%(i)d[at]) <= %(limit)s);
-    }
-    mlf_board_puts("wrong ");
-    mlf_board_put_decimal(wrong);
-    mlf_board_puts("\\n");
-}
-"""
-
-
-def board_main(cases: Sequence[Case]) -> str:
-    """A program that runs each network and prints how many of its outputs are too far from TensorFlow Lite Micro's."""
-    text = '#include <math.h>\n#include <stdint.h>\n#include "mlf_board.h"\n'
-    for index, case in enumerate(cases):
-        wanted = tflite_micro_run(case.model, case.inputs)[0]
-        text += f'#include "tvmgen_net{index}.h"\n' + _CASE % {
-            "i": index,
-            "input": ", ".join(f"{value!s}f" for value in case.inputs[0].reshape(-1).astype(str)),
-            "wanted": ", ".join(f"{value!s}f" for value in wanted.reshape(-1).astype(str)),
-            "size": wanted.size,
-            "limit": f"{1e-5 * float(np.abs(wanted).max()):.9e}f",
-        }
-    calls = "\n".join(f"    run{index}();" for index in range(len(cases)))
-    return f"{text}\nint main(void)\n{{\n{calls}\n    return 0;\n}}\n"
+    seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
+    cases = [KINDS[kind](seed) for seed in seeds]
+    check_on_host(compiled(cases, kind), cases, seeds)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     cases = [KINDS[kind](seed) for seed in range(100, 100 + NETWORKS)]
-    for library in compiled(cases, kind):
-        write_tree(library, tmp_path)
-    (tmp_path / "main.c").write_text(board_main(cases))
-    board = BOARDS["mps3-an547"]
-    sources = [tmp_path / "main.c", *sorted((tmp_path / "host/src").glob("*.c")), *sorted(BOARD_SUPPORT.glob("*.c"))]
-    run([tool("arm-none-eabi-gcc"), *CPUS["cortex-m55"].flags, "-O2", "--specs=nano.specs", "-I",
-         tmp_path / "host/include", "-I", BOARD_SUPPORT, *sources, "-nostartfiles", "-L", BOARD_SUPPORT, "-T",
-         BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", tmp_path / "app.elf"])  # fmt: skip
-    tool("qemu-system-arm")
-    printed = run_elf(tmp_path / "app.elf", board, timeout=120).stdout
-    assert re.findall(r"wrong (\d+)", printed) == ["0"] * len(cases)
+    jobs = judged(compiled(cases, kind), cases)
+    assert wrong_networks(jobs, "cortex-m55", tmp_path, tool, optimise="-O2") == []
