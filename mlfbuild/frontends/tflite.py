@@ -6,29 +6,19 @@ beyond the supported operators and types an ``UnsupportedModelError``; both name
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from tflite.TensorType import TensorType
+from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
-from mlfbuild.frontends.tflite_operators import OPERATORS, Site, operator_name, type_name
-from mlfbuild.frontends.tflite_reader import RawModel, RawOperator, RawTensor, Reader
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor
+from mlfbuild.frontends.tflite_operators import OPERATORS, SUPPORTED, Site, operator_name
+from mlfbuild.frontends.tflite_operators.variables import OPERANDS
+from mlfbuild.frontends.tflite_reader import RawOperator, RawSubgraph, Reader, reading
+from mlfbuild.frontends.tflite_tensors import Tensors
+from mlfbuild.frontends.tflite_variables import Key, Value, Variables
+from mlfbuild.graph import DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
+from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops.rules import alternatives
-
-TYPES = {
-    TensorType.BOOL: DType.BOOL,
-    TensorType.FLOAT32: DType.FLOAT32,
-    TensorType.INT8: DType.INT8,
-    TensorType.INT16: DType.INT16,
-    TensorType.INT32: DType.INT32,
-    TensorType.INT64: DType.INT64,
-    TensorType.UINT8: DType.UINT8,
-}
-
-MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
 
 
 def parse_tflite(data: bytes, name: str, where: str) -> Graph:
@@ -38,7 +28,7 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     or a variant that is not supported, or where an operator's tensors and attributes do not fit each other.
     """
     try:
-        return _Importer(Reader(data).read()).graph(name)
+        return _graph(Reader(data).read(), name)
     except OperatorError as error:
         raise UnsupportedModelError(f"{where}: {error}") from None
     except GraphError as error:
@@ -47,29 +37,60 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
         raise UnsupportedModelError(f"{where}: {error}") from None
 
 
-class _Importer:
-    """Turns the plain values of one file into a graph."""
+def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
+    """Return the graph of the first subgraph; the others may only initialise its variables."""
+    importer = _Importer(subgraphs[0], subgraphs)
+    graph = importer.graph(name)
+    idle = [index for index in range(1, len(subgraphs)) if index not in importer.called]
+    if idle:
+        raise UnsupportedModelError(
+            f"has {len(subgraphs)} subgraphs, and no CALL_ONCE names subgraph {idle[0]}; supported are the first one "
+            "and those that initialise its variables"
+        )
+    return graph
 
-    def __init__(self, raw: RawModel) -> None:
+
+class _Importer:
+    """Turns one subgraph into a graph; those of ``subgraphs`` that its CALL_ONCEs name initialise its variables."""
+
+    def __init__(self, raw: RawSubgraph, subgraphs: Sequence[RawSubgraph] = ()) -> None:
+        self.called: dict[int, Mapping[Key, Value]] = {}
+        """What the subgraphs that a CALL_ONCE names assign to variables."""
         self._raw = raw
-        self._names = _unique_names(raw.tensors)
-        self._tensors: dict[int, Tensor] = {}
+        self._subgraphs = subgraphs
+        self._tensors = Tensors(raw)
+        self._variables = Variables(self._tensors)
+        self._states: list[State] = []
         self._written = {index for operator in raw.operators for index in operator.outputs}
 
     def graph(self, name: str) -> Graph:
-        if self._raw.subgraphs > 1:
-            raise UnsupportedModelError(f"has {self._raw.subgraphs} subgraphs (control flow); supported is one")
-        self._check_operators()
-        nodes = [self._node(operator) for operator in self._raw.operators]
+        """Return what the subgraph computes."""
+        nodes = self._nodes()
         inputs = [self._input(index).name for index in self._raw.inputs]
-        outputs = [self._tensor("the model's outputs", index).name for index in self._raw.outputs]
+        outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
-        used = {*inputs, *outputs}.union(*((*node.inputs, *node.outputs) for node in nodes))
-        return Graph(name, [t for t in self._tensors.values() if t.name in used], nodes, inputs, outputs)
+        return self._finished(name, nodes, inputs, outputs)
+
+    def initial_values(self, caller: Site) -> dict[Key, Value]:
+        """Run the subgraph, which the CALL_ONCE ``caller`` names, and return what it assigns to variables."""
+        if self._raw.inputs or self._raw.outputs:
+            raise caller.wrong("the subgraph that it names has inputs or outputs")
+        nodes, assigned = self._nodes(), self._variables.assigned()
+        graph = self._finished("initialisation", nodes, (), [tensor.name for _, tensor in assigned.values()])
+        if graph.states:
+            raise caller.unsupported("the subgraph that it names reads variables, where it may only assign to them")
+        values = evaluate(graph, {})
+        return {key: Value(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
+
+    def _finished(self, name: str, nodes: Sequence[Node], inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
+        states = [*self._states, *self._variables.states()]
+        used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
+        used.update(inputs, outputs, *((state.before, state.after) for state in states))
+        return Graph(name, self._tensors.among(used), nodes, inputs, outputs, states)
 
     def _input(self, index: int) -> Tensor:
-        tensor = self._tensor("the model's inputs", index)
+        tensor = self._tensors.at("the model's inputs", index)
         signature = self._raw.tensors[index].signature
         if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, which stays as in the shape
             raise UnsupportedModelError(
@@ -81,18 +102,70 @@ class _Importer:
         """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
-            if operator.code not in OPERATORS:
+            if operator.code not in SUPPORTED:
                 missing.setdefault((operator.code, operator.custom_code), operator)
         if missing:
             found = "; ".join(self._place(operator) for operator in missing.values())
-            supported = ", ".join(operator_name(code) for code in OPERATORS)
+            supported = ", ".join(operator_name(code) for code in SUPPORTED)
             raise UnsupportedModelError(f"{found}: not supported; supported are {supported}")
 
     def _place(self, operator: RawOperator) -> str:
-        outputs = [index for index in operator.outputs if 0 <= index < len(self._names)]
-        target = f" writing {self._names[outputs[0]]!r}" if outputs else ""
+        names = self._tensors.names
+        outputs = [index for index in operator.outputs if 0 <= index < len(names)]
+        target = f" writing {names[outputs[0]]!r}" if outputs else ""
         custom = f" {operator.custom_code!r}" if operator.custom_code else ""
-        return f"operator {operator.index} ({operator_name(operator.code)}{custom}){target}"
+        return f"{self._raw.place}operator {operator.index} ({operator_name(operator.code)}{custom}){target}"
+
+    def _nodes(self) -> list[Node]:
+        self._check_operators()
+        for operator in self._raw.operators:
+            if operator.code == BuiltinOperator.VAR_HANDLE:
+                self._variables.declare(self._site_of_variable(operator), operator.outputs[0])
+        for operator in self._raw.operators:
+            if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
+                self._variables.expect(self._site_of_variable(operator), operator.inputs[0])
+        return [node for operator in self._raw.operators for node in self._nodes_of(operator)]
+
+    def _nodes_of(self, operator: RawOperator) -> list[Node]:
+        if operator.code in OPERATORS:
+            return [self._node(operator)]
+        site = self._site_of_variable(operator)
+        if operator.code == BuiltinOperator.READ_VARIABLE:
+            return self._variables.read(site, operator.inputs[0], operator.outputs[0])
+        if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
+            return self._variables.assign(site, operator.inputs[0])
+        if operator.code == BuiltinOperator.CALL_ONCE:
+            self._variables.initialise(site, self._called(site))
+        return []
+
+    def _site_of_variable(self, operator: RawOperator) -> Site:
+        """Return an operator of variables without the handle, which no tensor of a graph is."""
+        place, operands = self._place(operator), OPERANDS[operator.code]
+        if (len(operator.inputs), len(operator.outputs)) != operands:
+            wanted = f"takes {operands[0]} and writes {operands[1]}"
+            raise GraphError(place, f"has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs, {wanted}")
+        inputs = tuple(self._tensors.at(place, index) for index in operator.inputs[1:])
+        outputs = () if operator.code == BuiltinOperator.VAR_HANDLE else operator.outputs
+        return self._site(operator, inputs, outputs)
+
+    def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> Site:
+        place = self._place(operator)
+        results = tuple(self._tensors.at(place, index) for index in outputs)
+        return Site(place, tuple(inputs), results, operator.options_type, operator.options)
+
+    def _called(self, site: Site) -> Mapping[Key, Value]:
+        """Return what the subgraph that a CALL_ONCE names assigns to variables."""
+        with reading(site.place):
+            index = site.read_options("CallOnceOptions").InitSubgraphIndex()
+        if not self._subgraphs:
+            raise site.unsupported("a subgraph that initialises variables may call no other")
+        if not 0 <= index < len(self._subgraphs):
+            raise site.wrong(f"names subgraph {index} of {len(self._subgraphs)}")
+        if index == 0:
+            raise site.wrong("names the subgraph that it stands in")
+        if index not in self.called:
+            self.called[index] = _Importer(self._subgraphs[index]).initial_values(site)
+        return self.called[index]
 
     def _node(self, operator: RawOperator) -> Node:
         kind, place = OPERATORS[operator.code], self._place(operator)
@@ -100,18 +173,24 @@ class _Importer:
         if len(operator.inputs) > most:
             raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {most}")
         indices = _ordered(operator.inputs, kind.order)
-        inputs = tuple(None if index == -1 else self._tensor(place, index) for index in indices)
-        outputs = tuple(self._tensor(place, index) for index in operator.outputs)
-        site = Site(place, inputs, outputs, operator.options_type, operator.options)
+        kept = {at: self._tensors.kept(place, index) for at, index in enumerate(indices) if at in kind.states}
+        inputs = [
+            kept[at][0] if at in kept else None if index == -1 else self._tensors.at(place, index)
+            for at, index in enumerate(indices)
+        ]
+        site = self._site(operator, inputs, operator.outputs)
         if kind.values:
             site.input(0)
         if kind.layer:
             _check_hybrid(site)
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
-        _check_types(site, inputs[:1], result)
-        values = tuple(None if tensor is None else tensor.name for tensor in inputs[: kind.values])
-        return Node(outputs[0].name if outputs else "", result, values, tuple(t.name for t in outputs))
+        _check_types(site, site.inputs[:1], result)
+        values = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: kind.values])
+        states = [state for _, state in kept.values()]
+        self._states += states
+        outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
+        return Node(outputs[0] if site.outputs else "", result, values, outputs)
 
     def _check_parameters(self, site: Site, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
@@ -119,14 +198,6 @@ class _Importer:
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not")
-
-    def _tensor(self, place: str, index: int) -> Tensor:
-        """Return tensor ``index``, made on first use: unused ones need not be of a supported type."""
-        if not 0 <= index < len(self._raw.tensors):
-            raise GraphError(place, f"tensor index {index} of {len(self._raw.tensors)}")
-        if index not in self._tensors:
-            self._tensors[index] = _convert(self._raw.tensors[index], self._names[index], place)
-        return self._tensors[index]
 
 
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
@@ -156,62 +227,3 @@ def _check_types(site: Site, sources: Sequence[Tensor | None], operator: Operato
         if tensor.dtype not in types:
             supported = alternatives(types, "and")
             raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are {supported}")
-
-
-def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
-    """Return the tensors' names, a number appended where one is empty or taken."""
-    taken = {tensor.name for tensor in tensors}
-    seen: set[str] = set()
-    names = []
-    for tensor in tensors:
-        name = tensor.name
-        if not name or name in seen:
-            name = f"{name or 'tensor'}_{tensor.index}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-        seen.add(name)
-        names.append(name)
-    return names
-
-
-def _convert(raw: RawTensor, name: str, place: str) -> Tensor:
-    """Return the checked tensor of ``raw``, its data a view; ``place`` names the operator that uses it."""
-    where = f"{place}: tensor {raw.index} {name!r}"
-    dtype = TYPES.get(raw.type)
-    if dtype is None:
-        known = ", ".join(sorted(known.value for known in TYPES.values()))
-        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are {known}")
-    for present, what in (
-        (raw.is_variable, "is a variable"),
-        (raw.is_sparse, "is sparse"),
-        (raw.has_custom_quantization, "has a custom quantisation"),
-    ):
-        if present:
-            raise UnsupportedModelError(f"{where} {what}, which is not supported")
-    if any(size < 0 for size in raw.shape):
-        raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
-    if 0 in raw.shape:
-        raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
-    if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
-        raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    return Tensor(name, raw.shape, dtype, _quantization(raw, where), _data(raw, dtype, where))
-
-
-def _quantization(raw: RawTensor, where: str) -> Quantization | None:
-    if not raw.scales:
-        return None
-    zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
-    try:
-        return Quantization(raw.scales, zero_points, raw.axis)
-    except GraphError as error:
-        raise OperatorError(where, error.reason) from None
-
-
-def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
-    if raw.data is None:
-        return None
-    size = math.prod(raw.shape) * dtype.size
-    if raw.data.size != size:
-        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
-    return raw.data.view(dtype.numpy).reshape(raw.shape)

@@ -65,10 +65,11 @@ class RawOperator:
 
 
 @dataclass(frozen=True)
-class RawModel:
-    """The only subgraph of a file, and how many there are."""
+class RawSubgraph:
+    """One network of a file. The first is what runs; others are what its operators call."""
 
-    subgraphs: int
+    place: str
+    """What stands before the places in it in messages: nothing for the first, ``subgraph 1, `` for the second."""
     tensors: tuple[RawTensor, ...]
     operators: tuple[RawOperator, ...]
     inputs: tuple[int, ...]
@@ -102,24 +103,31 @@ class Reader:
         if version != SCHEMA_VERSION:
             raise GraphError("header", f"schema version {version}, not {SCHEMA_VERSION}")
 
-    def read(self) -> RawModel:
-        """Return the first subgraph as plain values."""
+    def read(self) -> tuple[RawSubgraph, ...]:
+        """Return the subgraphs, at least one, as plain values."""
         with reading("subgraphs"):
-            subgraphs = self._count("subgraphs", self._model.SubgraphsLength())
-            if subgraphs == 0:
-                raise GraphError("subgraphs", "there are none")
-            subgraph = self._model.Subgraphs(0)
+            count = self._count("subgraphs", self._model.SubgraphsLength())
+        if count == 0:
+            raise GraphError("subgraphs", "there are none")
+        with reading("operators"):
+            codes = self._codes()
+        return tuple(self._subgraph(index, codes) for index in range(count))
+
+    def _subgraph(self, index: int, codes: Sequence[tuple[int, str]]) -> RawSubgraph:
+        place = f"subgraph {index}, " if index else ""
+        with reading("subgraphs"):
+            subgraph = self._model.Subgraphs(index)
             inputs = self._indices(subgraph.InputsAsNumpy())
             outputs = self._indices(subgraph.OutputsAsNumpy())
-        return RawModel(subgraphs, self._tensors(subgraph), self._operators(subgraph), inputs, outputs)
+        tensors, operators = self._tensors(subgraph, place), self._operators(subgraph, codes, place)
+        return RawSubgraph(place, tensors, operators, inputs, outputs)
 
-    def _tensors(self, subgraph: Any) -> tuple[RawTensor, ...]:
-        with reading("tensors"):
+    def _tensors(self, subgraph: Any, subgraph_place: str) -> tuple[RawTensor, ...]:
+        with reading(f"{subgraph_place}tensors"):
             count = self._count("tensors", subgraph.TensorsLength())
-        return tuple(self._tensor(subgraph, index) for index in range(count))
+        return tuple(self._tensor(subgraph, index, f"{subgraph_place}tensor {index}") for index in range(count))
 
-    def _tensor(self, subgraph: Any, index: int) -> RawTensor:
-        place = f"tensor {index}"
+    def _tensor(self, subgraph: Any, index: int, place: str) -> RawTensor:
         with reading(place):
             tensor = subgraph.Tensors(index)
             name = tensor.Name() or b""
@@ -154,11 +162,14 @@ class Reader:
                 content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None
 
-    def _operators(self, subgraph: Any) -> tuple[RawOperator, ...]:
-        with reading("operators"):
-            codes = self._codes()
+    def _operators(
+        self, subgraph: Any, codes: Sequence[tuple[int, str]], subgraph_place: str
+    ) -> tuple[RawOperator, ...]:
+        with reading(f"{subgraph_place}operators"):
             count = self._count("operators", subgraph.OperatorsLength())
-        return tuple(self._operator(subgraph, index, codes) for index in range(count))
+        return tuple(
+            self._operator(subgraph, index, codes, f"{subgraph_place}operator {index}") for index in range(count)
+        )
 
     def _codes(self) -> tuple[tuple[int, str], ...]:
         """Return (code, custom code) of each kind of operator in the file."""
@@ -171,8 +182,7 @@ class Reader:
         # Files older than the 128th operator have only the one-byte field; newer ones have the truth in the greater.
         return max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _text(custom)
 
-    def _operator(self, subgraph: Any, index: int, codes: Sequence[tuple[int, str]]) -> RawOperator:
-        place = f"operator {index}"
+    def _operator(self, subgraph: Any, index: int, codes: Sequence[tuple[int, str]], place: str) -> RawOperator:
         with reading(place):
             operator = subgraph.Operators(index)
             code = operator.OpcodeIndex()

@@ -23,7 +23,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite_operators.site import name_of
 from mlfbuild.graph.ops.window import output_size
-from support.tflite_writer import OperatorSpec, TensorSpec, Writer
+from support.tflite_writer import OperatorSpec, SubgraphSpec, TensorSpec, Writer
 
 Array = npt.NDArray[Any]
 PADDING = {"SAME": 0, "VALID": 1}
@@ -38,6 +38,9 @@ class Network:
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     subgraphs: int = 1
+    """How often the network stands in the file."""
+    others: list[Network] = field(default_factory=list)
+    """Subgraphs that stand after it, as those that CALL_ONCE names."""
     version: int = 3
 
     def tensor(
@@ -94,7 +97,7 @@ class Network:
         return self.many(name, inputs, [output], kind, **options)[0]
 
     def many(
-        self, name: str, inputs: Sequence[int], outputs: Sequence[int], kind: str | None = None, **options: float
+        self, name: str, inputs: Sequence[int], outputs: Sequence[int], kind: str | None = None, **options: float | str
     ) -> list[int]:
         """Add the operator ``name``, which writes all of ``outputs``, and return them."""
         self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), list(outputs), kind, options))
@@ -283,13 +286,34 @@ class Network:
         """DEQUANTIZE to float32."""
         return self.operator("DEQUANTIZE", [source], self.activation(self.tensors[source].shape), "DequantizeOptions")
 
+    def variable(self, name: str, container: str = "") -> int:
+        """VAR_HANDLE: return the tensor that stands for the variable ``name``."""
+        options = {"SharedName": name, "Container": container}  # TensorFlow Lite Micro crashes where one has none
+        return self.many("VAR_HANDLE", [], [self.tensor((), "resource")], "VarHandleOptions", **options)[0]
+
+    def read(self, variable: int, shape: Sequence[int], **affine: Any) -> int:
+        """READ_VARIABLE of ``shape``; the type as in ``activation``."""
+        return self.operator("READ_VARIABLE", [variable], self.activation(shape, **affine), "ReadVariableOptions")
+
+    def assign(self, variable: int, value: int) -> None:
+        """ASSIGN_VARIABLE."""
+        self.many("ASSIGN_VARIABLE", [variable, value], [], "AssignVariableOptions")
+
+    def call_once(self, subgraph: int) -> None:
+        """CALL_ONCE of the subgraph with this index."""
+        self.many("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=subgraph)
+
     def build(self, outputs: Sequence[int] | None = None) -> bytes:
         """Return the file; ``outputs`` default to those of the last operator."""
         if outputs is not None:
             self.outputs = list(outputs)
         elif not self.outputs:
             self.outputs = list(self.operators[-1].outputs)
-        return Writer(self.tensors, self.operators, self.inputs, self.outputs, self.subgraphs, self.version).write()
+        subgraphs = [self._subgraph()] * self.subgraphs + [other._subgraph() for other in self.others]
+        return Writer(subgraphs, self.version).write()
+
+    def _subgraph(self) -> SubgraphSpec:
+        return SubgraphSpec(self.tensors, self.operators, self.inputs, self.outputs)
 
     def _image(
         self, source: int, filter_size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], padding: str,

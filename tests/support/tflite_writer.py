@@ -52,14 +52,20 @@ class OperatorSpec:
 
 
 @dataclass
-class Writer:
-    """One file; ``write`` may be called once."""
+class SubgraphSpec:
+    """A subgraph to be written."""
 
     tensors: Sequence[TensorSpec]
     operators: Sequence[OperatorSpec]
     inputs: Sequence[int]
     outputs: Sequence[int]
-    subgraphs: int
+
+
+@dataclass
+class Writer:
+    """One file; ``write`` may be called once."""
+
+    subgraphs: Sequence[SubgraphSpec]
     version: int
     builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
     written: dict[int, int] = field(default_factory=dict)
@@ -67,28 +73,36 @@ class Writer:
 
     def write(self) -> bytes:
         """Return the bytes of the file."""
-        codes = sorted({(operator.code, operator.custom_code) for operator in self.operators})
-        buffers = [self._table("Buffer"), *(self._buffer(tensor) for tensor in self.tensors)]
-        tensors = [self._tensor(index, tensor) for index, tensor in enumerate(self.tensors)]
-        operators = [
-            self._operator(operator, codes.index((operator.code, operator.custom_code))) for operator in self.operators
-        ]
-        subgraph = self._table(
-            "SubGraph",
-            Tensors=self._offsets(tensors),
-            Inputs=self._numbers(self.inputs, np.int32),
-            Outputs=self._numbers(self.outputs, np.int32),
-            Operators=self._offsets(operators),
-        )
+        every = [operator for subgraph in self.subgraphs for operator in subgraph.operators]
+        codes = sorted({(operator.code, operator.custom_code) for operator in every})
+        tensors = [tensor for subgraph in self.subgraphs for tensor in subgraph.tensors]
+        buffers = [self._table("Buffer"), *(self._buffer(tensor) for tensor in tensors)]
+        subgraphs, first = [], 1
+        for subgraph in self.subgraphs:
+            subgraphs.append(self._subgraph(subgraph, first, codes))
+            first += len(subgraph.tensors)
         model = self._table(
             "Model",
             Version=self.version,
             OperatorCodes=self._offsets([self._code(*code) for code in codes]),
-            Subgraphs=self._offsets([subgraph] * self.subgraphs),
+            Subgraphs=self._offsets(subgraphs),
             Buffers=self._offsets(buffers),
         )
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
+
+    def _subgraph(self, spec: SubgraphSpec, first_buffer: int, codes: Sequence[tuple[int, str]]) -> int:
+        tensors = [self._tensor(first_buffer + index, tensor) for index, tensor in enumerate(spec.tensors)]
+        operators = [
+            self._operator(operator, codes.index((operator.code, operator.custom_code))) for operator in spec.operators
+        ]
+        return self._table(
+            "SubGraph",
+            Tensors=self._offsets(tensors),
+            Inputs=self._numbers(spec.inputs, np.int32),
+            Outputs=self._numbers(spec.outputs, np.int32),
+            Operators=self._offsets(operators),
+        )
 
     def _code(self, code: int, custom: str) -> int:
         fields = {"BuiltinCode": code, "DeprecatedBuiltinCode": min(code, 127), "Version": 1}
@@ -107,16 +121,16 @@ class Writer:
         self.builder.Bytes[self.builder.Head() : self.builder.Head() + len(content)] = content
         return self._table("Buffer", Data=self.builder.EndVector())
 
-    def _tensor(self, index: int, spec: TensorSpec) -> int:
+    def _tensor(self, buffer: int, spec: TensorSpec) -> int:
         if id(spec) not in self.written:
-            self.written[id(spec)] = self._new_tensor(index, spec)
+            self.written[id(spec)] = self._new_tensor(buffer, spec)
         return self.written[id(spec)]
 
-    def _new_tensor(self, index: int, spec: TensorSpec) -> int:
+    def _new_tensor(self, buffer: int, spec: TensorSpec) -> int:
         fields = {
             "Shape": self._numbers(spec.shape, np.int32),
             "Type": spec.type,
-            "Buffer": index + 1 if spec.buffer is None else spec.buffer,
+            "Buffer": buffer if spec.buffer is None else spec.buffer,
             "Name": self.builder.CreateString(spec.name),
             "IsVariable": spec.is_variable,
         }
@@ -145,8 +159,15 @@ class Writer:
         if spec.options_kind is not None:
             tag = getattr(BuiltinOptions, spec.options_kind) if spec.options_tag is None else spec.options_tag
             fields["BuiltinOptionsType"] = tag
-            fields["BuiltinOptions"] = self._table(spec.options_kind, **spec.options)
+            fields["BuiltinOptions"] = self._table(spec.options_kind, **self._texts(spec.options))
         return self._table("Operator", **fields)
+
+    def _texts(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return ``fields`` with texts written, as they have to be before the table that names them."""
+        return {
+            name: self.builder.CreateString(value) if isinstance(value, str | bytes) else value
+            for name, value in fields.items()
+        }
 
     def _table(self, kind: str, **fields: Any) -> int:
         """Write a table of the generated module ``kind``; values of vectors, strings and tables are their offsets."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.frontends.tflite_operators import elementwise, layers, movement, reductions
+from mlfbuild.frontends.tflite_operators import elementwise, layers, movement, reductions, variables
 from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site, name_of
 
-__all__ = ["OPERATORS", "OperatorKind", "Site", "operator_name", "type_name"]
+__all__ = ["OPERATORS", "SUPPORTED", "OperatorKind", "Site", "operator_name", "type_name"]
 
 _FAMILIES = (elementwise, layers, movement, reductions)
 
@@ -27,7 +27,8 @@ def type_name(code: int) -> str:
     return name_of(TensorType, code)
 
 
-OPERATORS: Mapping[int, OperatorKind] = dict(
-    sorted((entry for family in _FAMILIES for entry in family.KINDS.items()), key=lambda entry: operator_name(entry[0]))
-)
-"""All operators by their code, in the alphabetical order of their names."""
+OPERATORS: Mapping[int, OperatorKind] = {code: kind for family in _FAMILIES for code, kind in family.KINDS.items()}
+"""The operators that become one of a graph, by their code."""
+
+SUPPORTED = tuple(sorted({*OPERATORS, *variables.OPERANDS}, key=operator_name))
+"""The codes of all operators, in the alphabetical order of their names."""

@@ -23,6 +23,8 @@ class OperatorKind:
     order: tuple[int, ...] = ()
     layer: bool = False
     """Whether the values are (input, weights, bias)."""
+    states: tuple[int, ...] = ()
+    """Positions of the values that are variables, which the operator updates: the node has an output more for each."""
 
 
 ANY_NUMBER = 1 << 16
