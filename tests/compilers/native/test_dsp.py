@@ -15,10 +15,10 @@ from mlfbuild.compilers.native.ops.dsp import dsp_channels
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
 from support.board_cases import Job, wrong_networks
+from support.checks import board_jobs, check_on_host
 from support.drawing import Case
 from support.dsp_networks import KINDS
 from support.host_c import run_many_on_host
-from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
@@ -86,7 +86,7 @@ def test_assembly_equals_tensorflow_lite_micro(
     jobs: list[Job] = []
     for kind in HEADERS:
         cases = drawn(kind, range(100, 100 + count))
-        jobs += judged(compiled(cases, kind, f"net{len(jobs)}_"), cases)
+        jobs += board_jobs(compiled(cases, kind, f"net{len(jobs)}_"), cases)
     assert wrong_networks(jobs, cpu, tmp_path, tool, optimise="-O2") == []
 
 

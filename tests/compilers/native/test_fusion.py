@@ -16,9 +16,9 @@ from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.board_cases import wrong_networks
 from support.chain_networks import chain_case
+from support.checks import board_jobs, check_on_host
 from support.drawing import Case
 from support.host_c import run_cases_on_host
-from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
 from support.sketch import Sketch
 
@@ -78,7 +78,7 @@ def test_chains_equal_tensorflow_lite_micro_often(first: int, cpu: str, quantize
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_chains_run_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     cases = [chain_case(seed) for seed in range(20, 20 + NETWORKS)]
-    assert wrong_networks(judged(compiled(cases, cpu), cases), cpu, tmp_path, tool, optimise="-O2") == []
+    assert wrong_networks(board_jobs(compiled(cases, cpu), cases), cpu, tmp_path, tool, optimise="-O2") == []
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])

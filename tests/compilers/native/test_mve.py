@@ -11,9 +11,9 @@ import pytest
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.board_cases import wrong_networks
+from support.checks import board_jobs, check_on_host
 from support.drawing import Case
 from support.host_c import WARNINGS, run, write_tree
-from support.judged import check_on_host, judged
 from support.mve_networks import KINDS
 from support.native import compile_bytes, generated
 
@@ -70,7 +70,7 @@ def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
 
 def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], optimise: str) -> None:
     cases = drawn(kind, seeds)
-    jobs = judged(compiled(cases, kind), cases)
+    jobs = board_jobs(compiled(cases, kind), cases)
     assert wrong_networks(jobs, "cortex-m55", folder, tool, optimise=optimise) == []
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from mlfbuild.library import Library
 from support.board_cases import wrong_networks
+from support.checks import board_jobs, check_on_host
 from support.drawing import Case
-from support.judged import check_on_host, judged
 from support.native import compile_bytes, generated
 from support.tflite_builder import Network
 
@@ -127,5 +127,5 @@ def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     cases = [KINDS[kind](seed) for seed in range(100, 100 + NETWORKS)]
-    jobs = judged(compiled(cases, kind), cases)
+    jobs = board_jobs(compiled(cases, kind), cases)
     assert wrong_networks(jobs, "cortex-m55", tmp_path, tool, optimise="-O2") == []

@@ -19,7 +19,7 @@ def check_on_host(libraries: Sequence[Library], cases: Sequence[Case], names: It
             assert_equal(got, wanted, str(name))
 
 
-def judged(libraries: Sequence[Library], cases: Sequence[Case]) -> list[Job]:
+def board_jobs(libraries: Sequence[Library], cases: Sequence[Case]) -> list[Job]:
     """Return what boards need to check ``libraries`` on ``cases``: inputs, and the outputs that are right."""
     return [
         (library, case.inputs, tflite_micro_run(case.model, case.inputs))
