@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from mlfbuild.compilers.native.interface import Interface, Port
 from mlfbuild.compilers.native.literals import braces, floating
-from mlfbuild.compilers.native.plan import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.program import Program
+from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
-from mlfbuild.compilers.native.plan import Area, Location, Plan
+from mlfbuild.compilers.native.plan import Plan
+from mlfbuild.compilers.native.storages import Area, Location
 from mlfbuild.graph import Graph, Node, State
 from mlfbuild.graph.ops import Reshape
 from mlfbuild.graph.ops.fused import Fused

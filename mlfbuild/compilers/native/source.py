@@ -8,9 +8,9 @@ from mlfbuild.compilers.native.interface import Port
 from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.ops.call import Constant
-from mlfbuild.compilers.native.plan import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
 from mlfbuild.compilers.native.state import print_reset, print_state, print_static_reset
+from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.compilers.native.plan import STATE_ALIGNMENT
 from mlfbuild.compilers.native.program import Program, Reset
+from mlfbuild.compilers.native.storages import STATE_ALIGNMENT
 
 
 def begins_as_zeros(program: Program) -> bool:

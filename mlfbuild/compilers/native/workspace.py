@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.compilers.native.plan import ALIGNMENT
 from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.native.state import print_beginning
+from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library.names import SHARED_WORKSPACE
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
-from mlfbuild.compilers.native.plan import ALIGNMENT, Area, Location, Plan, plan_memory
+from mlfbuild.compilers.native.plan import Plan, plan_memory
 from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.storages import ALIGNMENT, Area, Location
 from mlfbuild.compilers.native.views import views_of
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, State
