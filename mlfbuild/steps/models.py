@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,19 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import ConflictError, InputFileError, UnsupportedModelError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
-from mlfbuild.library import Library
+from mlfbuild.library import Library, Module
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
 
 
 def compile_model(job: CompileJob) -> int:
     """Compile the job's model and write its archive; returns the archive's size in bytes.
 
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, and ``StorageError``.
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    arena is larger than the board's RAM, and ``StorageError``.
     """
-    archives.write_archive(_compile(job), job.archive)
+    library = _compile(job)
+    _check_ram(job, library)
+    archives.write_archive(library, job.archive)
     return job.archive.stat().st_size
 
 
@@ -32,12 +37,30 @@ def _compile(job: CompileJob) -> Library:
 
 def _check_ram(job: CompileJob, library: Library) -> None:
     for module in library.modules:
-        need = sum(main.workspace_size for main in module.main) + module.state_size
+        need = _arena_size(module)
         if job.ram_limit is not None and need > job.ram_limit:
             raise UnsupportedModelError(
                 f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "
-                f"{job.target!r} has {job.ram_limit} bytes of RAM; choose a larger board or a smaller model"
+                f"{job.target!r} has {job.ram_limit} bytes of RAM; {_less_memory(job, module.name, job.ram_limit)}"
             )
+
+
+def _less_memory(job: CompileJob, module: str, limit: int) -> str:
+    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    advice = "choose a larger board or a smaller model"
+    options = {**job.request.options, "memory": "smallest"}
+    compiler = compiler_called(job.compiler)
+    if options == job.request.options or compiler.check_options(options):
+        return advice
+    library = compiler.compile(replace(job.request, options=options))
+    (need,) = (_arena_size(other) for other in library.modules if other.name == module)
+    if need <= limit:
+        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
+    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
+
+
+def _arena_size(module: Module) -> int:
+    return sum(main.workspace_size for main in module.main)
 
 
 def archive_key(job: CompileJob) -> str:
@@ -74,13 +97,18 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
     made = next(current, None)
     compiled = None
     if made is None:
-        made = compiled = stale.pop(0)
+        made = compiled = min(stale, key=_ram)  # where it fits the smallest board, its copies fit the others
+        stale.remove(made)
         compile_model(made)
         _remember(made, key)
     for job in stale:
         copy_archive(made.archive, job.archive)
         _remember(job, key)
     return compiled
+
+
+def _ram(job: CompileJob) -> float:
+    return math.inf if job.ram_limit is None else job.ram_limit
 
 
 def copy_archive(archive: Path, copy: Path) -> None:
@@ -138,7 +166,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     """Unpack the job's archive into its tree.
 
     Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
-    than the board's RAM: archives are shared by targets with different boards, so this is the first moment to know.
+    than the board's RAM: the archive may have been made for another board.
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
     _check_ram(job, library)

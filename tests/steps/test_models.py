@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
@@ -44,7 +47,6 @@ models:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of the jobs that were compiled."""
     titles: list[str] = []
-    compile_model = models.compile_model
 
     def counted(job: CompileJob) -> int:
         titles.append(job.title)
@@ -111,17 +113,81 @@ def test_a_changed_model_a_changed_setting_and_a_damaged_archive_are_compiled_ag
     assert not compile_if_needed(other)
 
 
-def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(job: CompileJob) -> None:
+def two_layers(job: CompileJob, first: str = "CONV_2D") -> None:
+    """Have as the job's model two layers with 16384 bytes between them; ``smallest`` keeps a few rows of a CONV_2D."""
     network = Network()
     image = network.input((1, 64, 64, 4), scale=0.1)
-    pooled = network.pool2d("MAX", image, (2, 2), padding="SAME")
-    job.request.source.write_bytes(network.build([network.pool2d("MAX", pooled, (2, 2))]))
-    compile_model(job)
-    with pytest.raises(UnsupportedModelError, match=r"arena of 16384 bytes, but the board of target 'm4' has 16383"):
-        unpack_job(replace(job, ram_limit=64 * 64 * 4 - 1))
-    assert not job.tree.exists()
-    unpack_job(replace(job, ram_limit=64 * 64 * 4))
+    if first == "CONV_2D":
+        weights = np.ones((4, 3, 3, 4), np.int8)
+        between = network.conv2d(image, weights, weight_scales=[0.1], scale=1, padding="SAME")
+    else:
+        between = network.pool2d("MAX", image, (2, 2), padding="SAME")
+    job.request.source.write_bytes(network.build([network.pool2d("MAX", between, (2, 2), stride=(2, 2))]))
+
+
+def with_memory(job: CompileJob, memory: str, ram_limit: int | None = None) -> CompileJob:
+    return replace(job, request=replace(job.request, options={"memory": memory}), ram_limit=ram_limit)
+
+
+def refusal(job: CompileJob, step: Callable[[CompileJob], object]) -> str:
+    """What is said of an arena beyond the RAM, behind the place."""
+    with pytest.raises(UnsupportedModelError) as caught:
+        step(job)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert text.startswith(f"{job.request.source}: module 'net' ")
+    return text.removeprefix(f"{job.request.source}: module 'net' ")
+
+
+ARENA = r"needs an arena of (\d+) bytes, but the board of target 'm4' has (\d+) bytes of RAM; "
+ADVICE = "choose a larger board or a smaller model"
+
+
+def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(job: CompileJob) -> None:
+    two_layers(job)
+    small = with_memory(job, "balanced", 16383)
+    text = refusal(small, compile_if_needed)
+    found = re.fullmatch(ARENA + r"with 'options: {memory: smallest}' the model needs (\d+) bytes, which fit", text)
+    assert found
+    assert int(found[1]) > int(found[2]) == 16383 > 2 * int(found[3])
+    assert not (job.tree.parent).exists()
+    exact = with_memory(job, "smallest", int(found[3]))
+    compile_if_needed(exact)
+    unpack_job(exact)
     assert tree_is_whole(job.tree)
+
+
+def test_an_archive_made_for_another_board_is_not_unpacked(job: CompileJob) -> None:
+    two_layers(job, "MAX_POOL_2D")
+    compile_if_needed(with_memory(job, "fastest", 16384))
+    assert refusal(with_memory(job, "fastest", 16383), unpack_job).startswith("needs an arena of 16384 bytes, but")
+    assert not job.tree.exists()
+
+
+def test_an_arena_that_no_option_makes_small_enough(job: CompileJob) -> None:
+    two_layers(job, "MAX_POOL_2D")
+    what = "needs an arena of 16384 bytes, but the board of target 'm4' has 16383 bytes of RAM"
+    assert refusal(with_memory(job, "smallest", 16383), compile_if_needed) == f"{what}; {ADVICE}"
+    assert refusal(with_memory(job, "balanced", 16383), compile_if_needed) == (
+        f"{what}; with 'options: {{memory: smallest}}' it would still be 16384; {ADVICE}"
+    )
+
+
+def test_an_archive_of_another_compiler_has_no_option_for_memory(job: CompileJob, tmp_path: Path) -> None:
+    source = tmp_path / "net.tar"
+    two_layers(job, "MAX_POOL_2D")
+    compile_model(replace(with_memory(job, "fastest"), archive=source))
+    taken = replace(job, compiler="archive", request=replace(job.request, source=source), ram_limit=16383)
+    assert refusal(taken, compile_if_needed).endswith(f"16383 bytes of RAM; {ADVICE}")
+
+
+def test_the_board_with_least_ram_decides_for_all_that_share_an_archive(job: CompileJob, tmp_path: Path) -> None:
+    two_layers(job, "MAX_POOL_2D")
+    jobs = [with_memory(job, "fastest", limit) for limit in (None, 16384, 16383)]
+    jobs = [replace(each, archive=tmp_path / f"{index}.tar") for index, each in enumerate(jobs)]
+    assert "has 16383 bytes of RAM" in refusal(jobs[0], lambda _: models.compile_once(jobs))
+    assert not list(tmp_path.glob("*.tar"))
+    assert models.compile_once(jobs[:2]) == jobs[1]
 
 
 def test_a_build_stopped_before_unpacking_is_finished_by_the_next(
