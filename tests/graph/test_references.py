@@ -1,4 +1,4 @@
-"""Each operator's numpy reference against TensorFlow Lite Micro or LiteRT, and whole networks against recorded vectors."""
+"""Each operator's numpy reference against that of TensorFlow Lite Micro or LiteRT, whole networks against vectors."""
 
 from __future__ import annotations
 

@@ -162,8 +162,17 @@ BROKEN |= {
         ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-4,), (0,))),
         "the output's scale 0.0001 is too small for 0.5",
     ),
-    "an exponential of int8": (
-        ops.Exp(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8), "'x' int8[4]: the type must be float32",
+    "a sine of int8": (
+        ops.Sin(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8), "'x' int8[4]: the type must be float32",
+    ),
+    "an exponential of a huge scale": (
+        ops.Exp(), [Tensor("x", (4,), DType.INT16, Quantization((1.0,), (0,)))],
+        Tensor("y", (4,), DType.INT16, SCALE),
+        "the function of a number of scale 1 is no float32 of scale 0.5",
+    ),
+    "a logarithm to a tiny scale": (
+        ops.Log(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-39,), (0,))),
+        "the output's scale 1e-39 is too small",
     ),
     "a slope that is no number": (
         ops.LeakyRelu(float("nan")), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),

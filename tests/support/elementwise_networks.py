@@ -66,6 +66,43 @@ def _unary(name: str, least: float = 0.004, greatest: float = 0.5) -> Callable[[
     return draw
 
 
+def _wave(name: str) -> Callable[[Drawing], None]:
+    """A sine or cosine of angles of any size."""
+
+    def draw(d: Drawing) -> None:
+        source = d.input(d.shape())
+        d.values[-1] *= np.float32(10.0 ** d.size(-3, 37))
+        d.network.unary(name, source)
+
+    return draw
+
+
+def _exp(d: Drawing) -> None:
+    """Of numbers so small that the power is one that the output can hold, at least in the middle."""
+    affine = d.affine(0.004, 0.05)
+    d.network.unary("EXP", d.input(d.shape(), **affine), **d.affine(0.02, 2))
+
+
+def _neg(d: Drawing) -> None:
+    """On one scale without zero point, which LiteRT takes for granted; the least value has no negative one."""
+    affine = {**d.affine(), "zero_point": 0} if d.quantized else d.affine()
+    source = d.input(d.shape(), **affine)
+    if d.quantized:
+        d.values[-1] = np.maximum(d.values[-1], np.iinfo(d.dtype).min + 1)
+    d.network.unary("NEG", source, **affine)
+
+
+def _rounding(name: str) -> Callable[[Drawing], None]:
+    """Of numbers half of which lie between two whole ones, or are very large."""
+
+    def draw(d: Drawing) -> None:
+        source = d.input(d.shape(greatest=9))
+        d.values[-1] = d.choice(d.values[-1], d.values[-1].round() + np.float32(0.5), d.values[-1] * np.float32(1e9))
+        d.network.unary(name, source)
+
+    return draw
+
+
 def _positive(name: str) -> Callable[[Drawing], None]:
     """An operator that is defined for positive numbers."""
 
@@ -73,7 +110,7 @@ def _positive(name: str) -> Callable[[Drawing], None]:
         affine = d.affine()
         source = d.input(d.shape(), **affine)
         if d.quantized:
-            d.values[-1] = np.maximum(d.values[-1], affine["zero_point"])
+            d.values[-1] = np.maximum(d.values[-1], affine.get("zero_point", 0))
         else:
             d.values[-1] = np.abs(d.values[-1]) + np.float32(0.01)
         d.network.unary(name, source, **d.affine(0.001, 0.1))
@@ -172,11 +209,14 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ABS": _unary("ABS"),
     "ADD": _activated("ADD", 0.01, 1),
     "CAST": _cast,
+    "CEIL": _rounding("CEIL"),
+    "COS": _wave("COS"),
     "DEQUANTIZE": _dequantize,
     "DIV": _activated("DIV", 0.01, 1),
     "ELU": _unary("ELU"),
     "EQUAL": _relation("EQUAL"),
-    "EXP": _unary("EXP"),
+    "EXP": _exp,
+    "FLOOR": _rounding("FLOOR"),
     "GREATER": _relation("GREATER"),
     "GREATER_EQUAL": _relation("GREATER_EQUAL"),
     "HARD_SWISH": _unary("HARD_SWISH", 0.02),
@@ -191,7 +231,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "MAXIMUM": _same_scale("MAXIMUM"),
     "MINIMUM": _same_scale("MINIMUM"),
     "MUL": _activated("MUL", 0.01, 1),
-    "NEG": _unary("NEG"),
+    "NEG": _neg,
     "NOT_EQUAL": _relation("NOT_EQUAL"),
     "PRELU": _prelu,
     "QUANTIZE": _quantize,
@@ -199,8 +239,12 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "RELU6": _relu6,
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "RSQRT": _positive("RSQRT"),
+    "ROUND": _rounding("ROUND"),
     "SELECT_V2": _select,
+    "SIGN": _unary("SIGN"),
+    "SIN": _wave("SIN"),
     "SQRT": _positive("SQRT"),
+    "SQUARE": _unary("SQUARE"),
     "SQUARED_DIFFERENCE": _plain("SQUARED_DIFFERENCE", 0.05, 5),
     "SUB": _activated("SUB", 0.01, 1),
     "TANH": _sigmoid("TANH", 1 / 128, 0),
@@ -209,16 +253,23 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
     **dict.fromkeys(("DIV", "EXP", "LOG", "NEG", "SQRT"), ("float32",)),
+    **dict.fromkeys(("CEIL", "COS", "FLOOR", "ROUND", "SIN", "SQUARE"), ("float32",)),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), ("int8", "int32", "int64", "float32")),
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), ("int8", "int32", "int64", "float32", "bool")),
     **dict.fromkeys(("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"), ("bool",)),
     "CAST": ("int8", "int16", "int32", "float32", "bool"),
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
-    **dict.fromkeys(("ELU", "HARD_SWISH", "RSQRT"), ("int8", "float32")),
-    "RELU_N1_TO_1": (),
+    **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
+    **dict.fromkeys(("RELU_N1_TO_1", "SIGN"), ()),
 }
 """Those of TensorFlow Lite Micro."""
 
-LITERT: Mapping[str, Sequence[str]] = {"RELU_N1_TO_1": ("int8", "float32")}
+LITERT: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("EXP", "LOG", "SQRT"), ("int8", "int16")),
+    "ABS": ("int32",),
+    "NEG": ("int8", "int16", "int32", "int64"),
+    "RELU_N1_TO_1": ("int8", "float32"),
+    "SIGN": ("int32", "float32"),
+}
 """Those that LiteRT has beside them."""

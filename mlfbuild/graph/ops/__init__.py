@@ -14,7 +14,7 @@ from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
 from mlfbuild.graph.ops.l2_normalization import L2Normalization
 from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, SelectV2
 from mlfbuild.graph.ops.logistic import Logistic, Tanh
-from mlfbuild.graph.ops.math import Abs, Exp, Log, Neg, Rsqrt, Sqrt
+from mlfbuild.graph.ops.math import Abs, Neg, Rsqrt, Sign, Square
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
 from mlfbuild.graph.ops.mul import Div, Mul
 from mlfbuild.graph.ops.pad import MirrorPad, Pad, PadV2
@@ -24,10 +24,12 @@ from mlfbuild.graph.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
 from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
 from mlfbuild.graph.ops.resize import ResizeBilinear, ResizeNearestNeighbor
+from mlfbuild.graph.ops.rounding import Ceil, Floor, Round
 from mlfbuild.graph.ops.slice import Slice, StridedSlice
 from mlfbuild.graph.ops.softmax import LogSoftmax, Softmax
 from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
+from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 from mlfbuild.graph.ops.transpose_conv import TransposeConv
 
@@ -41,8 +43,10 @@ __all__ = [
     "BatchToSpaceNd",
     "BroadcastTo",
     "Cast",
+    "Ceil",
     "Concatenation",
     "Conv2D",
+    "Cos",
     "DepthToSpace",
     "DepthwiseConv2D",
     "Dequantize",
@@ -51,6 +55,7 @@ __all__ = [
     "Equal",
     "Exp",
     "ExpandDims",
+    "Floor",
     "FullyConnected",
     "Gather",
     "Greater",
@@ -87,8 +92,11 @@ __all__ = [
     "Reshape",
     "ResizeBilinear",
     "ResizeNearestNeighbor",
+    "Round",
     "Rsqrt",
     "SelectV2",
+    "Sign",
+    "Sin",
     "Slice",
     "Softmax",
     "SpaceToBatchNd",
@@ -96,6 +104,7 @@ __all__ = [
     "Split",
     "SplitV",
     "Sqrt",
+    "Square",
     "SquaredDifference",
     "Squeeze",
     "StridedSlice",

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph.fixed_point import shift_right
+from mlfbuild.graph.ops.tabulated import inverse_scale, stored_of
 from mlfbuild.graph.ops.unary import Unary, Whole
-from mlfbuild.graph.quantize import Rescale, quantize_multiplier, round_half_away, scale_of, zero_point_of
+from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, Tensor
 
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
@@ -59,15 +60,10 @@ class Elu(Unary):
     name: ClassVar[str] = "ELU"
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            inverse = np.float32(1) / np.float32(scale_of(output))
+        with np.errstate(all="ignore"):
             real = np.float32(scale_of(source)) * value.astype(np.float32)
             power = np.exp(real.astype(np.float64)).astype(np.float32) - np.float32(1)
-            scaled = np.where(real < 0, power, real) * inverse
-        if not np.isfinite(inverse) or not np.isfinite(scaled).all():
-            raise OverflowError(f"the output's scale {scale_of(output):g} is too small")
-        stored = round_half_away(scaled) + np.float32(zero_point_of(output))
-        return np.asarray(np.clip(stored, _LEAST, _GREATEST), np.int64)
+            return stored_of(np.where(real < 0, power, real) * inverse_scale(output), output)
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.where(value < 0, np.expm1(value), value)

@@ -1,4 +1,4 @@
-"""ABS, NEG, SQRT, RSQRT, EXP and LOG."""
+"""ABS, NEG, SIGN, SQUARE and RSQRT."""
 
 from __future__ import annotations
 
@@ -25,46 +25,71 @@ class Abs(Unary):
     """The magnitude."""
 
     name: ClassVar[str] = "ABS"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         return rescaled(np.abs(value), ratio_rescale(source, output)) + zero_point_of(output)
+
+    def _whole(self, value: Whole) -> Whole:
+        return np.asarray(np.abs(value))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.abs(value)
 
 
 @dataclass(frozen=True)
-class Neg(OnlyFloat):
-    """The value with the other sign."""
+class Neg(Unary):
+    """The value with the other sign, brought to the output's scale; that of the least int32 or int64 is itself."""
 
     name: ClassVar[str] = "NEG"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        return rescaled(-value, ratio_rescale(source, output)) + zero_point_of(output)
+
+    def _whole(self, value: Whole) -> Whole:
+        return np.asarray(-value)
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return -value
 
 
 @dataclass(frozen=True)
-class Sqrt(OnlyFloat):
-    """The square root."""
+class Sign(Unary):
+    """-1, 0 or 1."""
 
-    name: ClassVar[str] = "SQRT"
+    name: ClassVar[str] = "SIGN"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
+
+    def _whole(self, value: Whole) -> Whole:
+        return np.asarray(np.sign(value))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.sqrt(value)
+        return np.sign(value)
+
+
+@dataclass(frozen=True)
+class Square(OnlyFloat):
+    """The product with itself."""
+
+    name: ClassVar[str] = "SQUARE"
+
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        return value * value
 
 
 @dataclass(frozen=True)
 class Rsqrt(Unary):
     """The reciprocal of the square root.
 
-    An int8 value of 0 gives the greatest one, and so does a negative value, of which TensorFlow Lite Micro stops.
+    A stored value of 0 gives the greatest one, and so does a negative value, of which TensorFlow Lite Micro stops.
     """
 
     name: ClassVar[str] = "RSQRT"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        rescale = self._rescale(source, output)
+        rescale = self.rescale(source, output)
         return np.array([self._one(int(x), rescale, output) for x in value.reshape(-1)], np.int64).reshape(value.shape)
 
     def _one(self, value: int, rescale: Rescale, output: Tensor) -> int:
@@ -74,7 +99,8 @@ class Rsqrt(Unary):
         root = rescaled(np.ones(1, np.int64), Rescale(multiplier, shift + _ROOT_LEFT_SHIFT))
         return int(rescaled(root, rescale)[0]) + zero_point_of(output)
 
-    def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return what brings a reciprocal root, scaled up, to the output's scale; raises ``OverflowError``."""
         # float32's root and product, double's reciprocal
         with np.errstate(over="ignore", under="ignore"):
             product = float(np.sqrt(np.float32(scale_of(source))) * np.float32(scale_of(output)))
@@ -86,23 +112,3 @@ class Rsqrt(Unary):
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.asarray(1 / np.sqrt(value))
-
-
-@dataclass(frozen=True)
-class Exp(OnlyFloat):
-    """The exponential."""
-
-    name: ClassVar[str] = "EXP"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.exp(value)
-
-
-@dataclass(frozen=True)
-class Log(OnlyFloat):
-    """The natural logarithm."""
-
-    name: ClassVar[str] = "LOG"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.log(value)

@@ -42,6 +42,8 @@ class Unary(Single):
         if source.dtype in rules.QUANTIZED:
             stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
             return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
+        if source.dtype is not DType.FLOAT32:
+            return (self._whole(value.astype(np.int64)).astype(output.dtype.numpy),)
         with np.errstate(all="ignore"):
             return (np.asarray(self._real(value.astype(np.float64)), np.float32),)
 
@@ -51,6 +53,10 @@ class Unary(Single):
         Raises ``OverflowError`` where the scales lead to multipliers that 32 bits do not hold.
         """
         raise TypeError(f"{self.name} is not quantised")
+
+    def _whole(self, value: Whole) -> Whole:
+        """Return what is computed of integers that are not quantised; what their type does not hold wraps."""
+        raise TypeError(f"{self.name} is not for plain integers")
 
     @abc.abstractmethod
     def _real(self, value: npt.NDArray[np.float64]) -> Array:

@@ -25,12 +25,15 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "root": np.sqrt,
     "tangent": np.tanh,
     "logistic": lambda x: 1 / (1 + np.exp(-x)),
+    "sine": np.sin,
+    "cosine": np.cos,
 }
 
 _SOURCE = """
 #include "fixed_point.h"
 #include "float_math.h"
 #include "quantize.h"
+#include "trigonometry.h"
 int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) {
   const struct mlf_rescale rescale = {multiplier, left, right};
   return mlf_rescale_value((uint32_t)value, &rescale);
@@ -48,6 +51,8 @@ float logarithm(float x) { return mlf_float_log(x); }
 float root(float x) { return mlf_float_sqrt(x); }
 float tangent(float x) { return mlf_float_tanh(x); }
 float logistic(float x) { return mlf_float_logistic(x); }
+float sine(float x) { return mlf_float_sin(x); }
+float cosine(float x) { return mlf_float_cos(x); }
 """
 
 
@@ -145,6 +150,23 @@ def test_functions_are_close(library: ctypes.CDLL, name: str, points: np.ndarray
     assert relative_error(library, name, points) < 1e-6
 
 
+def test_roots_are_rounded_to_nearest(library: ctypes.CDLL) -> None:
+    random = np.random.default_rng(4)
+    bits = np.concatenate([random.integers(0, 0x7F800000, 20_000), np.arange(2000), np.arange(2000) + (1 << 23) - 1000])
+    points = bits.astype(np.uint32).view(np.float32)
+    assert [library.root(x) for x in points] == np.sqrt(points).tolist()
+
+
+@pytest.mark.parametrize("name", ["sine", "cosine"])
+def test_angles_of_any_size(library: ctypes.CDLL, name: str) -> None:
+    random = np.random.default_rng(5)
+    bits = random.integers(0, 0x7F800000, 20_000).astype(np.uint32)
+    points = np.concatenate([bits.view(np.float32), np.linspace(-20, 20, 5001, dtype=np.float32), -NEAR_ZERO])
+    points = points.astype(np.float32)
+    got = np.array([getattr(library, name)(x) for x in points])
+    assert np.abs(got - FUNCTIONS[name](points.astype(np.float64))).max() < 2e-7
+
+
 @pytest.mark.parametrize(
     ("name", "x", "expected"),
     [
@@ -169,9 +191,14 @@ def test_functions_at_their_limits(library: ctypes.CDLL, name: str, x: float, ex
     assert getattr(library, name)(x) == expected
 
 
-@pytest.mark.parametrize("name", ["exponential", "logarithm", "root", "tangent", "logistic"])
+@pytest.mark.parametrize("name", ["exponential", "logarithm", "root", "tangent", "logistic", "sine", "cosine"])
 def test_functions_of_no_number(library: ctypes.CDLL, name: str) -> None:
     assert math.isnan(getattr(library, name)(math.nan))
+
+
+@pytest.mark.parametrize("name", ["sine", "cosine"])
+def test_angles_without_end(library: ctypes.CDLL, name: str) -> None:
+    assert math.isnan(getattr(library, name)(math.inf))
 
 
 @pytest.mark.parametrize("name", ["logarithm", "root"])

@@ -1,5 +1,5 @@
 /*
- * Functions of one tensor: `unary.h` has the loop. int8 functions are tables or clamps; those of int16 are computed.
+ * Activations: `unary.h` has the loop. Those of int8 are tables or clamps, those of int16 are computed.
  */
 #ifndef MLF_ACTIVATIONS_H_
 #define MLF_ACTIVATIONS_H_
@@ -38,9 +38,6 @@ MLF_UNARY(mlf_rectify_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETER
 MLF_UNARY(mlf_fold_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETERS(int16_t)), int16_t,
           mlf_bounded_int16(slopes, a >= 0 ? mlf_rescale_value((uint32_t)(int32_t)a, &slopes->positive)
                                            : -mlf_rescale_value((uint32_t)(int32_t)a, &slopes->negative)))
-
-MLF_UNARY(mlf_abs_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETERS(int16_t)), int16_t,
-          mlf_bounded_int16(slopes, mlf_rescale_value((uint32_t)(a < 0 ? -a : a), &slopes->positive)))
 
 /* How an int16 value becomes the argument of a table of 1 / (1 + e^-(i/24)) with 16 fraction bits. */
 struct mlf_table_scale {
@@ -85,12 +82,6 @@ MLF_UNARY(mlf_hard_swish_float(MLF_UNARY_PARAMETERS(float)), float,
           a * mlf_clamp_float(a + 3.0f, (struct mlf_float_range){0.0f, 6.0f}) * (1.0f / 6.0f))
 MLF_UNARY(mlf_logistic_float(MLF_UNARY_PARAMETERS(float)), float, mlf_float_logistic(a))
 MLF_UNARY(mlf_tanh_float(MLF_UNARY_PARAMETERS(float)), float, mlf_float_tanh(a))
-MLF_UNARY(mlf_abs_float(MLF_UNARY_PARAMETERS(float)), float, a < 0.0f ? -a : a)
-MLF_UNARY(mlf_neg_float(MLF_UNARY_PARAMETERS(float)), float, -a)
-MLF_UNARY(mlf_exp_float(MLF_UNARY_PARAMETERS(float)), float, mlf_float_exp(a))
-MLF_UNARY(mlf_log_float(MLF_UNARY_PARAMETERS(float)), float, mlf_float_log(a))
-MLF_UNARY(mlf_sqrt_float(MLF_UNARY_PARAMETERS(float)), float, mlf_float_sqrt(a))
-MLF_UNARY(mlf_rsqrt_float(MLF_UNARY_PARAMETERS(float)), float, 1.0f / mlf_float_sqrt(a))
 
 /* PRELU: stored values of one sign by their own factor, of the other times an element of the second tensor. */
 struct mlf_prelu_quantization {

@@ -101,7 +101,12 @@ MLF_KERNEL float mlf_float_log(float x)
     return (float)n * 0.693359375f - ((float)n * 2.12194440e-4f - series);
 }
 
-/* Return the square root, by the processor's instruction or three steps of Heron's method from half the exponent. */
+/*
+ * Return the square root, rounded to nearest: by the processor's instruction, or bit by bit.
+ *
+ * With x = m * 2^(n - 23), n even and m of 24 or 25 bits, the root is 2^(n/2 - 24) * sqrt(m * 2^25): a whole number of
+ * 25 bits, the last of which rounds. Each step takes the square of the root so far, and a bit, off the remainder.
+ */
 MLF_KERNEL float mlf_float_sqrt(float x)
 {
 #if defined(__GNUC__) && defined(__ARM_FP) && (__ARM_FP & 4) != 0 && !defined(__SOFTFP__)
@@ -115,11 +120,23 @@ MLF_KERNEL float mlf_float_sqrt(float x)
     if (x > 3.4028234e38f) {
         return x;
     }
-    float root = mlf_float_of_bits(UINT32_C(0x1fbd1df5) + (mlf_bits_of_float(x) >> 1));
-    for (int32_t step = 0; step < 3; step++) {
-        root = 0.5f * (root + x / root);
+    const int subnormal = x < 1.17549435e-38f;
+    const uint32_t bits = mlf_bits_of_float(subnormal ? x * 16777216.0f : x);
+    const int32_t exponent = (int32_t)(bits >> 23) - 127;
+    const uint32_t odd = (uint32_t)exponent & 1u;
+    uint32_t rest = ((bits & UINT32_C(0x7fffff)) | UINT32_C(0x800000)) << (odd + 1u);
+    uint32_t root = 0;
+    uint32_t twice = 0; /* the root so far, shifted for the next bit */
+    for (uint32_t bit = UINT32_C(1) << 24; bit != 0; bit >>= 1) {
+        if (rest >= twice + bit) {
+            rest -= twice + bit;
+            twice += 2 * bit;
+            root += bit;
+        }
+        rest *= 2;
     }
-    return root;
+    const int32_t half = (exponent - (int32_t)odd) / 2 - (subnormal ? 12 : 0);
+    return mlf_float_of_bits(((root + 1u) >> 1) + ((uint32_t)(half + 126) << 23));
 #endif
 }
 

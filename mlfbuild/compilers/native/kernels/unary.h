@@ -1,5 +1,5 @@
 /*
- * The loop of operators of one tensor, and int8 functions as tables.
+ * The loop of operators of one tensor, and functions of int8 and int16 as tables.
  *
  * Elements are taken in order, so that an output may start where the input does.
  */
@@ -24,5 +24,19 @@
 
 /* Any function of int8: table holds its value for -128, -127 and so on. */
 MLF_UNARY(mlf_lookup_int8(const int8_t *table, MLF_UNARY_PARAMETERS(int8_t)), int8_t, table[a - INT8_MIN])
+
+/*
+ * Return a function of int16 at value: table holds it for -32768, -32640 and so on up to 32768, between which lines are
+ * drawn, whose slopes wrap at 16 bits.
+ */
+MLF_KERNEL int16_t mlf_lookup_value_int16(const int16_t *table, int32_t value)
+{
+    const int32_t step = (value >> 7) + 256;
+    const int16_t slope = (int16_t)(table[step + 1] - table[step]);
+    return (int16_t)(table[step] + ((slope * (value & 127) + 64) >> 7));
+}
+
+MLF_UNARY(mlf_lookup_int16(const int16_t *table, MLF_UNARY_PARAMETERS(int16_t)), int16_t,
+          mlf_lookup_value_int16(table, a))
 
 #endif /* MLF_UNARY_H_ */

@@ -1,4 +1,4 @@
-"""Operators of one tensor: int8 as a table of 256 bytes or a clamp, int16 and float32 by kernels."""
+"""Operators of one tensor: int8 as a table of 256 bytes or a clamp, other types by kernels."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 
 from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.literals import floating
-from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
 from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
-from mlfbuild.graph.ops import Abs, LeakyRelu, Relu
+from mlfbuild.graph.ops import Abs, Elu, HardSwish, LeakyRelu, Neg, Relu, Rsqrt, Sqrt
 from mlfbuild.graph.ops.logistic import Sigmoid
-from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
+from mlfbuild.graph.ops.tabulated import Tabulated
+from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, scale_of
 from mlfbuild.graph.rescales import leaky_rescale, ratio_rescale
 
 _HEADER = "activations.h"
+_MATH = "elementwise.h"
 _NOTHING = Rescale(0, 0)
 
 
@@ -30,7 +32,10 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         return _int8(node.operator, source, output)
     if source.dtype is DType.INT16:
         return _int16(node.operator, source, output)
-    return _float(node.operator, source, output)
+    if isinstance(node.operator, Relu | LeakyRelu):
+        return _float_activation(node.operator, source, output)
+    kernel = f"{node.operator.name.lower()}_{suffix(source.dtype)}"
+    return _call(node.operator, source, output, _header(node.operator), kernel, ())
 
 
 def _int8(operator: Operator, source: Tensor, output: Tensor) -> Call:
@@ -57,7 +62,26 @@ def _int16(operator: Operator, source: Tensor, output: Tensor) -> Call:
         return _call(
             operator, source, output, _HEADER, f"{operator.name.lower()}_int16", ("scale", "table"), parameters
         )
+    if isinstance(operator, Tabulated):
+        table = Parameter(
+            "const int16_t *", "table", Constant.array("table", "int16_t", operator.table(source, output))
+        )
+        return _call(operator, source, output, "unary.h", "lookup_int16", ("table",), (table,))
+    if isinstance(operator, Sqrt):
+        scales = (floating(scale_of(source)), floating(scale_of(output)))
+        return _call(operator, source, output, _MATH, "sqrt_int16", scales)
+    if isinstance(operator, Abs | Neg | Rsqrt):
+        return _rescaled(operator, source, output)
     return _slopes(operator, source, output)
+
+
+def _rescaled(operator: Abs | Neg | Rsqrt, source: Tensor, output: Tensor) -> Call:
+    """Return the call for an int16 function whose result is brought to the output's scale."""
+    rescale = operator.rescale(source, output) if isinstance(operator, Rsqrt) else ratio_rescale(source, output)
+    fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
+    constant = Constant.struct("rescaling", "mlf_rescaling", fields)
+    parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
+    return _call(operator, source, output, _MATH, f"{operator.name.lower()}_int16", ("rescaling",), (parameter,))
 
 
 def _slopes(operator: Operator, source: Tensor, output: Tensor) -> Call:
@@ -68,12 +92,10 @@ def _slopes(operator: Operator, source: Tensor, output: Tensor) -> Call:
     if isinstance(operator, Relu):
         minimum, maximum = activation_range(operator.activation, output)
         negative = positive
-    elif isinstance(operator, LeakyRelu):
+    else:
+        assert isinstance(operator, LeakyRelu)
         kernel = "fold_int16" if operator.alpha < 0 else kernel
         negative = leaky_rescale(source, output, operator.alpha)
-    else:
-        assert isinstance(operator, Abs)
-        kernel = "abs_int16"
     fields: dict[str, int | Rescale] = {
         "minimum": minimum,
         "maximum": maximum,
@@ -92,14 +114,15 @@ def _slopes(operator: Operator, source: Tensor, output: Tensor) -> Call:
     )
 
 
-def _float(operator: Operator, source: Tensor, output: Tensor) -> Call:
-    word = operator.name.lower()
+def _float_activation(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Call:
     if isinstance(operator, Relu):
-        return _call(
-            operator, source, output, _HEADER, "relu_float", ("range",), lines=(float_range_line(operator.activation),)
-        )
-    arguments = (floating(operator.alpha),) if isinstance(operator, LeakyRelu) else ()
-    return _call(operator, source, output, _HEADER, f"{word}_float", arguments)
+        lines = (float_range_line(operator.activation),)
+        return _call(operator, source, output, _HEADER, "relu_float", ("range",), lines=lines)
+    return _call(operator, source, output, _HEADER, "leaky_relu_float", (floating(operator.alpha),))
+
+
+def _header(operator: Operator) -> str:
+    return _HEADER if isinstance(operator, Elu | HardSwish | Sigmoid) else _MATH
 
 
 def _call(
