@@ -42,7 +42,7 @@ class Sigmoid(Unary):
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         if source.dtype is DType.INT16:
-            return self._interpolated(self.table_scale(source), value)
+            return self.interpolated(self.table_scale(source), value)
         rescale = self._argument_rescale(source)
         least, greatest = integer_range(output.dtype)
         radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS - rescale.shift))
@@ -57,7 +57,7 @@ class Sigmoid(Unary):
         """Return how an int16 value becomes the argument of the table; raises ``OverflowError``."""
         return table_scale(scale_of(source), self.most_doublings)
 
-    def _interpolated(self, scale: TableScale, value: Whole) -> Whole:
+    def interpolated(self, scale: TableScale, value: Whole) -> Whole:
         """Return the int16 function of stored values, between the values of the table."""
         argument = (value * scale.multiplier + (1 << scale.shift >> 1)) >> scale.shift
         return np.where(argument >= 0, *self._from_table(np.abs(argument)))

@@ -1,0 +1,115 @@
+"""Networks of UNIDIRECTIONAL_SEQUENCE_LSTM, drawn for one run or for several that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from tflite.ActivationFunctionType import ActivationFunctionType
+
+from support.drawing import Draw, Drawing
+from support.tflite_builder import Network
+
+Array = npt.NDArray[Any]
+
+RUNS = 3
+"""How often a drawn network runs."""
+BIAS = {"int8": "int32", "int16": "int64"}
+
+
+class Stream:
+    """A model file and what comes in, run by run."""
+
+    def __init__(self, model: bytes, runs: Sequence[Sequence[Array]]) -> None:
+        self.model = model
+        self.runs = runs
+
+
+def lstm(d: Drawing) -> None:
+    """A layer over a drawn sequence, of one time and batch or of several."""
+    units, time_major = d.size(1, 9), d.choice(True, False)
+    source = d.input((d.size(1, 3), d.size(1, 4), d.size(1, 9)), **d.affine(0.004, 0.05))
+    clip = d.choice(0.0, 0.0, 0.3, 2.0, 1e6)
+    add_lstm(d.network, d.random, source, units, d.dtype, time_major=time_major, clip=clip, power=d.size(-16, -8))
+
+
+def add_lstm(
+    network: Network, random: np.random.Generator, source: int, units: int, dtype: str, *,
+    time_major: bool = False, clip: float = 0.0, power: int = -11, zero_point: int | None = None,
+) -> int:  # fmt: skip
+    """Add a layer with random weights over ``source`` and return its output; the cells' scale is 2**``power``."""
+    shape = network.tensors[source].shape
+    quantized = dtype != "float32"
+    batch = shape[1 if time_major else 0]
+    hidden = _hidden(random, dtype, zero_point)
+    weights = [_weights(network, random, (units, shape[2]), quantized=quantized) for _ in range(4)]
+    recurrent = [_weights(network, random, (units, units), quantized=quantized) for _ in range(4)]
+    biases = [_bias(network, random, units, dtype) for _ in range(4)]
+    cells: dict[str, Any] = {"scale": 2.0**power, "dtype": "int16"} if quantized else {}
+    states = [network.activation((batch, units), **options) for options in (hidden, cells)]
+    for state in states:
+        network.tensors[state].is_variable = True
+    output = network.activation((*shape[:2], units), **hidden)
+    inputs = [source, *weights, *recurrent, *[-1] * 3, *biases, *[-1] * 2, *states, *[-1] * 4]
+    return network.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, output, "UnidirectionalSequenceLSTMOptions",
+        FusedActivationFunction=ActivationFunctionType.TANH, CellClip=clip, TimeMajor=time_major,
+    )  # fmt: skip
+
+
+def _hidden(random: np.random.Generator, dtype: str, zero_point: int | None) -> dict[str, Any]:
+    """The scale of hidden values, which lie within -1 and 1: half of them to use the type, half to be clamped."""
+    if dtype == "float32":
+        return {}
+    scale = float(np.float32(random.choice([1.0, 0.4]) * 2.0 / (1 << (8 if dtype == "int8" else 16))))
+    if dtype == "int16":
+        return {"scale": scale, "dtype": "int16"}
+    return {"scale": scale, "zero_point": int(random.integers(-20, 20)) if zero_point is None else zero_point}
+
+
+def _weights(network: Network, random: np.random.Generator, shape: tuple[int, int], *, quantized: bool) -> int:
+    if not quantized:
+        return network.constant(random.normal(0, 0.5, shape).astype(np.float32))
+    return network.constant(
+        random.integers(-127, 128, shape, dtype=np.int8), float(np.float32(random.uniform(0.002, 0.02)))
+    )
+
+
+def _bias(network: Network, random: np.random.Generator, units: int, dtype: str) -> int:
+    if dtype == "float32":
+        return network.constant(random.normal(0, 1, units).astype(np.float32))
+    limit = 1 << (14 if dtype == "int8" else 22)
+    return network.constant(random.integers(-limit, limit, units).astype(BIAS[dtype]), 1e-4)
+
+
+def streams(dtype: str) -> st.SearchStrategy[Stream]:
+    """Layers of ``dtype``, each with what ``RUNS`` runs read."""
+
+    @st.composite
+    def strategy(draw: Draw) -> Stream:
+        d = Drawing(draw, dtype)
+        lstm(d)
+        shape = d.values[0].shape
+        return Stream(d.network.build(), [[d.data(shape)] for _ in range(RUNS)])
+
+    return strategy()
+
+
+def drawn_streams(dtype: str, count: int) -> list[Stream]:
+    """``count`` of ``streams``, the same ones every time."""
+    found: list[Stream] = []
+
+    @settings(
+        max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(streams(dtype))
+    def collect(stream: Stream) -> None:
+        found.append(stream)
+
+    collect()
+    return found
