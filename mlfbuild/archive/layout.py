@@ -96,6 +96,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         target_devices=_target_devices(module, form),
         model_id=module.model_id,
         state_size=module.state_size,
+        workspace_bound=module.workspace_bound,
     )
 
 

@@ -47,14 +47,21 @@ def compile_model(
         options=dict(_option(text) for text in options),
         archive=output,
     )
-    size = compile_archive(job)
+    made = compile_archive(job)
     if settings.json:
-        show_json({"model": job.model, "archive": output, "size": size})
+        show_json({"model": job.model, "archive": output, **vars(made)})
     elif not settings.quiet:
-        show(f"{output}: model {job.model} for {cpu}, {size:,} bytes")
+        show(f"{output}: model {job.model} for {cpu}, {made.size:,} bytes")
+        if settings.verbose:
+            workspace = f"{made.workspace:,} bytes{_bound(made.workspace_bound)}"
+            show(f"  constants {made.constants:,} bytes, workspace {workspace}")
 
 
 compile_model.name = "compile"
+
+
+def _bound(size: int | None) -> str:
+    return "" if size is None else f", {size:,} of them in use at one time: no plan of its calls is smaller"
 
 
 @verb("format")

@@ -123,6 +123,8 @@ class Module:
     """``YYYY-MM-DD HH:MM:SSZ``; the writer puts its own fixed date where this is empty. Says when, not what."""
     model_id: str = ""
     """SHA-256 of the model file, for native libraries."""
+    workspace_bound: int | None = None
+    """Bytes of the workspace that are in use at one time, which no plan goes below; ``None`` where nobody knows."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,19 @@ from mlfbuild.library import Library, Module
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
 
 
-def compile_model(job: CompileJob) -> int:
-    """Compile the job's model and write its archive; returns the archive's size in bytes.
+@dataclass(frozen=True)
+class Compiled:
+    """Bytes of an archive, and of the memory that its modules take together."""
+
+    size: int
+    constants: int
+    workspace: int
+    workspace_bound: int | None
+    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
+
+
+def compile_model(job: CompileJob) -> Compiled:
+    """Compile the job's model and write its archive.
 
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
     arena is larger than the board's RAM, and ``StorageError``.
@@ -28,7 +39,14 @@ def compile_model(job: CompileJob) -> int:
     library = _compile(job)
     _check_ram(job, library)
     archives.write_archive(library, job.archive)
-    return job.archive.stat().st_size
+    memory = [entry for module in library.modules for entry in module.main]
+    bounds = [module.workspace_bound for module in library.modules]
+    return Compiled(
+        size=job.archive.stat().st_size,
+        constants=sum(entry.constants_size for entry in memory),
+        workspace=sum(entry.workspace_size for entry in memory),
+        workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
+    )
 
 
 def _compile(job: CompileJob) -> Library:

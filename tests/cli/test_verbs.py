@@ -222,16 +222,33 @@ def test_compile_and_inspect_and_unpack(folder: Folder) -> None:
     size = folder.run(
         "compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar", "--format", "json"
     ).json
-    assert size == {"model": "alpha", "archive": "out/a.tar", "size": (folder.root / "out/a.tar").stat().st_size}
+    assert size == {
+        "model": "alpha",
+        "archive": "out/a.tar",
+        "size": (folder.root / "out/a.tar").stat().st_size,
+        "constants": 72,
+        "workspace": 16,
+        "workspace_bound": 16,
+    }
     facts = folder.run("inspect", "out/a.tar", "--format", "json").json
     assert [module["name"] for module in facts["modules"]] == ["alpha"]
     assert facts["modules"][0]["inputs"][0]["shape"] == [1, 8]
-    assert "module alpha" in folder.run("inspect", "out/a.tar").out
+    assert "module alpha" in (page := folder.run("inspect", "out/a.tar").out)
+    assert "16    in use at one time: no plan of its calls is smaller\n" in page
     assert folder.run("unpack", "out/a.tar", "-o", "tree").out.startswith("tree: ")
     assert (folder.root / "tree/mlf.cmake").is_file()
     again = folder.run("unpack", "out/a.tar", "-o", "tree", "--format", "json").json
     assert (again["directory"], again["written"], again["removed"]) == ("tree", [], [])
     assert again["unchanged"]
+
+
+def test_compile_tells_the_memory_plan_and_its_bound(folder: Folder) -> None:
+    lines = folder.run("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "a.tar", "-v").out.splitlines()
+    plan = "  constants 72 bytes, workspace 16 bytes"
+    assert lines[1:] == [f"{plan}, 16 of them in use at one time: no plan of its calls is smaller"]
+    assert len(folder.run("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "a.tar").out.splitlines()) == 1
+    folder.run("convert", "a.tar", "--to", "5", "-o", "old.tar")  # what is known is kept
+    assert folder.run("compile", "old.tar", "--cpu", "cortex-m4", "-o", "b.tar", "-v").out.splitlines()[1] == lines[1]
 
 
 def test_compile_names_the_model_after_its_file(folder: Folder) -> None:

@@ -28,7 +28,12 @@ DATE = "1980-01-01 00:00:00Z"
 def known(library: Library) -> dict[str, Extension]:
     """All that our own key can say of native modules."""
     return {
-        module.name: Extension(inputs=module.inputs, outputs=module.outputs, model_id=module.model_id)
+        module.name: Extension(
+            inputs=module.inputs,
+            outputs=module.outputs,
+            model_id=module.model_id,
+            workspace_bound=module.workspace_bound,
+        )
         for module in library.modules
         if module.model_id
     }
@@ -201,6 +206,7 @@ WRONG = [
     ("modules.tiny.mlfbuild.target_devices", [1, 2], "modules.tiny.mlfbuild.target_devices: contradicts target"),
     ("modules.tiny.mlfbuild.target_devices", ["cpu"], "target_devices: must be a list of whole numbers"),
     ("modules.tiny.mlfbuild.contexts", [{}], "modules.tiny.mlfbuild.contexts[0].device_type: is missing"),
+    ("modules.tiny.mlfbuild.workspace_bound", -1, "modules.tiny.mlfbuild.workspace_bound: must be"),
     ("modules.tiny.mlfbuild.version", ..., "modules.tiny.mlfbuild.version: is missing"),
     ("modules.tiny.external_dependencies", [{}], "external_dependencies[0].short_name: is missing"),
 ]

@@ -91,6 +91,7 @@ def native_module(name: str = "tiny", offset: int = 3) -> Module:
         source_text=f"add {offset}\n".encode(),
         interface="c",
         model_id="ab" * 32,
+        workspace_bound=0,
     )
 
 

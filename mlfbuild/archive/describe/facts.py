@@ -44,6 +44,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "devices": list(module.devices),
         "memory": [_memory(entry) for entry in module.main],
         "state_size": module.state_size,
+        "workspace_bound": module.workspace_bound,
         "pools": [asdict(pool) for pool in module.pools],
         "storage": [asdict(entry) for entry in module.storage],
         "operator_functions": [_function(function) for function in module.operator_functions],

@@ -140,6 +140,8 @@ def _memory(module: dict[str, Any]) -> Iterator[Row]:
     for entry in module["memory"]:
         place = f" on {entry['device_name']}" if several else ""
         yield Row("memory", entry["workspace_size"], f"workspace{place}")
+        if module["workspace_bound"] is not None:
+            yield Row("memory", module["workspace_bound"], "  in use at one time: no plan of its calls is smaller")
         yield Row("memory", entry["constants_size"], f"constants{place}")
         yield Row("memory", entry["io_size"], f"inputs and outputs{place}")
     if module["state_size"]:

@@ -64,6 +64,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         source_text=graph_text(optimised).encode(),
         model_id=model_id,
         state_size=program.plan.state_size,
+        workspace_bound=program.plan.lower_bound,
     )
     return Library((module,))
 

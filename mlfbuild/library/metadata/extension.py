@@ -36,6 +36,7 @@ class Extension:
     model_id: str = ""
     state_size: int = 0
     """Bytes that are kept between runs; TVM's modules keep none."""
+    workspace_bound: int | None = None
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` where there is nothing to say."""
@@ -47,6 +48,7 @@ class Extension:
             "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
             "model_id": self.model_id or None,
             "state_size": self.state_size or None,
+            "workspace_bound": self.workspace_bound,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -70,6 +72,7 @@ def read_extension(fields: Fields) -> Extension:
         target_devices=tuple(device or None for device in key.integers("target_devices")),
         model_id=key.text("model_id", default=""),
         state_size=key.integer("state_size") if "state_size" in key else 0,
+        workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
     )
 
 

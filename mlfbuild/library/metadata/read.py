@@ -107,6 +107,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         export_datetime=fields.text(date, default=""),
         model_id=extension.model_id,
         state_size=extension.state_size,
+        workspace_bound=extension.workspace_bound,
     )
     return ModuleRecord(module, extension)
 
