@@ -30,6 +30,7 @@ from mlfbuild.graph.ops.softmax import LogSoftmax, Softmax
 from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
+from mlfbuild.graph.ops.svdf import Svdf
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 from mlfbuild.graph.ops.transpose_conv import TransposeConv
 
@@ -110,6 +111,7 @@ __all__ = [
     "StridedSlice",
     "Sub",
     "Sum",
+    "Svdf",
     "Tanh",
     "Tile",
     "Transpose",

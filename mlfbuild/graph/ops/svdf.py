@@ -1,0 +1,143 @@
+"""SVDF: a fully connected layer over the last runs' features, its weights of low rank.
+
+Of an input ``x`` [batch, inputs] each of ``filters = units * rank`` filters makes one feature; the state [batch,
+filters * memory] keeps the last ``memory`` features of each, the latest last::
+
+    state'[filter] = state[filter][1:], weights_feature[filter] . x
+    y[unit] = activation(bias[unit] + sum over the unit's filters of weights_time[filter] . state'[filter])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from mlfbuild.graph.operator import Activation, Operator
+from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of
+from mlfbuild.graph.types import Array, DType, Tensor
+
+
+class SvdfTensors(NamedTuple):
+    """What an SVDF reads and writes."""
+
+    source: Tensor
+    feature: Tensor
+    """Weights of the input [filters, inputs]."""
+    time: Tensor
+    """Weights of the state [filters, memory]."""
+    bias: Tensor | None
+    before: Tensor
+    output: Tensor
+    after: Tensor
+
+
+def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> SvdfTensors:
+    """Return the tensors by their names, once the operator's rules hold."""
+    source, feature, time, bias, before = inputs
+    assert source is not None and feature is not None and time is not None and before is not None
+    return SvdfTensors(source, feature, time, bias, before, *outputs)
+
+
+def svdf_rescales(tensors: SvdfTensors) -> tuple[Rescale, Rescale]:
+    """Return the rescalings of a feature to the state and of a sum over the state to the output.
+
+    The products of scales are float32's, as in TensorFlow Lite Micro. Raises ``OverflowError``.
+    """
+    scales = [np.float32(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
+    more = [np.float32(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
+    with np.errstate(over="ignore", under="ignore"):
+        first, second = (float(np.float32(x * y) / z) for x, y, z in (scales, more))
+    return quantize_multiplier(first), quantize_multiplier(second)
+
+
+@dataclass(frozen=True)
+class Svdf(Operator):
+    """A layer of ``rank`` filters for each unit; int8 ones are clamped to their type alone, whatever ``activation``.
+
+    TensorFlow Lite Micro does so too: the zero point of the output is where RELU cuts.
+    """
+
+    rank: int = 1
+    activation: Activation = Activation.NONE
+
+    name: ClassVar[str] = "SVDF"
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 5 or len(outputs) != 2:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
+        absent = next((at for at in (0, 1, 2, 4) if inputs[at] is None), None)
+        if absent is not None:
+            return f"input {absent} is absent"
+        tensors = svdf_tensors(inputs, outputs)
+        return self._check_types(tensors) or self._check_shapes(tensors) or _check_scales(tensors)
+
+    def _check_types(self, tensors: SvdfTensors) -> str | None:
+        source, feature, time, _, before, output, after = tensors
+        kept = (DType.FLOAT32,) if source.dtype is DType.FLOAT32 else (DType.INT8, DType.INT16)
+        if feature.dtype is not source.dtype:
+            return f"mixes {source} and {feature}"
+        if not time.constant:
+            return f"the weights {time} are not constant"
+        return (
+            rules.arithmetic(source, output)
+            or rules.arithmetic(time, before, after, types=kept)
+            or rules.parameters(feature, None, feature.shape[0], axis=0)
+        )
+
+    def _check_shapes(self, tensors: SvdfTensors) -> str | None:
+        source, feature, time, bias, before, output, _ = tensors
+        reason = rules.first(rules.rank(tensor, 2) for tensor in (source, feature, time, output))
+        if reason is not None:
+            return reason
+        filters, batches = feature.shape[0], source.shape[0]
+        if self.rank < 1 or filters % self.rank:
+            return f"{filters} filters cannot be shared by units of {self.rank} each"
+        return (
+            rules.shape(feature, (filters, source.shape[1]))
+            or rules.shape(time, (filters, time.shape[1]))
+            or rules.shape(before, (batches, filters * time.shape[1]))
+            or rules.shape(output, (batches, filters // self.rank))
+            or (None if bias is None else rules.parameters(feature, bias, filters // self.rank, axis=0))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        tensors = svdf_tensors(inputs, outputs)
+        x, feature, time, bias, before = values
+        assert x is not None and feature is not None and time is not None and before is not None
+        latest = self._latest(tensors, centred(tensors.source, x) @ feature.T.astype(np.float64))
+        rows = before.reshape(len(x), len(feature), -1)
+        after = np.concatenate([rows[:, :, 1:], latest[:, :, np.newaxis]], axis=2)
+        sums = (centred(tensors.before, after) * time).sum(axis=2).reshape(len(x), -1, self.rank).sum(axis=2)
+        if bias is not None:
+            sums = sums + bias.reshape(-1)
+        if tensors.source.dtype is DType.FLOAT32:
+            result = finish_float(sums, self.activation)
+        else:
+            result = finish_quantized(sums, svdf_rescales(tensors)[1:], tensors.output, Activation.NONE)
+        return result, after.reshape(before.shape)
+
+    def _latest(self, tensors: SvdfTensors, sums: Array) -> Array:
+        """Return the features in the type of the state."""
+        if tensors.source.dtype is DType.FLOAT32:
+            return finish_float(sums, Activation.NONE)
+        return finish_quantized(sums, svdf_rescales(tensors)[:1], tensors.before, Activation.NONE)
+
+
+def _check_scales(tensors: SvdfTensors) -> str | None:
+    source, feature, time, _, before, _, after = tensors
+    if source.dtype is DType.FLOAT32:
+        return None
+    for weights in (feature, time):
+        reason = rules.affine(weights)
+        if reason is not None:
+            return reason
+    if time.quantization is not None and time.quantization.zero_point != 0:
+        return f"the weights {time} have a zero point that is not 0"
+    return rules.same_quantization(before, after) or rules.computable(lambda: svdf_rescales(tensors))
