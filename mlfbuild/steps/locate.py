@@ -20,7 +20,7 @@ from mlfbuild.files import make_folder
 from mlfbuild.firmware import unpack
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluate import evaluate_in_turn
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 
 
@@ -41,9 +41,10 @@ def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, fold
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
     graph = observed(read_model(job.request.source, job.model))
     library, archive_id = open_archive_with_id(job.archive)
-    inputs = _inputs(graph, [array[case] for array in load_vectors(vectors, library.modules[0]).inputs])
-    values = evaluate(graph, inputs)
-    found = _run(job, target, graph, archive_id, folder, values)
+    arrays = load_vectors(vectors, library.modules[0]).inputs
+    cases = range(case + 1) if graph.states else [case]  # a state comes from all cases before
+    runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
+    found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)))
     board = target.board.name if target.board else "this machine"
     if not found.wrong:
         return (
@@ -85,7 +86,7 @@ def _inputs(graph: Graph, arrays: list[Array]) -> dict[str, Array]:
 
 
 def _run(
-    job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, values: dict[str, Array]
+    job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, runs: list[dict[str, Array]]
 ) -> VerifyReport:
     from mlfbuild.compilers.native.build import compile_graph
 
@@ -95,7 +96,7 @@ def _run(
     vectors = folder / "vectors.npz"
     arrays: dict[str, Any] = {}
     for kind, names in (("in", graph.inputs), ("out", graph.outputs)):
-        arrays |= {f"{kind}{index}": values[name][np.newaxis] for index, name in enumerate(names)}
+        arrays |= {f"{kind}{index}": np.stack([values[name] for values in runs]) for index, name in enumerate(names)}
     np.savez(vectors, **arrays)
     module = library.modules[0]
     return verify_module(folder / "tree", module, target.board, vectors, folder / "run", toolchain=target.toolchain)

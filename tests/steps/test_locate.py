@@ -32,15 +32,29 @@ def project(tmp_path: Path, tool: Callable[[str], str]) -> Path:
     for _ in range(3):
         weights = RANDOM.integers(-127, 128, (6, 6), np.int8)
         tensor = network.fully_connected(tensor, weights, np.zeros(6, np.int32), weight_scales=[0.01], scale=0.05)
-    model = network.build([tensor])
-    (tmp_path / "net.tflite").write_bytes(model)
-    inputs = RANDOM.integers(-128, 128, (2, 1, 6), np.int8)
+    write_project(tmp_path, network.build([tensor]), cases=2)
+    return tmp_path
+
+
+def write_project(folder: Path, model: bytes, cases: int) -> None:
+    inputs = RANDOM.integers(-128, 128, (cases, 1, 6), np.int8)
     outputs = np.stack([case[0] for case in tflite_micro_cases(model, [[case] for case in inputs])])
-    np.savez(tmp_path / "net.npz", in0=inputs, out0=outputs)
-    (tmp_path / "mlfbuild.yml").write_text(
+    np.savez(folder / "net.npz", in0=inputs, out0=outputs)
+    (folder / "net.tflite").write_bytes(model)
+    (folder / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {host: {cpu: host}}\nmodels: {net: {source: net.tflite, vectors: net.npz}}\n"
     )
-    return tmp_path
+
+
+def streaming_network() -> bytes:
+    """A sum that is kept from run to run, then a layer."""
+    network = Network()
+    handle = network.variable("total")
+    total = network.add(network.read(handle, (1, 6), scale=0.5), network.input((1, 6), scale=0.05), scale=0.5)
+    network.assign(handle, total)
+    weights = RANDOM.integers(-127, 128, (6, 6), np.int8)
+    layer = network.fully_connected(total, weights, np.zeros(6, np.int32), weight_scales=[0.01], scale=0.5)
+    return network.build([layer])
 
 
 def verified(folder: Path) -> str:
@@ -81,3 +95,24 @@ def test_vectors_from_other_arithmetic_are_told_apart(project: Path) -> None:
     assert "case 1" in lines[0]
     assert "element 3: expected" in lines[0]
     assert "every operator gives on this machine what its reference gives" in lines[-1]
+
+
+@pytest.mark.parametrize("cases", [1, 4])
+def test_vectors_of_a_streaming_network_are_one_stream(project: Path, cases: int) -> None:
+    write_project(project, streaming_network(), cases)
+    assert verified(project).startswith(f"net: {cases} case{'s' * (cases > 1)} right on host")
+
+
+def test_an_operator_that_goes_wrong_late_in_a_stream(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_project(project, streaming_network(), 4)
+    sound = build.compile_graph
+
+    def broken(graph: Graph, request: CompileRequest, model_id: str) -> Library:
+        states = [replace(state, after=state.before) for state in graph.states]
+        tensors = list(graph.tensors.values())
+        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs, states), request, model_id)
+
+    monkeypatch.setattr(build, "compile_graph", broken)
+    lines = verified(project).splitlines()
+    assert lines[0].startswith("net: case 1, output 0")
+    assert lines[-1].startswith("net: the first operator that goes wrong on this machine is RESHAPE")  # reads it
