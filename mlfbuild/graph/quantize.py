@@ -98,6 +98,13 @@ def activation_range(activation: Activation, tensor: Tensor) -> tuple[int, int]:
     return least, greatest
 
 
+def whole_activation_range(activation: Activation, dtype: DType) -> tuple[int, int]:
+    """Return the clamp (min, max) of integers of ``dtype`` that are not quantised, for a fused ``activation``."""
+    least, greatest = integer_range(dtype)
+    lower, upper = activation.value
+    return least if lower is None else int(lower), greatest if upper is None else int(upper)
+
+
 def float_activation_range(activation: Activation) -> tuple[float, float]:
     """Return the clamp (min, max) of real values for a fused ``activation``; infinite where there is no bound."""
     lower, upper = activation.value

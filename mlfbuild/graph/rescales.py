@@ -59,6 +59,21 @@ def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
     return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(output))
 
 
+def divide_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
+    """Return the rescaling of a quotient of stored values without zero points (DIV).
+
+    It is computed in double for int8, as TensorFlow Lite Micro does, and in float32 for int16, as LiteRT does. Raises
+    ``OverflowError`` where it would take a quotient beyond 32 bits.
+    """
+    kind = np.float32 if output.dtype is DType.INT16 else np.float64
+    dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        rescale = quantize_multiplier(float(dividend / (divisor * unit)))
+    if rescale.shift > 31 - 8 * output.dtype.size:
+        raise OverflowError(f"the output's scale {scale_of(output):g} is too small for a quotient")
+    return rescale
+
+
 def _divide_float32(x: float, y: float) -> float:
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(x) / np.float32(y))

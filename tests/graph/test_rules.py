@@ -114,9 +114,13 @@ BROKEN |= {
         ops.Relu(), [Tensor("x", (4,), DType.INT8)], image(4, dtype=DType.INT8),
         "'x' int8[4] has no scale and zero point",
     ),
-    "a quotient of integers": (
-        ops.Div(), [image(4, dtype=DType.INT8)] * 2, image(4, dtype=DType.INT8),
-        "'x' int8[4]: the type must be float32",
+    "a quotient of long integers": (
+        ops.Div(), [image(4, dtype=DType.INT64)] * 2, image(4, dtype=DType.INT64),
+        "'x' int64[4]: the type must be int8, int16, int32 or float32",
+    ),
+    "a quotient to a tiny scale": (
+        ops.Div(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),
+        "the output's scale 1e-08 is too small for a quotient",
     ),
     "shapes that do not broadcast": (
         ops.Sub(), [image(2, 3), image(2, 4)], image(2, 4), "'x' float32[2, 3] and 'x' float32[2, 4] do not broadcast",

@@ -36,11 +36,32 @@ def _activated(name: str, least: float, greatest: float) -> Callable[[Drawing], 
 
     def draw(d: Drawing) -> None:
         left, right = _operands(d)
+        if d.dtype in {"int32", "int64"} and d.choice(True, False):
+            d.values[:] = [d.random.integers(np.iinfo(d.dtype).min, np.iinfo(d.dtype).max, v.shape, d.dtype)
+                           for v in d.values]  # fmt: skip
         # TensorFlow Lite Micro computes the bounds of int16 with RELU6 beyond the type.
         activation = d.choice(*(("NONE", "RELU") if d.dtype == "int16" else ACTIVATIONS))
         d.network.binary(name, left, right, activation=activation, **d.affine(least, greatest))
 
     return draw
+
+
+def _div(d: Drawing) -> None:
+    """A quotient to a scale, and of dividends, that the judges' shifts of at most 31 bits are enough for."""
+    if d.dtype == "float32":
+        _activated("DIV", 0.01, 1)(d)
+        return
+    shapes, affine = _shapes(d), (d.affine(0.05, 0.5), d.affine(0.05, 0.5))
+    left, right = (d.input(shape, **options) for shape, options in zip(shapes, affine, strict=True))
+    zero_points = [options.get("zero_point", 0) for options in affine]
+    if d.dtype == "int16":
+        d.values[0] = np.where(np.abs(d.values[0]) < 256, np.int16(256), d.values[0])
+    d.values[1] = np.where(d.values[1] == zero_points[1], d.values[1].dtype.type(zero_points[1] - 1), d.values[1])
+    result = d.affine()
+    if d.quantized:
+        ratio = d.draw(st.floats(64, 1000))
+        result["scale"] = float(np.float32(affine[0]["scale"] / affine[1]["scale"] / ratio))
+    d.network.binary("DIV", left, right, activation=d.choice(*ACTIVATIONS), **result)
 
 
 def _same_scale(name: str) -> Callable[[Drawing], None]:
@@ -212,7 +233,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "CEIL": _rounding("CEIL"),
     "COS": _wave("COS"),
     "DEQUANTIZE": _dequantize,
-    "DIV": _activated("DIV", 0.01, 1),
+    "DIV": _div,
     "ELU": _unary("ELU"),
     "EQUAL": _relation("EQUAL"),
     "EXP": _exp,
@@ -252,7 +273,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
-    **dict.fromkeys(("DIV", "EXP", "LOG", "NEG", "SQRT"), ("float32",)),
+    **dict.fromkeys(("EXP", "LOG", "NEG", "SQRT"), ("float32",)),
     **dict.fromkeys(("CEIL", "COS", "FLOOR", "ROUND", "SIN", "SQUARE"), ("float32",)),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), ("int8", "int32", "int64", "float32")),
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), ("int8", "int32", "int64", "float32", "bool")),
@@ -262,12 +283,18 @@ TYPES: Mapping[str, Sequence[str]] = {
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
     **dict.fromkeys(("RELU_N1_TO_1", "SIGN"), ()),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
+    **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
+    "DIV": ("int8", "int32", "float32"),
 }
 """Those of TensorFlow Lite Micro."""
 
 LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("EXP", "LOG", "SQRT"), ("int8", "int16")),
+    **dict.fromkeys(("MUL", "SUB"), ("int64",)),
     "ABS": ("int32",),
+    "ADD": ("int32", "int64"),
+    "DIV": ("int16",),
     "NEG": ("int8", "int16", "int32", "int64"),
     "RELU_N1_TO_1": ("int8", "float32"),
     "SIGN": ("int32", "float32"),

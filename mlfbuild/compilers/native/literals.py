@@ -9,12 +9,15 @@ import numpy as np
 
 from mlfbuild.graph import Array
 
-_INT32_MIN = -(1 << 31)
+_NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
+"""The least values of types, which have no literal of their own type."""
 
 
 def integer(value: int) -> str:
-    """Return an int32 value as a C literal; its least value has no literal of its own type, only a name."""
-    return "INT32_MIN" if value == _INT32_MIN else str(int(value))
+    """Return an int64 value as a C literal, of type int where 32 bits hold it."""
+    if value in _NAMED:
+        return _NAMED[value]
+    return str(int(value)) if -(1 << 31) < value < 1 << 31 else f"INT64_C({value})"
 
 
 def floating(value: float) -> str:

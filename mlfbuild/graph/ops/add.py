@@ -6,14 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import Arithmetic, on_one_scale
+from mlfbuild.graph.ops.binary import WHOLE, Arithmetic, on_one_scale
 from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, BinaryRescales, add_rescales
-from mlfbuild.graph.types import Array, Tensor
+from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
 class Sum(Arithmetic):
     """A sum of two elements, one of them perhaps with the other sign."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
         """Return how inputs and result are rescaled; raises as ``add_rescales``."""
@@ -30,7 +32,7 @@ class Add(Sum):
 
     name: ClassVar[str] = "ADD"
 
-    def _exact(self, x: Sums, y: Sums) -> Sums:
+    def _exact(self, x: Array, y: Array) -> Array:
         return x + y
 
 
@@ -40,5 +42,5 @@ class Sub(Sum):
 
     name: ClassVar[str] = "SUB"
 
-    def _exact(self, x: Sums, y: Sums) -> Sums:
+    def _exact(self, x: Array, y: Array) -> Array:
         return x - y

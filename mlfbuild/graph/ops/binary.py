@@ -12,9 +12,12 @@ import numpy as np
 from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import Sums, centred, finish_float, finish_quantized
-from mlfbuild.graph.quantize import activation_range, multiply_by_quantized_multiplier
+from mlfbuild.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.graph.rescales import BinaryRescales
 from mlfbuild.graph.types import Array, DType, Tensor
+
+WHOLE = (DType.INT32, DType.INT64)
+"""The element types that are whole numbers, with neither scale nor zero point."""
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,17 @@ class Arithmetic(Binary):
         raise TypeError(f"{self.name} is not quantised")
 
     def _real(self, x: Array, y: Array) -> Array:
-        return finish_float(self._exact(x.astype(np.float64), y.astype(np.float64)), self.activation)
+        if x.dtype == np.float32:
+            return finish_float(self._exact(x.astype(np.float64), y.astype(np.float64)), self.activation)
+        whole = np.asarray(self._whole(x, y), x.dtype)
+        return np.asarray(np.clip(whole, *whole_activation_range(self.activation, DType(x.dtype.name))))
+
+    def _whole(self, x: Array, y: Array) -> Array:
+        """Return what is computed of integers that are not quantised, in their type, which wraps."""
+        return self._exact(x, y)
 
     @abc.abstractmethod
-    def _exact(self, x: Sums, y: Sums) -> Sums:
+    def _exact(self, x: Array, y: Array) -> Array:
         """Return what is computed of real ``x`` and ``y``."""
 
 

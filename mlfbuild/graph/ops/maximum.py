@@ -9,14 +9,16 @@ import numpy as np
 
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.ops.binary import WHOLE, Binary
 from mlfbuild.graph.quantize import zero_point_of
-from mlfbuild.graph.types import Array, Tensor
+from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
 class Extreme(Binary):
     """One of two elements; the second where one is no number."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(first, output) or rules.same_quantization(second, output)

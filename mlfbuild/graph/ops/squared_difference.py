@@ -9,7 +9,7 @@ from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.binary import Binary, on_one_scale
 from mlfbuild.graph.rescales import DIFFERENCE_LEFT_SHIFT, squared_difference_rescales
-from mlfbuild.graph.types import Array, Tensor
+from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class SquaredDifference(Binary):
     """The square of the element-wise difference."""
 
     name: ClassVar[str] = "SQUARED_DIFFERENCE"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         return rules.computable(lambda: squared_difference_rescales(first, second, output))

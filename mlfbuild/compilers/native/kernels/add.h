@@ -68,6 +68,19 @@ MLF_BINARY(mlf_sub_int16(MLF_ADD_PARAMETERS(int16_t)), int16_t, int16_t, (int16_
 MLF_BINARY(mlf_squared_difference_int16(MLF_ADD_PARAMETERS(int16_t)), int16_t, int16_t,
            (int16_t)mlf_squared_difference_value(quantization, a, b, 0))
 
+/* Integers that are not quantised wrap. */
+#define MLF_ADD_WHOLE(bits)                                                                                            \
+    MLF_BINARY(mlf_add_int##bits(MLF_WHOLE_PARAMETERS(bits)), int##bits##_t, int##bits##_t,                            \
+               mlf_clamp_int##bits((int##bits##_t)((uint##bits##_t)a + (uint##bits##_t)b), range))                     \
+    MLF_BINARY(mlf_sub_int##bits(MLF_WHOLE_PARAMETERS(bits)), int##bits##_t, int##bits##_t,                            \
+               mlf_clamp_int##bits((int##bits##_t)((uint##bits##_t)a - (uint##bits##_t)b), range))
+
+MLF_ADD_WHOLE(32)
+MLF_ADD_WHOLE(64)
+
+MLF_BINARY(mlf_squared_difference_int32(MLF_BINARY_PARAMETERS(int32_t, int32_t)), int32_t, int32_t,
+           (int32_t)(((uint32_t)a - (uint32_t)b) * ((uint32_t)a - (uint32_t)b)))
+
 #define MLF_ADD_FLOAT_PARAMETERS struct mlf_float_range range, MLF_BINARY_PARAMETERS(float, float)
 
 MLF_BINARY(mlf_add_float(MLF_ADD_FLOAT_PARAMETERS), float, float, mlf_clamp_float(a + b, range))

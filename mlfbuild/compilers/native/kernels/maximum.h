@@ -15,6 +15,8 @@
 
 MLF_MAXIMUM(int8_t, int8)
 MLF_MAXIMUM(int16_t, int16)
+MLF_MAXIMUM(int32_t, int32)
+MLF_MAXIMUM(int64_t, int64)
 MLF_MAXIMUM(float, float)
 
 #endif /* MLF_MAXIMUM_H_ */

@@ -1,5 +1,5 @@
 /*
- * MUL and DIV of two tensors that broadcast: `broadcast.h` has the loops.
+ * MUL of two tensors that broadcast: `broadcast.h` has the loops.
  */
 #ifndef MLF_MUL_H_
 #define MLF_MUL_H_
@@ -33,9 +33,14 @@ MLF_KERNEL int32_t mlf_mul_value(const struct mlf_mul_quantization *quantization
 MLF_BINARY(mlf_mul_int8(MLF_MUL_PARAMETERS(int8_t)), int8_t, int8_t, (int8_t)mlf_mul_value(quantization, a, b))
 MLF_BINARY(mlf_mul_int16(MLF_MUL_PARAMETERS(int16_t)), int16_t, int16_t, (int16_t)mlf_mul_value(quantization, a, b))
 
+/* Integers that are not quantised wrap. */
+MLF_BINARY(mlf_mul_int32(MLF_WHOLE_PARAMETERS(32)), int32_t, int32_t,
+           mlf_clamp_int32((int32_t)((uint32_t)a * (uint32_t)b), range))
+MLF_BINARY(mlf_mul_int64(MLF_WHOLE_PARAMETERS(64)), int64_t, int64_t,
+           mlf_clamp_int64((int64_t)((uint64_t)a * (uint64_t)b), range))
+
 #define MLF_MUL_FLOAT_PARAMETERS struct mlf_float_range range, MLF_BINARY_PARAMETERS(float, float)
 
 MLF_BINARY(mlf_mul_float(MLF_MUL_FLOAT_PARAMETERS), float, float, mlf_clamp_float(a * b, range))
-MLF_BINARY(mlf_div_float(MLF_MUL_FLOAT_PARAMETERS), float, float, mlf_clamp_float(a / b, range))
 
 #endif /* MLF_MUL_H_ */

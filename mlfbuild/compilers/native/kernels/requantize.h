@@ -74,6 +74,30 @@ MLF_KERNEL int32_t mlf_clamp(int32_t value, int32_t minimum, int32_t maximum)
     return value > maximum ? maximum : value;
 }
 
+/* The bounds of a fused activation on stored values, or on int32 that are not quantised. */
+struct mlf_int32_range {
+    int32_t minimum;
+    int32_t maximum;
+};
+
+struct mlf_int64_range {
+    int64_t minimum;
+    int64_t maximum;
+};
+
+MLF_KERNEL int32_t mlf_clamp_int32(int32_t value, struct mlf_int32_range range)
+{
+    return mlf_clamp(value, range.minimum, range.maximum);
+}
+
+MLF_KERNEL int64_t mlf_clamp_int64(int64_t value, struct mlf_int64_range range)
+{
+    if (value < range.minimum) {
+        return range.minimum;
+    }
+    return value > range.maximum ? range.maximum : value;
+}
+
 /* Return value clamped to int8. */
 MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
 {

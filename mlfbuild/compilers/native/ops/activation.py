@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.literals import floating
+from mlfbuild.compilers.native.literals import floating, integer
 from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.graph import Activation, DType, Tensor
-from mlfbuild.graph.quantize import activation_range, float_activation_range
+from mlfbuild.graph.quantize import activation_range, float_activation_range, whole_activation_range
 
 
 def zero_point(tensor: Tensor) -> int:
@@ -30,6 +30,14 @@ def float_range_line(activation: Activation) -> str:
     """Return the local ``range`` of a float32 operator."""
     minimum, maximum = float_activation_range(activation)
     return f"const struct mlf_float_range range = {{{floating(minimum)}, {floating(maximum)}}};"
+
+
+def range_line(activation: Activation, dtype: DType) -> str:
+    """Return the local ``range`` of an operator whose elements are not quantised."""
+    if dtype is DType.FLOAT32:
+        return float_range_line(activation)
+    minimum, maximum = whole_activation_range(activation, dtype)
+    return f"const struct mlf_{dtype.value}_range range = {{{integer(minimum)}, {integer(maximum)}}};"
 
 
 def suffix(dtype: DType) -> str:

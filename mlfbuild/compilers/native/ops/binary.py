@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.interface import C_TYPES
-from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
+from mlfbuild.compilers.native.ops.activation import range_line, suffix
 from mlfbuild.compilers.native.ops.add_linear import lower_add_linear
 from mlfbuild.compilers.native.ops.add_mve import lower_add_mve
 from mlfbuild.compilers.native.ops.broadcast import broadcast_lines, in_place
@@ -38,6 +38,7 @@ from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import (
     BinaryRescales,
     comparison_rescale,
+    divide_rescale,
     multiply_rescale,
     prelu_rescales,
     squared_difference_rescales,
@@ -81,7 +82,7 @@ def _relation(word: str) -> _Kernel:
 
 _KERNELS: dict[type[Operator], _Kernel] = {
     Add: _Kernel("add", "add.h", "mlf_add_quantization", _sum),
-    Div: _Kernel("div", "mul.h"),
+    Div: _Kernel("div", "div.h", "mlf_div_quantization", lambda _, *tensors: {"output": divide_rescale(*tensors)}),
     Equal: _relation("equal"),
     Greater: _relation("greater"),
     GreaterEqual: _relation("greater_equal"),
@@ -132,7 +133,7 @@ def _lower_portable(graph: Graph, node: Node) -> Call:
         parameters.insert(0, Parameter(f"const struct {kernel.struct} *", "quantization", constant))
         arguments.insert(0, "quantization")
     elif isinstance(operator, Arithmetic):
-        lines.append(float_range_line(operator.activation))
+        lines.append(range_line(operator.activation, output.dtype))
         arguments.insert(0, "range")
     lines.append(f"mlf_{kernel.word}_{suffix(first.dtype)}({', '.join(arguments)});")
     return Call(kernel.word, kernel.header, tuple(parameters), tuple(lines), in_place((first, second), output))

@@ -1,0 +1,68 @@
+"""Numbers that TensorFlow Lite Micro and LiteRT refuse, leave open or get wrong: as docs/operators.md promises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph.evaluate import evaluate
+from support.host_c import run_on_host
+from support.native import compile_bytes
+from support.tflite_builder import Network
+
+INT32 = np.iinfo(np.int32)
+
+
+def run(net: Network, *values: list[Any]) -> list[Any]:
+    """The network's only output for ``values``, the same from the numpy references and from the C."""
+    model = net.build()
+    graph = parse_tflite(model, "net", "net")
+    inputs = [np.array(value, graph.tensor(name).dtype.numpy) for name, value in zip(graph.inputs, values, strict=True)]
+    expected = evaluate(graph, dict(zip(graph.inputs, inputs, strict=True)))[graph.outputs[0]]
+    (got,) = run_on_host(compile_bytes(model), inputs)
+    np.testing.assert_array_equal(got, expected)
+    return list(got.tolist())
+
+
+def divided(dividends: list[int], divisors: list[int], **affine: Any) -> list[int]:
+    net = Network()
+    sources = [net.input((len(dividends),), **affine) for _ in range(2)]
+    net.binary("DIV", *sources, **affine)
+    return run(net, dividends, divisors)
+
+
+@pytest.mark.parametrize(("dtype", "greatest"), [("int8", 127), ("int16", 32767)])
+def test_quotients_by_zero(dtype: str, greatest: int) -> None:
+    zeros = divided([0, 5, -5], [0, 0, 0], dtype=dtype, scale=0.1)
+    assert zeros == [0, greatest, -greatest - 1]
+
+
+def test_small_quotients_are_zero() -> None:
+    assert divided([0, 1, -1, 100, -100], [-128, 127, 127, 1, 1], scale=1.0) == [0, 0, 0, 100, -100]
+
+
+def test_quotients_of_int32() -> None:
+    assert divided([7, -7, 7, 0, INT32.min, INT32.min], [0, 2, -2, 5, -1, 1], dtype="int32") == [
+        0, -3, -3, 0, INT32.min, INT32.min,
+    ]  # fmt: skip
+
+
+def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], output: tuple[float, int]) -> list[int]:
+    net = Network()
+    x = net.input((len(values),), *source, dtype=dtype)
+    net.unary(name, x, scale=output[0], zero_point=output[1], dtype=dtype)
+    return run(net, values)
+
+
+@pytest.mark.parametrize(("dtype", "greatest"), [("int8", 127), ("int16", 32767)])
+def test_roots_of_less_than_zero(dtype: str, greatest: int) -> None:
+    assert unary("SQRT", [-9, 0, 9], dtype, (1.0, 0), (0.5, 0)) == [0, 0, 6]
+    assert unary("RSQRT", [-9, 0, 4], dtype, (1.0, 0), (0.25, 0)) == [greatest, greatest, 2]
+
+
+def test_negatives_between_scales() -> None:
+    assert unary("NEG", [-128, 3, 4, 127], "int8", (0.5, 3), (0.25, -10)) == [127, -10, -12, -128]
+    assert unary("NEG", [-32768, 0, 7], "int16", (0.5, 0), (0.5, 0)) == [32767, 0, -7]
