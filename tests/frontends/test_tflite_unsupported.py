@@ -86,7 +86,7 @@ TYPES = "bool, float32, int16, int32, int64, int8, uint8"
 @pytest.mark.parametrize(
     ("tensor", "tag", "expected"),
     [
-        (0, TensorType.INT16, f"{CONV}: type int16 of 'image'; supported are int8 and float32"),
+        (0, TensorType.INT32, f"{CONV}: type int32 of 'image'; supported are int8, int16 and float32"),
         (1, TensorType.INT4, f"{CONV}: tensor 1 't1' has type INT4; supported are {TYPES}"),
         (1, TensorType.FLOAT16, f"{CONV}: tensor 1 't1' has type FLOAT16; supported are {TYPES}"),
         (3, TensorType.STRING, f"{CONV}: tensor 3 't3' has type STRING; supported are {TYPES}"),

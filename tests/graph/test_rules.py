@@ -216,6 +216,70 @@ BROKEN |= {
 }  # fmt: skip
 
 
+def wide(*shape: int, scale: float = 0.5, zero_point: int = 0, name: str = "x") -> Tensor:
+    return Tensor(name, shape, DType.INT16, Quantization((scale,), (zero_point,)))
+
+
+def constant(dtype: DType, *shape: int, value: int = 0, name: str = "w") -> Tensor:
+    data = np.zeros(shape, dtype.numpy)
+    data[..., -1] = value
+    return Tensor(name, shape, dtype, SCALE, data)
+
+
+INT8_WEIGHTS = constant(DType.INT8, 3, 4)
+
+BROKEN |= {
+    "int16 weights": (
+        ops.FullyConnected(), [wide(1, 4), constant(DType.INT16, 3, 4)], wide(1, 3),
+        "the weights 'w' int16[3, 4] over 'x' int16[1, 4] must be int8",
+    ),
+    "int16 activations with a zero point": (
+        ops.FullyConnected(), [wide(1, 4, zero_point=3), INT8_WEIGHTS], wide(1, 3),
+        "'x' int16[1, 4] must have the zero point 0, as int16 always has",
+    ),
+    "int16 to int8": (
+        ops.FullyConnected(), [wide(1, 4), INT8_WEIGHTS], image(1, 3, dtype=DType.INT8),
+        "mixes 'x' int16[1, 4] and 'x' int8[1, 3]",
+    ),
+    "a bias of int16": (
+        ops.FullyConnected(), [wide(1, 4), INT8_WEIGHTS, constant(DType.INT16, 3, name="b")], wide(1, 3),
+        "the bias 'b' int16[3] must be int64 or int32",
+    ),
+    "a depthwise bias of int32": (
+        ops.DepthwiseConv2D(), [wide(1, 1, 1, 4), constant(DType.INT8, 1, 1, 1, 4), constant(DType.INT32, 4, name="b")],
+        wide(1, 1, 1, 4), "the bias 'b' int32[4] must be int64",
+    ),
+    "a transposed convolution with a bias of int32": (
+        ops.TransposeConv(), [wide(1, 1, 1, 4), constant(DType.INT8, 3, 1, 1, 4), constant(DType.INT32, 3, name="b")],
+        wide(1, 1, 1, 3), "the bias 'b' int32[3] must be int64 or int16",
+    ),
+    "a bias beyond sums of 48 bits": (
+        ops.FullyConnected(), [wide(1, 4), INT8_WEIGHTS, constant(DType.INT64, 3, value=-(2**46), name="b")],
+        wide(1, 3), "the bias 'b' int64[3] has a value of 2**46 or more",
+    ),
+    "products beyond sums of 48 bits": (
+        ops.FullyConnected(), [wide(1, 2**24 + 1), constant(DType.INT8, 1, 2**24 + 1)], wide(1, 1),
+        "the weights 'w' int8[1, 16777217] have more products for a channel than 48 bits can add",
+    ),
+    "int16 sums that must grow": (
+        ops.FullyConnected(), [wide(1, 4), INT8_WEIGHTS], wide(1, 3, scale=2.0**-9),
+        "cannot rescale sums of 64 bits by 2**7 or more",
+    ),
+    "int16 convolutions that must grow": (
+        ops.Conv2D(), [wide(1, 1, 1, 4), constant(DType.INT8, 3, 1, 1, 4)], wide(1, 1, 1, 3, scale=2.0**-9),
+        "cannot rescale sums of 64 bits by 2**7 or more",
+    ),
+    "int16 matrices that must grow": (
+        ops.BatchMatmul(), [wide(1, 4), wide(4, 1)], wide(1, 1, scale=2.0**-9),
+        "cannot rescale sums of 64 bits by 2**7 or more",
+    ),
+    "int16 matrices of many products": (
+        ops.BatchMatmul(), [wide(1, 65537), wide(65537, 1)], wide(1, 1),
+        "'x' int16[1, 65537] has more than 65536 products for an element",
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(("operator", "inputs", "output", "reason"), BROKEN.values(), ids=BROKEN)
 def test_broken_rule(operator: Operator, inputs: Sequence[Tensor | None], output: Tensor, reason: str) -> None:
     assert operator.check(inputs, [output]) == reason

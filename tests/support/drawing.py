@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,9 @@ Array = npt.NDArray[Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+_INT16_BIASES = {"int16": (2**14,), "int32": (2**20, 2**28), "int64": (2**20, 2**28, 2**40)}
+"""Limits of the values of a bias over int16 activations, by its type."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,13 @@ class Drawing:
         self.values.append(self.data(shape))
         return self.network.input(shape, **(affine or self.affine()))
 
-    def parameters(self, shape: tuple[int, ...], channels: int) -> dict[str, Any]:
-        """Keyword arguments ``weights``, ``bias`` (perhaps ``None``) and ``weight_scales`` of a layer."""
+    def parameters(
+        self, shape: tuple[int, ...], channels: int, int16_biases: Sequence[str] = ("int64",)
+    ) -> dict[str, Any]:
+        """Keyword arguments ``weights``, ``bias`` (perhaps ``None``) and ``weight_scales`` of a layer.
+
+        Beside int16 activations weights are int8 too, and the bias of one of the types ``int16_biases``.
+        """
         biased = self.choice(True, False)
         if not self.quantized:
             weights = self.random.normal(0, 1, shape).astype(np.float32)
@@ -88,9 +96,13 @@ class Drawing:
                 "bias": self.random.normal(0, 1, channels).astype(np.float32) if biased else None,
             }
         count = self.choice(1, channels)
+        bias_type, greatest = "int32", 2**14
+        if self.dtype == "int16":
+            bias_type = self.choice(*int16_biases)
+            greatest = self.choice(*_INT16_BIASES[bias_type])
         return {
             "weights": self.random.integers(-127, 128, shape, dtype=np.int8),
-            "bias": self.random.integers(-(2**14), 2**14, channels, dtype=np.int32) if biased else None,
+            "bias": self.random.integers(-greatest, greatest, channels).astype(bias_type) if biased else None,
             "weight_scales": self.random.uniform(0.002, 0.05, count).astype(np.float32).tolist(),
         }
 

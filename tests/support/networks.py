@@ -22,7 +22,7 @@ def _conv2d(d: Drawing) -> None:
     depth, channels = d.size(1, 5), d.size(1, 6)
     shape, dilation = d.pair(1, 4), d.pair(1, 2)
     image = d.input(_image_shape(d, shape, dilation, depth))
-    layer = d.parameters((channels, *shape, depth), channels)
+    layer = d.parameters((channels, *shape, depth), channels, ("int64", "int32"))
     d.network.conv2d(image, **layer, **d.window(), dilation=dilation, **d.affine(0.02, 4))
 
 
@@ -43,7 +43,7 @@ def _image_shape(d: Drawing, shape: tuple[int, int], dilation: tuple[int, int], 
 def _fully_connected(d: Drawing) -> None:
     depth, channels, keep_num_dims = d.size(1, 20), d.size(1, 8), d.choice(True, False)
     source = d.input((d.size(1, 2), d.size(1, 3), depth))
-    layer = d.parameters((channels, depth), channels)
+    layer = d.parameters((channels, depth), channels, ("int64", "int32"))
     options = {"activation": d.choice(*ACTIVATIONS), "keep_num_dims": keep_num_dims}
     d.network.fully_connected(source, **layer, **options, **d.affine(0.02, 2))
 
@@ -58,7 +58,7 @@ def _transpose_conv(d: Drawing) -> None:
         (count - 1) * step + (d.size(1, step) if padding == "SAME" else length)
         for count, step, length in zip((rows, columns), stride, size, strict=True)
     ]
-    layer = d.parameters((channels, *size, depth), channels)
+    layer = d.parameters((channels, *size, depth), channels, ("int64", "int16"))
     d.network.transpose_conv(image, wanted, **layer, stride=stride, padding=padding, **d.affine(0.02, 4))
 
 
@@ -111,6 +111,8 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "TRANSPOSE_CONV": _transpose_conv,
 }
 
+_WEIGHTED = ("BATCH_MATMUL", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     **_LAYERS,
     **elementwise_networks.OPERATORS,
@@ -127,6 +129,7 @@ LITERT: Mapping[str, Sequence[str]] = {
 
 _MICRO: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
+    **dict.fromkeys(_WEIGHTED, ("int8", "int16", "float32")),
     "LOG_SOFTMAX": ("float32",),
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,

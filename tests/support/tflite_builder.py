@@ -130,18 +130,17 @@ class Network:
         bias: Array | None = None,
         *,
         weight_scales: Sequence[float] = (),
-        scale: float | None = None,
-        zero_point: int = 0,
         stride: tuple[int, int] = (1, 1),
         dilation: tuple[int, int] = (1, 1),
         padding: str = "VALID",
         activation: str = "NONE",
+        **affine: Any,
     ) -> int:
         """CONV_2D; ``weights`` are OHWI."""
         options = _window_options(stride, dilation, padding, activation)
         shape = self._image(source, weights.shape[1:3], stride, dilation, padding, weights.shape[0])
         inputs = [source, *self._parameters(source, weights, bias, weight_scales, 0)]
-        return self.operator("CONV_2D", inputs, self.activation(shape, scale, zero_point), "Conv2DOptions", **options)
+        return self.operator("CONV_2D", inputs, self.activation(shape, **affine), "Conv2DOptions", **options)
 
     def depthwise_conv2d(
         self,
@@ -150,19 +149,18 @@ class Network:
         bias: Array | None = None,
         *,
         weight_scales: Sequence[float] = (),
-        scale: float | None = None,
-        zero_point: int = 0,
         stride: tuple[int, int] = (1, 1),
         dilation: tuple[int, int] = (1, 1),
         padding: str = "VALID",
         activation: str = "NONE",
+        **affine: Any,
     ) -> int:
         """DEPTHWISE_CONV_2D; ``weights`` are 1HWC, the depth multiplier follows from them."""
         options = _window_options(stride, dilation, padding, activation)
         options["DepthMultiplier"] = weights.shape[3] // self.tensors[source].shape[3]
         shape = self._image(source, weights.shape[1:3], stride, dilation, padding, weights.shape[3])
         inputs = [source, *self._parameters(source, weights, bias, weight_scales, 3)]
-        output = self.activation(shape, scale, zero_point)
+        output = self.activation(shape, **affine)
         return self.operator("DEPTHWISE_CONV_2D", inputs, output, "DepthwiseConv2DOptions", **options)
 
     def transpose_conv(
@@ -192,17 +190,16 @@ class Network:
         bias: Array | None = None,
         *,
         weight_scales: Sequence[float] = (),
-        scale: float | None = None,
-        zero_point: int = 0,
         activation: str = "NONE",
         keep_num_dims: bool = False,
+        **affine: Any,
     ) -> int:
         """FULLY_CONNECTED; ``weights`` are [out, in]."""
         channels, depth = weights.shape
         shape = self.tensors[source].shape
         leading = shape[:-1] if keep_num_dims else [int(np.prod(shape)) // depth]
         inputs = [source, *self._parameters(source, weights, bias, weight_scales, 0)]
-        output = self.activation([*leading, channels], scale, zero_point)
+        output = self.activation([*leading, channels], **affine)
         options = {"FusedActivationFunction": _activation(activation), "KeepNumDims": keep_num_dims}
         return self.operator("FULLY_CONNECTED", inputs, output, "FullyConnectedOptions", **options)
 

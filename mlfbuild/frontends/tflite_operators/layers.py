@@ -7,6 +7,7 @@ from typing import Any
 
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
+from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
@@ -20,10 +21,11 @@ def _conv2d(site: Site) -> Operator:
         options = site.read_options("Conv2DOptions")
         stride, dilation, padding = _window(site, options)
         activation = site.activation(options.FusedActivationFunction())
+        int32_sums = options.QuantizedBiasType() == TensorType.INT32
     image, weights = site.input(0), site.input(1)
     if image.shape[3] != weights.shape[3] and image.shape[3] % weights.shape[3] == 0:
         raise site.unsupported(f"grouped convolution ({weights} over {image}) is not supported")
-    return ops.Conv2D(stride, dilation, padding, activation)
+    return ops.Conv2D(stride, dilation, padding, activation, int32_sums)
 
 
 def _depthwise_conv2d(site: Site) -> Operator:
@@ -52,7 +54,9 @@ def _fully_connected(site: Site) -> Operator:
         options = site.read_options("FullyConnectedOptions")
         if options.WeightsFormat() != FullyConnectedOptionsWeightsFormat.DEFAULT:
             raise site.unsupported("shuffled weights are not supported")
-        return ops.FullyConnected(site.activation(options.FusedActivationFunction()), bool(options.KeepNumDims()))
+        activation = site.activation(options.FusedActivationFunction())
+        int32_sums = options.QuantizedBiasType() == TensorType.INT32
+        return ops.FullyConnected(activation, bool(options.KeepNumDims()), int32_sums)
 
 
 def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[Site], Operator]:

@@ -1,7 +1,7 @@
 """The first and the last step of every weighted sum: off with the zero point, on to the output's scale.
 
-Sums are float64: those of int8 products are exact in it (below 2**53), and those of float32 come out closer than any
-order of float32 additions.
+Sums are float64: those of int8 and int16 products are exact in it (below 2**53), and those of float32 come out closer
+than any order of float32 additions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from mlfbuild.graph.quantize import (
     rescale_arrays,
 )
 from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.wide_sums import rescale_wide
 
 Sums = npt.NDArray[np.float64]
 
@@ -46,12 +47,27 @@ def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, ac
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
 
+def finish_wide(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
+    """Return whole ``sums`` (channels last) of 64 bits on the scale of ``output``, which is int16, clamped."""
+    scaled = rescale_wide(sums.astype(np.int64), rescales)
+    return np.clip(scaled, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
+
+
 def finish(
-    sums: Sums, bias: Array | None, rescales: Sequence[Rescale], output: Tensor, activation: Activation
+    sums: Sums,
+    bias: Array | None,
+    rescales: Sequence[Rescale],
+    output: Tensor,
+    activation: Activation,
+    *,
+    wide: bool = False,
 ) -> Array:
-    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for integers only."""
+    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for integers only.
+
+    ``wide`` says that integers are summed in 64 bits.
+    """
     if bias is not None:
         sums = sums + bias.reshape(-1)
     if output.dtype is DType.FLOAT32:
         return finish_float(sums, activation)
-    return finish_quantized(sums, rescales, output, activation)
+    return (finish_wide if wide else finish_quantized)(sums, rescales, output, activation)

@@ -9,11 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.ops import rules, weighted
+from mlfbuild.graph.ops.accumulate import centred, finish
 from mlfbuild.graph.ops.binary import binary_tensors
 from mlfbuild.graph.quantize import Rescale, fully_connected_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
+
+_LARGEST_INT16_DEPTH = 1 << 16
+"""Products of two int16 that add up to less than 2**47."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class BatchMatmul(Operator):
     adj_y: bool = False
 
     name: ClassVar[str] = "BATCH_MATMUL"
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
@@ -31,10 +35,16 @@ class BatchMatmul(Operator):
             return reason
         first, second, output = binary_tensors(inputs, outputs)
         return (
-            rules.arithmetic(first, second, output)
+            rules.arithmetic(first, second, output, types=self.types)
             or self._check_shapes(first, second, output)
-            or (rules.computable(lambda: self.rescale(first, second, output)) if first.dtype is DType.INT8 else None)
+            or (None if first.dtype is DType.FLOAT32 else self._check_rescale(first, second, output))
         )
+
+    def _check_rescale(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        wide = weighted.sums_are_wide(first, None)
+        if wide and self.sizes(first, second)[0][1] > _LARGEST_INT16_DEPTH:
+            return f"{first} has more than {_LARGEST_INT16_DEPTH} products for an element"
+        return rules.computable(lambda: weighted.check_rescales([self.rescale(first, second, output)], wide=wide))
 
     def _check_shapes(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         if min(len(first.shape), len(second.shape)) < 2:
@@ -65,6 +75,6 @@ class BatchMatmul(Operator):
         assert values[0] is not None and values[1] is not None
         x, y = centred(first, values[0]), centred(second, values[1])
         sums = np.matmul(np.swapaxes(x, -1, -2) if self.adj_x else x, np.swapaxes(y, -1, -2) if self.adj_y else y)
-        if output.dtype is DType.FLOAT32:
-            return (finish_float(sums, Activation.NONE),)
-        return (finish_quantized(sums, [self.rescale(first, second, output)], output, Activation.NONE),)
+        rescales = [] if output.dtype is DType.FLOAT32 else [self.rescale(first, second, output)]
+        wide = weighted.sums_are_wide(first, None)
+        return (finish(sums, None, rescales, output, Activation.NONE, wide=wide),)

@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlfbuild.graph.ops import weighted
 from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.convolution import Convolution
-from mlfbuild.graph.types import Tensor
+from mlfbuild.graph.types import DType, Tensor
 
 
 @dataclass(frozen=True)
 class Conv2D(Convolution):
     """Two-dimensional convolution; every output channel sums over all input channels."""
 
+    int32_sums: bool = False
+    """Whether int16 activations are summed in 32 bits where no bias says it by its type."""
+
     name: ClassVar[str] = "CONV_2D"
     channel_axis: ClassVar[int] = 0
+    int16_biases: ClassVar[tuple[DType, ...]] = (DType.INT64, DType.INT32)
+
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)
 
     def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
         if weights.shape[3] == source.shape[3]:

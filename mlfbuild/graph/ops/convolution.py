@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops import rules, weighted
 from mlfbuild.graph.ops.accumulate import Sums, centred, finish
 from mlfbuild.graph.ops.window import Padding, Pair, Window
 from mlfbuild.graph.quantize import Rescale, activation_range, convolution_rescales
@@ -26,8 +26,11 @@ class Convolution(Operator):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
     channel_axis: ClassVar[int]
     """The dimension of the weights that counts output channels."""
+    int16_biases: ClassVar[tuple[DType, ...]]
+    """The types of a bias over int16 activations."""
 
     def window(self, weights: Tensor) -> Window:
         """Return the window that ``weights`` (rows and columns in dimensions 1 and 2) make."""
@@ -38,41 +41,46 @@ class Convolution(Operator):
         if reason is not None:
             return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
-        channels = weights.shape[self.channel_axis] if len(weights.shape) == 4 else 0
         return (
-            rules.arithmetic(source, output)
-            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
-            or rules.rank(source, 4)
-            or rules.rank(weights, 4)
-            or rules.rank(output, 4)
-            or rules.parameters(weights, bias, channels, self.channel_axis)
+            rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
+            or weighted.check(source, weights, bias, output, self.channel_axis, self.int16_biases)
             or self._check_channels(source, weights)
             or self.window(weights).problem(source, output)
-            or (None if output.shape[3] == channels else f"{output} should have {channels} channels")
-            or self._check_rescales(source, weights, output)
+            or self._check_output(weights, output)
+            or self._check_rescales(source, weights, bias, output)
         )
 
     @abc.abstractmethod
     def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
         """Return why the channels of ``weights`` do not fit those of ``source``."""
 
+    def _check_output(self, weights: Tensor, output: Tensor) -> str | None:
+        channels = weights.shape[self.channel_axis]
+        return None if output.shape[3] == channels else f"{output} should have {channels} channels"
+
     def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
         """Return the rescaling of each output channel; none for float32."""
-        if source.dtype is not DType.INT8:
+        if source.dtype is DType.FLOAT32:
             return ()
         return convolution_rescales(source, weights, output, weights.shape[self.channel_axis])
 
-    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
-        if source.dtype is not DType.INT8:
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        """Return whether sums have 64 bits."""
+        return weighted.sums_are_wide(source, bias)
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        if source.dtype is DType.FLOAT32:
             return None
+        wide = self.sums_are_wide(source, bias)
         return rules.computable(
-            lambda: self.rescales(source, weights, output), lambda: activation_range(self.activation, output)
+            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
+            lambda: activation_range(self.activation, output),
         )
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        source, weights, _, output = convolution_tensors(inputs, outputs)
+        source, weights, offset, output = convolution_tensors(inputs, outputs)
         image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert image is not None and filters is not None
         pixels, factors = centred(source, image), filters.astype(np.float64)
@@ -80,7 +88,8 @@ class Convolution(Operator):
         for tap, write, read in self.window(weights).taps(source, output):
             sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
         rescales = self.rescales(source, weights, output)
-        return (finish(sums, bias, rescales, output, self.activation),)
+        wide = self.sums_are_wide(source, offset)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide),)
 
     @abc.abstractmethod
     def _multiply(self, pixels: Sums, factors: Sums) -> Sums:

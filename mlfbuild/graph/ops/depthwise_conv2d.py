@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfbuild.graph.ops.accumulate import Sums
 from mlfbuild.graph.ops.convolution import Convolution
-from mlfbuild.graph.types import Tensor
+from mlfbuild.graph.types import DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class DepthwiseConv2D(Convolution):
 
     name: ClassVar[str] = "DEPTHWISE_CONV_2D"
     channel_axis: ClassVar[int] = 3
+    int16_biases: ClassVar[tuple[DType, ...]] = (DType.INT64,)
 
     def _check_channels(self, source: Tensor, weights: Tensor) -> str | None:
         if weights.shape[0] != 1:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops import rules, weighted
 from mlfbuild.graph.ops.accumulate import centred, finish
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, fully_connected_rescales
@@ -22,8 +22,11 @@ class FullyConnected(Operator):
 
     activation: Activation = Activation.NONE
     keep_num_dims: bool = False
+    int32_sums: bool = False
+    """Whether int16 activations are summed in 32 bits where no bias says it by its type."""
 
     name: ClassVar[str] = "FULLY_CONNECTED"
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2, optional=1)
@@ -31,12 +34,10 @@ class FullyConnected(Operator):
             return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
-            rules.arithmetic(source, output)
-            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
-            or rules.rank(weights, 2)
-            or rules.parameters(weights, bias, weights.shape[0], axis=0)
+            rules.rank(weights, 2)
+            or weighted.check(source, weights, bias, output, 0, (DType.INT64, DType.INT32))
             or self._check_shapes(source, weights, output)
-            or self._check_rescales(source, weights, output)
+            or self._check_rescales(source, weights, bias, output)
         )
 
     def _check_shapes(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
@@ -51,20 +52,26 @@ class FullyConnected(Operator):
             return f"{output} should hold {source.elements // depth} rows of {channels}"
         return None
 
-    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
-        if source.dtype is not DType.INT8:
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        """Return whether sums have 64 bits."""
+        return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        if source.dtype is DType.FLOAT32:
             return None
+        wide = self.sums_are_wide(source, bias)
         return rules.computable(
-            lambda: fully_connected_rescales(source, weights, output),
+            lambda: weighted.check_rescales(fully_connected_rescales(source, weights, output), wide=wide),
             lambda: activation_range(self.activation, output),
         )
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        source, weights, _, output = convolution_tensors(inputs, outputs)
+        source, weights, offset, output = convolution_tensors(inputs, outputs)
         rows, matrix, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert rows is not None and matrix is not None
         sums = centred(source, rows).reshape(-1, weights.shape[1]) @ matrix.T.astype(np.float64)
-        rescales = fully_connected_rescales(source, weights, output) if source.dtype is DType.INT8 else ()
-        return (finish(sums, bias, rescales, output, self.activation).reshape(output.shape),)
+        rescales = () if source.dtype is DType.FLOAT32 else fully_connected_rescales(source, weights, output)
+        wide = self.sums_are_wide(source, offset)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide).reshape(output.shape),)

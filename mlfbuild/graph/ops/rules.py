@@ -67,12 +67,17 @@ def affine(tensor: Tensor) -> Reason:
     return None
 
 
-def parameters(weights: Tensor, bias: Tensor | None, channels: int, axis: int) -> Reason:
-    """Constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and a fitting bias."""
+def parameters(
+    weights: Tensor, bias: Tensor | None, channels: int, axis: int, biases: Sequence[DType] | None = None
+) -> Reason:
+    """Constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and a fitting bias.
+
+    The bias is of one of the types ``biases``, by default int32 beside int8 and float32 beside float32.
+    """
     return (
         (None if weights.constant else f"the weights {weights} are not constant")
         or (_symmetric(weights, channels, axis) if weights.dtype is DType.INT8 else None)
-        or (_bias(bias, weights, channels) if bias is not None else None)
+        or (_bias(bias, weights, channels, biases) if bias is not None else None)
     )
 
 
@@ -87,12 +92,12 @@ def _symmetric(weights: Tensor, channels: int, axis: int) -> Reason:
     return None
 
 
-def _bias(bias: Tensor, weights: Tensor, channels: int) -> Reason:
-    wanted = DType.INT32 if weights.dtype is DType.INT8 else DType.FLOAT32
+def _bias(bias: Tensor, weights: Tensor, channels: int, types: Sequence[DType] | None) -> Reason:
+    wanted = types or (DType.INT32 if weights.dtype is DType.INT8 else DType.FLOAT32,)
     if not bias.constant:
         return f"the bias {bias} is not constant"
-    if bias.dtype is not wanted:
-        return f"the bias {bias} must be {wanted.value}"
+    if bias.dtype not in wanted:
+        return f"the bias {bias} must be {alternatives(wanted)}"
     return None if bias.elements == channels else f"the bias {bias} does not fit {channels} output channels"
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
+from mlfbuild.graph.ops import rules, weighted
 from mlfbuild.graph.ops.accumulate import centred, finish
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.ops.window import Padding, Pair, Window
@@ -26,6 +26,7 @@ class TransposeConv(Operator):
     activation: Activation = Activation.NONE
 
     name: ClassVar[str] = "TRANSPOSE_CONV"
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
 
     def window(self, weights: Tensor) -> Window:
         """Return the window that takes the output back to the input."""
@@ -36,15 +37,12 @@ class TransposeConv(Operator):
         if reason is not None:
             return reason
         source, weights, bias, output = convolution_tensors(inputs, outputs)
-        channels = weights.shape[0] if weights.shape else 0
         return (
-            rules.arithmetic(source, output)
-            or (None if weights.dtype is source.dtype else f"mixes {source} and {weights}")
-            or rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
-            or rules.parameters(weights, bias, channels, axis=0)
+            rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
+            or weighted.check(source, weights, bias, output, 0, (DType.INT64, DType.INT16))
             or self._check_channels(source, weights, output)
             or self.window(weights).problem(output, source)
-            or (self._check_rescales(source, weights, output) if source.dtype is DType.INT8 else None)
+            or (None if source.dtype is DType.FLOAT32 else self._check_rescales(source, weights, output))
         )
 
     def _check_channels(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
@@ -53,13 +51,15 @@ class TransposeConv(Operator):
         return f"the weights {weights} do not take {source} to {output}"
 
     def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
+        wide = weighted.sums_are_wide(source, None)
         return rules.computable(
-            lambda: self.rescales(source, weights, output), lambda: activation_range(self.activation, output)
+            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
+            lambda: activation_range(self.activation, output),
         )
 
     def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
         """Return the rescaling of each output channel; none for float32."""
-        if source.dtype is not DType.INT8:
+        if source.dtype is DType.FLOAT32:
             return ()
         return convolution_rescales(source, weights, output, weights.shape[0])
 
@@ -73,4 +73,5 @@ class TransposeConv(Operator):
         sums = np.zeros(output.shape)
         for tap, small, large in self.window(weights).taps(output, source):
             sums[:, large[0], large[1]] += pixels[:, small[0], small[1]] @ factors[:, tap[0], tap[1]].T
-        return (finish(sums, bias, self.rescales(source, weights, output), output, self.activation),)
+        rescales, wide = self.rescales(source, weights, output), weighted.sums_are_wide(source, None)
+        return (finish(sums, bias, rescales, output, self.activation, wide=wide),)

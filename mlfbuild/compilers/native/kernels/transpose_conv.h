@@ -15,11 +15,11 @@
 #include "window.h"
 
 /*
- * Defines the kernel of this signature: value, of value_type, is start at first, then step for each weight b of the
- * input element a, and finish is stored. The window is that of a convolution from output to input: what it reads, we
- * write.
+ * Defines the kernel of this signature: value, of value_type, is start at first, then step for each weight b, of
+ * weight_type, of the input element a, and finish is stored. The window is that of a convolution from output to input:
+ * what it reads, we write.
  */
-#define MLF_TRANSPOSE_CONV(signature, type, value_type, start, step, finish)                                           \
+#define MLF_TRANSPOSE_CONV(signature, type, weight_type, value_type, start, step, finish)                              \
     MLF_KERNEL void signature                                                                                          \
     {                                                                                                                  \
         const int32_t depth = window->output_channels;                                                                 \
@@ -44,11 +44,11 @@
                                     continue;                                                                          \
                                 }                                                                                      \
                                 const type *const from = input + (y * window->output.width + x) * depth;               \
-                                const type *const weight =                                                             \
+                                const weight_type *const weight =                                                      \
                                     weights + channel * area + (row * window->filter.width + column) * depth;          \
                                 for (int32_t k = 0; k < depth; k++) {                                                  \
                                     const type a = from[k];                                                            \
-                                    const type b = weight[k];                                                          \
+                                    const weight_type b = weight[k];                                                   \
                                     value = (step);                                                                    \
                                 }                                                                                      \
                             }                                                                                          \
@@ -64,12 +64,12 @@
 MLF_TRANSPOSE_CONV(mlf_transpose_conv_int8(const struct mlf_window *window, const struct mlf_quantization *quantization,
                                            const int8_t *input, const int8_t *weights,
                                            const struct mlf_channel *channels, int8_t *output),
-                   int8_t, uint32_t, (uint32_t)channels[channel].bias,
+                   int8_t, int8_t, uint32_t, (uint32_t)channels[channel].bias,
                    value + (uint32_t)((a - quantization->input_zero_point) * b),
                    mlf_requantize(value, &channels[channel].rescale, quantization))
 
 MLF_TRANSPOSE_CONV(mlf_transpose_conv_float(const struct mlf_window *window, struct mlf_float_range range,
                                             const float *input, const float *weights, const float *bias, float *output),
-                   float, float, bias[channel], value + a * b, mlf_clamp_float(value, range))
+                   float, float, float, bias[channel], value + a * b, mlf_clamp_float(value, range))
 
 #endif /* MLF_TRANSPOSE_CONV_H_ */

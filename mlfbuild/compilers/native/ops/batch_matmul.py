@@ -13,6 +13,7 @@ from mlfbuild.graph import Activation, DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import BatchMatmul
 from mlfbuild.graph.ops.binary import binary_tensors
 from mlfbuild.graph.quantize import activation_range, zero_point_of
+from mlfbuild.graph.wide_sums import wide_rescale
 
 _DIMENSIONS = 3
 
@@ -35,6 +36,10 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         constant = _quantization(operator, first, second, output)
         parameters.insert(0, Parameter("const struct mlf_mul_quantization *", "quantization", constant))
         arguments = f"quantization, {arguments}"
+    if output.dtype is DType.INT16:
+        constant = _wide_rescale(operator, first, second, output)
+        parameters.insert(0, Parameter("const struct mlf_wide_rescale *", "rescale", constant))
+        arguments = f"rescale, {arguments}"
     (rows, depth), (_, columns) = operator.sizes(first, second)
     fields = {
         "batches": braces([1] * (_DIMENSIONS + 2 - len(output.shape)) + list(output.shape[:-2])),
@@ -48,13 +53,19 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     }
     line = f"mlf_batch_matmul_{suffix(output.dtype)}({arguments});"
     shape = struct_lines("mlf_batch_matmul", "shape", fields)
-    return Call("batch_matmul", "batch_matmul.h", tuple(parameters), (*shape, line))
+    header = "batch_matmul_int16.h" if output.dtype is DType.INT16 else "batch_matmul.h"
+    return Call("batch_matmul", header, tuple(parameters), (*shape, line))
 
 
 def _batch_strides(tensor: Tensor) -> list[int]:
     """Return the strides of the dimensions of batches, 0 where a matrix is repeated."""
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
+
+
+def _wide_rescale(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:
+    rescale = wide_rescale(operator.rescale(first, second, output))
+    return Constant("rescale", "struct mlf_wide_rescale", braces([rescale.multiplier, rescale.right_shift]), 4)
 
 
 def _quantization(operator: BatchMatmul, first: Tensor, second: Tensor, output: Tensor) -> Constant:

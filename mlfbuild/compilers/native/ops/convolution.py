@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlfbuild.compilers.native.ops.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, channel_table, float_bias, folded_bias
+from mlfbuild.compilers.native.ops.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
@@ -14,7 +17,7 @@ from mlfbuild.graph.quantize import convolution_rescales
 def lower_convolution(
     graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str, overwrites: tuple[int, ...] = ()
 ) -> Call:
-    """Return the call of ``mlf_<word>_int8`` or ``mlf_<word>_float``, found in ``<word>.h``."""
+    """Return the call of ``mlf_<word>_<type>``, found in ``<word>.h`` or ``<word>_int16.h``."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window = window_lines(node, operator.window(weights), source, output)
     if source.dtype is DType.FLOAT32:
@@ -23,9 +26,30 @@ def lower_convolution(
             float_range_line(operator.activation),
             f"mlf_{word}_float(&window, range, input, filter, bias, output);",
         ), overwrites)  # fmt: skip
+    if source.dtype is DType.INT16:
+        return _lower_int16(graph, node, operator, word, window, overwrites)
     return Call(word, f"{word}.h", _int8_parameters(graph, node, operator), (
         *window,
         f"mlf_{word}_int8(&window, quantization, input, filter, channels, output);",
+    ), overwrites)  # fmt: skip
+
+
+def _lower_int16(
+    graph: Graph,
+    node: Node,
+    operator: Conv2D | DepthwiseConv2D,
+    word: str,
+    window: Sequence[str],
+    overwrites: tuple[int, ...],
+) -> Call:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
+    filter_ = Constant.array("filter", "int8_t", weights.data)
+    return Call(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, wide=wide), (
+        *window,
+        int16_range_line(operator.activation, output),
+        f"mlf_{word}_int16_{int16_way(wide=wide)}(&window, range, input, filter, channels, output);",
     ), overwrites)  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from mlfbuild.compilers.native.ops.call import (
 from mlfbuild.compilers.native.ops.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.ops.float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
+from mlfbuild.compilers.native.ops.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
@@ -53,6 +54,8 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
             float_range_line(operator.activation),
             "mlf_fully_connected_float(&matrix, range, input, weights, bias, output);",
         ))  # fmt: skip
+    if source.dtype is DType.INT16:
+        return _lower_int16(graph, node, operator, matrix)
     folded = folded_bias(bias_data, weights.data, 0, zero_point(source))
     return Call("fully_connected", "fully_connected.h", (
         Parameter("const struct mlf_quantization *", "quantization",
@@ -65,6 +68,19 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
     ), (
         *matrix,
         "mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);",
+    ))  # fmt: skip
+
+
+def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> Call:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
+    constant = Constant.array("weights", "int8_t", weights.data)
+    parameters = int16_parameters(source, constant, bias, rescales, output, wide=wide)
+    return Call("fully_connected", "fully_connected_int16.h", parameters, (
+        *matrix,
+        int16_range_line(operator.activation, output),
+        f"mlf_fully_connected_int16_{int16_way(wide=wide)}(&matrix, range, input, weights, channels, output);",
     ))  # fmt: skip
 
 

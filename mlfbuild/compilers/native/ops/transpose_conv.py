@@ -6,6 +6,7 @@ import numpy as np
 
 from mlfbuild.compilers.native.ops.activation import float_range_line, quantization_constant
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, channel_table, float_bias
+from mlfbuild.compilers.native.ops.int16 import int16_parameters, int16_range_line
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
@@ -31,6 +32,15 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
             *window,
             float_range_line(operator.activation),
             "mlf_transpose_conv_float(&window, range, input, weights, bias, output);",
+        ))  # fmt: skip
+    if source.dtype is DType.INT16:
+        constant = Constant.array("weights", "int8_t", weights.data)
+        rescales = operator.rescales(source, weights, output)
+        parameters = int16_parameters(source, constant, bias, rescales, output, wide=True)
+        return Call("transpose_conv", "transpose_conv_int16.h", parameters, (
+            *window,
+            int16_range_line(operator.activation, output),
+            "mlf_transpose_conv_int16(&window, range, input, weights, channels, output);",
         ))  # fmt: skip
     biases = np.zeros(weights.shape[0], np.int32) if bias_data is None else bias_data.reshape(-1)
     channels = channel_table(biases, operator.rescales(source, weights, output))

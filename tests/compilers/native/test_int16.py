@@ -1,0 +1,141 @@
+"""Layers of int16 activations and int8 weights, bit for bit as TensorFlow Lite Micro: sums of 64 bits and of 32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tflite.TensorType import TensorType
+
+from mlfbuild.compilers.native import fusion
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph.wide_sums import WideRescale, rescale_wide, wide_rescale
+from support.board_cases import wrong_networks
+from support.drawing import Case
+from support.host_c import run_many_on_host
+from support.int16_networks import KINDS, network
+from support.native import compile_bytes, generated
+from support.oracle import assert_equal, tflite_micro_run
+from support.tflite_builder import Network
+
+NETWORKS = {"several layers": 2}
+"""How many there are of each kind; 5 of the others."""
+SWEEP_NETWORKS = 120
+
+
+def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
+    return [KINDS[kind](seed, extreme=seed % 3 == 0) for seed in seeds]
+
+
+def check_on_host(cases: Sequence[Case], cpu: str, memory: str = "balanced") -> None:
+    libraries = [compile_bytes(case.model, f"net{at}", cpu, memory) for at, case in enumerate(cases)]
+    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
+    for at, (case, got) in enumerate(zip(cases, run_many_on_host(jobs), strict=True)):
+        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{cpu} {at}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_references_equal_tensorflow_lite_micro(kind: str) -> None:
+    for case in drawn(kind, range(40)):
+        graph = parse_tflite(case.model, "net", "net.tflite")
+        got = evaluate(graph, {graph.inputs[0]: case.inputs[0]})[graph.outputs[0]]
+        assert_equal(got, tflite_micro_run(case.model, case.inputs)[0], kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
+    check_on_host(drawn(kind, range(NETWORKS.get(kind, 5))), "cortex-m4")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", KINDS)
+def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+    check_on_host(drawn(kind, range(10, 10 + SWEEP_NETWORKS)), "cortex-m4")
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_c_on_the_board(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    jobs = []
+    for kind in KINDS:
+        for case in drawn(kind, range(200, 203)):
+            library = compile_bytes(case.model, f"net{len(jobs)}", cpu)
+            jobs.append((library, case.inputs, tflite_micro_run(case.model, case.inputs)))
+    assert wrong_networks(jobs, cpu, tmp_path, tool) == []
+
+
+def test_chains_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fusion.MOST_EXTRA, "smallest", 1e9)
+    cases = [network(seed) for seed in range(40, 42)]
+    texts = [generated(compile_bytes(case.model, memory="smallest")) for case in cases]
+    assert all("struct mlf_line_buffer" in text for text in texts)
+    check_on_host(cases, "cortex-m4", "smallest")
+
+
+def test_padding_and_activations_become_part_of_layers() -> None:
+    net = Network()
+    image = net.pad(net.input((1, 4, 4, 2), 0.5, dtype="int16"), [(0, 0), (1, 1), (1, 1), (0, 0)])
+    weights = np.random.default_rng(0).integers(-127, 128, (3, 3, 3, 2), dtype=np.int8)
+    image = net.conv2d(image, weights, weight_scales=[0.01], scale=2.0, dtype="int16")
+    case = Case(net.build([net.unary("RELU", image, scale=2.0, dtype="int16")]),
+                (np.arange(-16, 16, dtype=np.int16).reshape(1, 4, 4, 2) * 2000,))  # fmt: skip
+    text = generated(compile_bytes(case.model))
+    assert "/* CONV_2D int16[1,4,4,2], int8[3,3,3,2] -> int16[1,4,4,3] */" in text
+    assert "mlf_pad" not in text
+    assert "rectify" not in text
+    check_on_host([case], "cortex-m4")
+
+
+WEIGHTS = np.random.default_rng(3).integers(-128, 128, (8, 4), dtype=np.int8)
+FACTOR = 0x50007F00 / 2**38
+VALUE = np.array([[32767, -30000, 1234, -5]], np.int16)
+
+
+def layer(bias: np.ndarray | None, **options: int) -> Case:
+    """A FULLY_CONNECTED by a factor that loses much of its multiplier in 15 bits; ``options`` of the file."""
+    net = Network()
+    source = net.input((1, 4), 0.25, dtype="int16")
+    net.fully_connected(source, WEIGHTS, bias, weight_scales=[4 * FACTOR], scale=1.0, dtype="int16")
+    net.operators[-1].options.update(options)
+    return Case(net.build(), (VALUE,))
+
+
+def test_the_bias_says_how_sums_are_rounded() -> None:
+    bias = np.random.default_rng(4).integers(-(2**20), 2**20, len(WEIGHTS))
+    cases = [
+        layer(bias.astype(np.int64)),
+        layer(bias.astype(np.int32)),
+        layer(None),
+        layer(None, QuantizedBiasType=TensorType.INT32),
+        layer(None, QuantizedBiasType=TensorType.INT64),
+    ]
+    check_on_host(cases, "cortex-m4")
+    texts = [generated(compile_bytes(case.model)) for case in cases]
+    assert ["int16_narrow(" in text for text in texts] == [False, True, False, True, False]
+    results = [tflite_micro_run(case.model, case.inputs)[0].tolist() for case in cases]
+    assert results[0] != results[1]
+    assert results[2] != results[3]
+    assert results[2] == results[4]
+
+
+@pytest.mark.parametrize(
+    ("rescale", "expected"),
+    [
+        (Rescale(1 << 30, 1), WideRescale(1 << 14, 14)),
+        (Rescale((1 << 31) - 1, -31), WideRescale(32767, 46)),
+        (Rescale(0x7FFF0000 - 1, 7), WideRescale(32767, 8)),
+        (Rescale(0x40008000, 0), WideRescale(0x4001, 15)),
+        (Rescale(0, 0), WideRescale(0, 15)),
+    ],
+)
+def test_multipliers_of_15_bits(rescale: Rescale, expected: WideRescale) -> None:
+    assert wide_rescale(rescale) == expected
+
+
+def test_rescaled_sums_round_a_half_up_and_wrap() -> None:
+    sums = np.array([-3, -1, 1, 3, 1 << 33, (1 << 46) - 1], np.int64)
+    half = Rescale(1 << 30, 0)
+    assert rescale_wide(sums, [half]).tolist() == [-1, 0, 1, 2, 0, 0]
