@@ -290,6 +290,8 @@ TYPES: Mapping[str, Sequence[str]] = {
 """Those of TensorFlow Lite Micro."""
 
 LITERT: Mapping[str, Sequence[str]] = {
+    "CAST": ("int64", "uint8"),
+    "SELECT_V2": ("int32", "int64", "uint8", "bool"),
     **dict.fromkeys(("EXP", "LOG", "SQRT"), ("int8", "int16")),
     **dict.fromkeys(("MUL", "SUB"), ("int64",)),
     "ABS": ("int32",),

@@ -9,6 +9,9 @@ import numpy as np
 from support.drawing import Drawing
 
 
+EVERY = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
+
+
 def _axis(d: Drawing, rank: int) -> tuple[int, int]:
     """A dimension of ``rank``, counted from 0 and as the file has it."""
     axis = d.size(0, rank - 1)
@@ -243,15 +246,25 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
     **dict.fromkeys(("DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "SPACE_TO_DEPTH"), ("int8", "float32")),
     **dict.fromkeys(("BATCH_TO_SPACE_ND", "RESIZE_BILINEAR", "SPACE_TO_BATCH_ND"), ("int8", "float32")),
-    "BROADCAST_TO": ("int8", "int16", "int64", "bool"),
+    **dict.fromkeys(("BROADCAST_TO", "SQUEEZE"), EVERY),
     "CONCATENATION": ("int8", "int16", "int32", "int64", "float32", "bool"),
-    "PADV2": ("int8", "int16", "int32", "float32"),
-    "SLICE": ("int8", "int16", "int32", "bool"),
-    "SPLIT": ("int8", "int16", "int32", "float32"),
-    "STRIDED_SLICE": ("int8", "int32", "float32", "bool"),
+    "PACK": ("int8", "int16", "int32", "int64", "float32"),
+    "SLICE": ("int8", "int16", "int32", "float32", "bool"),
+    **dict.fromkeys(("PADV2", "SPLIT", "SPLIT_V", "UNPACK"), ("int8", "int16", "int32", "float32")),
+    "STRIDED_SLICE": ("int8", "int16", "int32", "float32", "bool"),
     "TILE": (),
 }
 """Those of TensorFlow Lite Micro."""
 
-LITERT: Mapping[str, Sequence[str]] = {"TILE": ("int8", "int16", "int32", "int64", "float32", "bool")}
+_BLOCKS = ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND")
+
+LITERT: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys((*_BLOCKS, "GATHER", "MIRROR_PAD"), ("int16", "int32", "int64", "uint8", "bool")),
+    **dict.fromkeys(("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"), ("int32", "int64", "uint8")),
+    **dict.fromkeys(("EXPAND_DIMS", "TRANSPOSE"), ("int32", "int64", "uint8", "bool")),
+    **dict.fromkeys(("CONCATENATION", "PACK"), ("uint8",)),
+    **dict.fromkeys(("SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE"), ("int64", "uint8")),
+    "TILE": EVERY,
+    "UNPACK": ("uint8", "bool"),
+}
 """Those that LiteRT has beside them."""

@@ -131,6 +131,8 @@ _MICRO: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
     **dict.fromkeys(_WEIGHTED, ("int8", "int16", "float32")),
     "LOG_SOFTMAX": ("float32",),
+    "PAD": ("int8", "int16", "int32", "float32"),
+    "RESHAPE": movement_networks.EVERY,
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
     **reduction_networks.TYPES,
