@@ -23,4 +23,4 @@ def test_reference_equals_tflite_micro(kind: str, data: st.DataObject) -> None:
     expected = tflite_micro_cases(case.model, case.runs)
     for at, (values, right) in enumerate(zip(evaluate_in_turn(graph, runs), expected, strict=True)):
         for name, value in zip(graph.outputs, right, strict=True):
-            assert_equal(values[name], value, f"run {at}")
+            assert_equal(values[name], value, f"run {at}", operands=1)

@@ -48,11 +48,14 @@ def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     return [np.array(interpreter.get_tensor(place["index"])) for place in interpreter.get_output_details()]
 
 
-def assert_equal(got: Array, expected: Array, what: str) -> None:
-    """Integers are equal, float32 within 1e-5 of the greatest magnitude; TensorFlow Lite Micro may drop dimensions."""
+def assert_equal(got: Array, expected: Array, what: str, operands: float = 0.0) -> None:
+    """Integers are equal, float32 within 1e-5 of the greatest magnitude; TensorFlow Lite Micro may drop dimensions.
+
+    Where sums may cancel, ``operands`` is the magnitude of what is added up.
+    """
     assert got.dtype == expected.dtype, what
     if expected.dtype == np.float32:
-        limit = 1e-5 * float(np.abs(expected).max())
+        limit = 1e-5 * max(operands, float(np.abs(expected).max()))
         np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=limit, err_msg=what)
     else:
         np.testing.assert_array_equal(got, expected.reshape(got.shape), err_msg=what)

@@ -23,6 +23,7 @@ from mlfbuild.compilers.native.ops import (
     resize,
     select,
     softmax,
+    svdf,
     transpose_conv,
     unary,
 )
@@ -110,6 +111,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.StridedSlice: movement,
         graph_ops.Sub: binary,
         graph_ops.Sum: reduction,
+        graph_ops.Svdf: svdf,
         graph_ops.Tanh: unary,
         graph_ops.Tile: movement,
         graph_ops.Transpose: movement,

@@ -1,0 +1,37 @@
+"""The C of networks that keep a state, run after run under sanitizers, against TensorFlow Lite Micro."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.host_c import run_many_on_host
+from support.native import compile_bytes, generated
+from support.oracle import assert_equal, tflite_micro_cases
+from support.streaming_networks import STREAMING, StreamingCase, drawn_streams
+
+STREAMS = 8
+SWEEP_STREAMS = 100
+
+
+def check(streams: list[StreamingCase]) -> None:
+    libraries = [compile_bytes(stream.model, f"net{at}") for at, stream in enumerate(streams)]
+    jobs = [
+        (library, library.modules[0], inputs)
+        for library, stream in zip(libraries, streams, strict=True)
+        for inputs in stream.runs
+    ]
+    expected = [outputs for stream in streams for outputs in tflite_micro_cases(stream.model, stream.runs)]
+    for (library, _, _), got, wanted in zip(jobs, run_many_on_host(jobs), expected, strict=True):
+        for value, right in zip(got, wanted, strict=True):
+            assert_equal(value, right, generated(library), operands=1)
+
+
+@pytest.mark.parametrize("kind", STREAMING)
+def test_runs_equal_tensorflow_lite_micro(kind: str) -> None:
+    check(drawn_streams(kind, STREAMS))
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("kind", STREAMING)
+def test_runs_equal_tensorflow_lite_micro_often(kind: str) -> None:
+    check(drawn_streams(kind, SWEEP_STREAMS))
