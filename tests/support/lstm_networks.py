@@ -1,35 +1,19 @@
-"""Networks of UNIDIRECTIONAL_SEQUENCE_LSTM, drawn for one run or for several that follow each other."""
+"""Layers of UNIDIRECTIONAL_SEQUENCE_LSTM, drawn or with random weights."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from tflite.ActivationFunctionType import ActivationFunctionType
 
-from support.drawing import Draw, Drawing
+from support.drawing import Drawing
 from support.tflite_builder import Network
 
-Array = npt.NDArray[Any]
-
-RUNS = 3
-"""How often a drawn network runs."""
 BIAS = {"int8": "int32", "int16": "int64"}
 
 
-class Stream:
-    """A model file and what comes in, run by run."""
-
-    def __init__(self, model: bytes, runs: Sequence[Sequence[Array]]) -> None:
-        self.model = model
-        self.runs = runs
-
-
-def lstm(d: Drawing) -> None:
+def draw_lstm(d: Drawing) -> None:
     """A layer over a drawn sequence, of one time and batch or of several."""
     units, time_major = d.size(1, 9), d.choice(True, False)
     source = d.input((d.size(1, 3), d.size(1, 4), d.size(1, 9)), **d.affine(0.004, 0.05))
@@ -84,32 +68,3 @@ def _bias(network: Network, random: np.random.Generator, units: int, dtype: str)
         return network.constant(random.normal(0, 1, units).astype(np.float32))
     limit = 1 << (14 if dtype == "int8" else 22)
     return network.constant(random.integers(-limit, limit, units).astype(BIAS[dtype]), 1e-4)
-
-
-def streams(dtype: str) -> st.SearchStrategy[Stream]:
-    """Layers of ``dtype``, each with what ``RUNS`` runs read."""
-
-    @st.composite
-    def strategy(draw: Draw) -> Stream:
-        d = Drawing(draw, dtype)
-        lstm(d)
-        shape = d.values[0].shape
-        return Stream(d.network.build(), [[d.data(shape)] for _ in range(RUNS)])
-
-    return strategy()
-
-
-def drawn_streams(dtype: str, count: int) -> list[Stream]:
-    """``count`` of ``streams``, the same ones every time."""
-    found: list[Stream] = []
-
-    @settings(
-        max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
-    @given(streams(dtype))
-    def collect(stream: Stream) -> None:
-        found.append(stream)
-
-    collect()
-    return found

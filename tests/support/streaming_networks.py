@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tflite.ActivationFunctionType import ActivationFunctionType
 
 from support.drawing import ACTIVATIONS, Draw, Drawing
+from support.lstm_networks import draw_lstm
 
 Array = npt.NDArray[Any]
 
@@ -78,6 +79,7 @@ STREAMING: Mapping[str, tuple[str, Callable[[Drawing], None]]] = {
     "SVDF float32": ("float32", lambda d: _svdf(d, "float32")),
     "SVDF int8": ("int8", lambda d: _svdf(d, "int16")),
     "SVDF int8 with an int8 state": ("int8", lambda d: _svdf(d, "int8")),
+    **{f"UNIDIRECTIONAL_SEQUENCE_LSTM {dtype}": (dtype, draw_lstm) for dtype in ("int8", "int16", "float32")},
 }
 """The element type of the inputs and what draws the network, by a name for the kind."""
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.frontends.tflite_operators import elementwise, layers, movement, reductions, svdf, variables
+from mlfbuild.frontends.tflite_operators import elementwise, layers, lstm, movement, reductions, svdf, variables
 from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site, name_of
 
 __all__ = ["OPERATORS", "SUPPORTED", "OperatorKind", "Site", "operator_name", "type_name"]
 
-_FAMILIES = (elementwise, layers, movement, reductions, svdf)
+_FAMILIES = (elementwise, layers, lstm, movement, reductions, svdf)
 
 
 def operator_name(code: int) -> str:

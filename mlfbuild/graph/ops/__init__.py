@@ -33,6 +33,7 @@ from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
 from mlfbuild.graph.ops.svdf import Svdf
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 from mlfbuild.graph.ops.transpose_conv import TransposeConv
+from mlfbuild.graph.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLstm
 
 __all__ = [
     "Abs",
@@ -116,5 +117,6 @@ __all__ = [
     "Tile",
     "Transpose",
     "TransposeConv",
+    "UnidirectionalSequenceLstm",
     "Unpack",
 ]

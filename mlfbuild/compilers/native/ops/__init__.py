@@ -26,6 +26,7 @@ from mlfbuild.compilers.native.ops import (
     svdf,
     transpose_conv,
     unary,
+    unidirectional_sequence_lstm,
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
 from mlfbuild.compilers.native.settings import Settings
@@ -116,6 +117,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.Tile: movement,
         graph_ops.Transpose: movement,
         graph_ops.TransposeConv: transpose_conv,
+        graph_ops.UnidirectionalSequenceLstm: unidirectional_sequence_lstm,
         graph_ops.Unpack: movement,
     }
 )
