@@ -53,6 +53,18 @@ def test_margins_of_space_to_batch_are_padding(margins: tuple[tuple[int, int], .
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize(("operator", "scale", "zero_point"), [("LOGISTIC", 1 / 256, -128), ("TANH", 1 / 128, 0)])
+@pytest.mark.parametrize("argument", [1e-8, 3.9, 4.1, 7.9, 8.1, 16.0, 67.4, 1e9])
+def test_sigmoids_of_any_scale(operator: str, scale: float, zero_point: int, argument: float) -> None:
+    """From 8 on no argument is left between the ends of the function; below 4e-9 C leaves a shift open."""
+    network = Network()
+    network.unary(operator, network.input((256,), argument, 3), scale=scale, zero_point=zero_point)
+    model, value = network.build(), np.arange(-128, 128).astype(np.int8)
+    graph = parse_tflite(model, "network", "network.tflite")
+    got = evaluate(graph, {graph.inputs[0]: value})[graph.outputs[0]]
+    np.testing.assert_array_equal(got, tflite_micro_run(model, [value])[0])
+
+
 MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_int8")
 
 

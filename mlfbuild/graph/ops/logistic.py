@@ -19,6 +19,9 @@ from mlfbuild.graph.types import Array, DType, Tensor
 _INTEGER_BITS = 4
 """Of the fixed-point argument of int8 functions."""
 
+_LARGEST_SCALE = 8.0
+"""Of int8 arguments: from here on, each of them is at one end of the function or the other."""
+
 
 @dataclass(frozen=True)
 class Sigmoid(Unary):
@@ -71,11 +74,9 @@ class Sigmoid(Unary):
         """Return the function of a raw ``argument`` with ``_INTEGER_BITS``, without integer bits."""
 
     def _argument_rescale(self, source: Tensor) -> Rescale:
-        """Return the rescaling to the fixed-point argument; raises ``OverflowError`` where it would not fit."""
-        fraction, shift = math.frexp(scale_of(source) * (1 << (31 - _INTEGER_BITS)))
-        if not -31 <= shift <= 31:
-            raise OverflowError(f"the input's scale {scale_of(source):g} has no fixed-point form")
-        return Rescale(min(math.floor(fraction * (1 << 31) + 0.5), (1 << 31) - 1), shift)
+        """Return the rescaling to the fixed-point argument, zero where the scale is too small for one."""
+        fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
+        return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 
 
 @dataclass(frozen=True)
