@@ -74,17 +74,21 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 def wrong_networks(
     jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
 ) -> list[str]:
-    """Run ``jobs``, whose modules have different names, on the first board with a ``cpu``; return the wrong ones.
+    """Run ``jobs`` in order on the first board with a ``cpu``; return the names of the modules that come out wrong.
 
-    Integers must be equal, float32 within 1e-5 of an output's greatest magnitude.
+    The modules have different names; one may have several jobs, and goes on with its state. Integers must be equal,
+    float32 within 1e-5 of an output's greatest magnitude.
     """
     board = next(board for board in BOARDS.values() if board.cpu == cpu)
     for library, _, _ in jobs:
         write_tree(library, folder)
     names = [library.modules[0].name for library, _, _ in jobs]
-    parts = [_START, *(f'#include "{folder}/host/src/{name}_lib0.c"' for name in names)]
-    parts += [_case(job) for job in jobs]
-    calls = [f'    if (run_{name}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}' for name in names]
+    parts = [_START, *(f'#include "{folder}/host/src/{name}_lib0.c"' for name in dict.fromkeys(names))]
+    parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
+    calls = [
+        f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}'
+        for at, name in enumerate(names)
+    ]
     parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
     (folder / "main.c").write_text("\n".join(parts))
     sources = [folder / "main.c", *sorted(BOARD_SUPPORT.glob("*.c"))]
@@ -97,9 +101,9 @@ def wrong_networks(
     return re.findall(r"wrong (\w+)", result.stdout)
 
 
-def _case(job: Job) -> str:
+def _case(job: Job, name: str) -> str:
     library, inputs, outputs = job
-    name = library.modules[0].name
+    model = library.modules[0].name
     lines, tests, guards = [], [], []
     for at, value in enumerate(inputs):
         lines.append(_bytes(f"{name}_in{at}", value, skip=value.itemsize))
@@ -119,10 +123,10 @@ def _case(job: Job) -> str:
     lines += [
         f"static int run_{name}(void)",
         "{",
-        f"    struct tvmgen_{name}_inputs inputs = {{{ins}}};",
-        f"    struct tvmgen_{name}_outputs outputs = {{{outs}}};",
+        f"    struct tvmgen_{model}_inputs inputs = {{{ins}}};",
+        f"    struct tvmgen_{model}_outputs outputs = {{{outs}}};",
         *guards,
-        f"    return tvmgen_{name}_run(&inputs, &outputs) != 0 || {' || '.join(tests)};",
+        f"    return tvmgen_{model}_run(&inputs, &outputs) != 0 || {' || '.join(tests)};",
         "}",
     ]
     return "\n".join(lines)

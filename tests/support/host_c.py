@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
 """
 
 _FUNCTION = r"""
-static void run_%(model)s(FILE *in, FILE *out) {
+static void run_%(model)s(FILE *in, FILE *out, int anew) {
 %(state)s
   struct buffer workspace = make(TVMGEN_%(upper)s_WORKSPACE_SIZE, MLF_%(upper)s_WORKSPACE_ALIGNMENT);
 %(makes)s
@@ -146,35 +146,44 @@ def run_on_host(library: Library, inputs: Sequence[Array], *, sanitize: bool = T
 
 
 def run_cases_on_host(
-    library: Library, cases: Sequence[Sequence[Array]], *, sanitize: bool = True
+    library: Library, cases: Sequence[Sequence[Array]], *, sanitize: bool = True, anew: Collection[int] = ()
 ) -> list[list[Array]]:
-    """As ``run_on_host`` for many cases in one program."""
+    """As ``run_on_host`` for many cases in one program; before those at the indices ``anew`` its state is reset."""
     (module,) = library.modules
-    return run_many_on_host([(library, module, case) for case in cases], sanitize=sanitize)
+    return run_many_on_host([(library, module, case) for case in cases], sanitize=sanitize, anew=anew)
 
 
 def run_many_on_host(
-    jobs: Sequence[tuple[Library, Module, Sequence[Array]]], *, sanitize: bool = True, optimise: str = "-O1"
+    jobs: Sequence[tuple[Library, Module, Sequence[Array]]],
+    *,
+    sanitize: bool = True,
+    optimise: str = "-O1",
+    anew: Collection[int] = (),
 ) -> list[list[Array]]:
-    """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each."""
+    """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each.
+
+    Before the jobs at the indices ``anew`` the state of their model is reset.
+    """
     flags = [optimise, "-g", *(SANITIZERS if sanitize else ())]
     modules = {module.name: module for _, module, _ in jobs}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for library in {id(library): library for library, _, _ in jobs}.values():
             write_tree(library, folder)
-        program = build(folder, _main(modules, [module for _, module, _ in jobs]), flags, together=len(modules) > 2)
+        program = build(
+            folder, _main(modules, [module for _, module, _ in jobs], anew), flags, together=len(modules) > 2
+        )
         data = b"".join(np.ascontiguousarray(value).tobytes() for _, _, values in jobs for value in values)
         (folder / "inputs").write_bytes(data)
         run([program, folder / "inputs", folder / "outputs"])
         return _split((folder / "outputs").read_bytes(), [module for _, module, _ in jobs])
 
 
-def _main(modules: dict[str, Module], order: Sequence[Module]) -> str:
+def _main(modules: dict[str, Module], order: Sequence[Module], anew: Collection[int]) -> str:
     return _MAIN % {
         "includes": "\n".join(f'#include "tvmgen_{name}.h"' for name in modules),
         "functions": "\n".join(_function(module) for module in modules.values()),
-        "calls": "\n".join(f"  run_{module.name}(in, out);" for module in order),
+        "calls": "\n".join(f"  run_{module.name}(in, out, {at in anew:d});" for at, module in enumerate(order)),
     }
 
 
@@ -206,11 +215,12 @@ def _function(module: Module) -> str:
         f"    state = make(MLF_{upper}_STATE_SIZE, MLF_{upper}_STATE_ALIGNMENT);",
         f"    if (mlf_{module.name}_reset(content(state)) != 0) exit(7);",
         "  }",
+        f"  if (anew && (mlf_{module.name}_reset(content(state)) || tvmgen_{module.name}_reset())) exit(8);",
     ]
     if module.state_size:
         checks.append('  check(state, "state");')
     return _FUNCTION % {
-        "state": "\n".join(state if module.state_size else ()),
+        "state": "\n".join(state if module.state_size else ["  (void)anew;"]),
         "kept": ", content(state)" if module.state_size else "",
         "model": module.name,
         "upper": upper,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from support.board_cases import wrong_networks
 from support.host_c import run_many_on_host
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_cases
@@ -35,3 +39,14 @@ def test_runs_equal_tensorflow_lite_micro(kind: str) -> None:
 @pytest.mark.parametrize("kind", STREAMING)
 def test_runs_equal_tensorflow_lite_micro_often(kind: str) -> None:
     check(drawn_streams(kind, SWEEP_STREAMS))
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_runs_on_the_board(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    jobs = []
+    for at, kind in enumerate(STREAMING):
+        stream = drawn_streams(kind, 3)[-1]
+        library = compile_bytes(stream.model, f"net{at}", cpu)
+        outputs = tflite_micro_cases(stream.model, stream.runs)
+        jobs += [(library, run, wanted) for run, wanted in zip(stream.runs, outputs, strict=True)]
+    assert wrong_networks(jobs, cpu, tmp_path, tool) == []
