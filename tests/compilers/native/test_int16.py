@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from tflite.TensorType import TensorType
 
@@ -22,8 +24,10 @@ from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
 from support.tflite_builder import Network
 
-NETWORKS = {"several layers": 2}
-"""How many there are of each kind; 5 of the others."""
+Array = npt.NDArray[Any]
+
+NETWORKS = {"cortex-m0plus": 3, "cortex-m4": 5}
+"""How many there are of each kind, for processors without and with the DSP extension."""
 SWEEP_NETWORKS = 120
 
 
@@ -46,15 +50,18 @@ def test_references_equal_tensorflow_lite_micro(kind: str) -> None:
         assert_equal(got, tflite_micro_run(case.model, case.inputs)[0], kind)
 
 
+@pytest.mark.parametrize("cpu", NETWORKS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
-    check_on_host(drawn(kind, range(NETWORKS.get(kind, 5))), "cortex-m4")
+def test_c_equals_tensorflow_lite_micro(kind: str, cpu: str) -> None:
+    count = 2 if kind == "several layers" else NETWORKS[cpu]
+    check_on_host(drawn(kind, range(count)), cpu)
 
 
 @pytest.mark.sweep
+@pytest.mark.parametrize("cpu", NETWORKS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
-    check_on_host(drawn(kind, range(10, 10 + SWEEP_NETWORKS)), "cortex-m4")
+def test_c_equals_tensorflow_lite_micro_often(kind: str, cpu: str) -> None:
+    check_on_host(drawn(kind, range(10, 10 + SWEEP_NETWORKS)), cpu)
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
@@ -91,10 +98,11 @@ def test_padding_and_activations_become_part_of_layers() -> None:
 
 WEIGHTS = np.random.default_rng(3).integers(-128, 128, (8, 4), dtype=np.int8)
 FACTOR = 0x50007F00 / 2**38
+SCALES = [4 * FACTOR] * len(WEIGHTS)
 VALUE = np.array([[32767, -30000, 1234, -5]], np.int16)
 
 
-def layer(bias: np.ndarray | None, **options: int) -> Case:
+def layer(bias: Array | None, **options: int) -> Case:
     """A FULLY_CONNECTED by a factor that loses much of its multiplier in 15 bits; ``options`` of the file."""
     net = Network()
     source = net.input((1, 4), 0.25, dtype="int16")
@@ -115,10 +123,68 @@ def test_the_bias_says_how_sums_are_rounded() -> None:
     check_on_host(cases, "cortex-m4")
     texts = [generated(compile_bytes(case.model)) for case in cases]
     assert ["int16_narrow(" in text for text in texts] == [False, True, False, True, False]
+    assert ["int16_dsp(" in text for text in texts] == [True, False, True, False, True]
     results = [tflite_micro_run(case.model, case.inputs)[0].tolist() for case in cases]
     assert results[0] != results[1]
     assert results[2] != results[3]
     assert results[2] == results[4]
+
+
+HEADERS = {
+    "CONV_2D": "conv2d_int16_dsp.h",
+    "CONV_2D 1x1": "conv2d_int16_dsp.h",
+    "FULLY_CONNECTED": "conv2d_int16_dsp.h",
+}
+
+
+@pytest.mark.parametrize("kind", HEADERS)
+def test_the_dsp_extension_is_used(kind: str) -> None:
+    case = KINDS[kind](1)
+    used = [f"/{HEADERS[kind]}" in generated(compile_bytes(case.model, cpu=cpu)) for cpu in NETWORKS]
+    assert used == [False, True]
+
+
+def pointwise(weights: Array, bias: Array, scales: Sequence[float]) -> Case:
+    """A convolution of 1x1 of five pixels."""
+    net = Network()
+    image = net.input((1, 1, 5, weights.shape[1]), 0.25, dtype="int16")
+    matrix = weights.reshape(len(weights), 1, 1, -1)
+    net.conv2d(image, matrix, bias, weight_scales=scales, scale=1.0, dtype="int16", activation="RELU6")
+    value = np.random.default_rng(1).integers(-32768, 32768, (1, 1, 5, weights.shape[1])).astype(np.int16)
+    return Case(net.build(), (value,))
+
+
+def with_value(values: Array, at: object, value: int) -> Array:
+    changed = values.copy()
+    changed[at] = value
+    return changed
+
+
+BIAS = np.array([0, 900, -77, 5, 2**29, 3, -4, 1])
+
+
+@pytest.mark.parametrize(
+    ("weights", "bias", "scales", "dsp"),
+    [
+        pytest.param(WEIGHTS, BIAS, SCALES, True, id="sums of 32 bits"),
+        pytest.param(
+            with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 2e-7, *SCALES[5:]], True, id="a channel for nothing"
+        ),
+        pytest.param(
+            with_value(WEIGHTS, 4, 0), BIAS, [*SCALES[:4], 4.0, *SCALES[5:]], False, id="a constant that wraps"
+        ),
+        pytest.param(WEIGHTS, with_value(BIAS, 1, 2**31 - 2**10), SCALES, False, id="a bias of 32 bits"),
+        pytest.param(WEIGHTS, with_value(BIAS, 1, -(2**40)), SCALES, False, id="a bias of 41 bits"),
+        pytest.param(WEIGHTS, BIAS, [*SCALES[:-1], 2.0], False, id="a factor of a half"),
+        pytest.param(WEIGHTS[:1], BIAS[:1], SCALES[:1], False, id="a single channel"),
+    ],
+)
+def test_sums_without_room_take_the_portable_kernel(
+    weights: Array, bias: Array, scales: Sequence[float], dsp: bool
+) -> None:
+    case = pointwise(weights, bias, scales)
+    assert ("int16_dsp(" in generated(compile_bytes(case.model))) == dsp
+    check_on_host([case], "cortex-m4")
 
 
 @pytest.mark.parametrize(

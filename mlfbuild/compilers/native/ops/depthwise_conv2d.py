@@ -13,7 +13,7 @@ from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import DepthwiseConv2D
 
 _SPECIALISED = Specialised[DepthwiseConv2D](
-    lower_depthwise_conv2d_float_mve, lower_depthwise_conv2d_mve, lower_depthwise_conv2d_dsp
+    lower_depthwise_conv2d_float_mve, lower_depthwise_conv2d_mve, lower_depthwise_conv2d_dsp, lambda *_: None
 )
 
 

@@ -18,6 +18,7 @@ from mlfbuild.compilers.native.ops.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.ops.float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.ops.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.compilers.native.ops.int16_dsp import lower_fully_connected_int16_dsp
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
@@ -26,7 +27,10 @@ from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 _SPECIALISED = Specialised[FullyConnected](
-    lower_fully_connected_float_mve, lower_fully_connected_mve, lower_fully_connected_dsp
+    lower_fully_connected_float_mve,
+    lower_fully_connected_mve,
+    lower_fully_connected_dsp,
+    lower_fully_connected_int16_dsp,
 )
 
 
