@@ -41,7 +41,13 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
     call = f"mlf_lstm_{suffix(tensors.source.dtype)}({arguments});"
     body = (*_shape_lines(operator, tensors), *lines, call)
-    return Call("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_STATES)
+    return Call("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_updates(graph, node))
+
+
+def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
+    """Return those of ``_STATES`` that stay for the next run, and so lie in one place."""
+    kept = {(state.before, state.after) for state in graph.states}
+    return tuple((at, to) for at, to in _STATES if (node.inputs[at], node.outputs[to]) in kept)
 
 
 def _rows(tensors: LstmTensors) -> tuple[Parameter, ...]:

@@ -15,6 +15,7 @@ from mlfbuild.frontends.onnx.operators import (
     pieces,
     pooling,
     quantization,
+    recurrent,
     reductions,
     resize,
     unary,
@@ -24,8 +25,8 @@ from mlfbuild.frontends.onnx.site import Site
 __all__ = ["OPERATORS"]
 
 _FAMILIES = (
-    clamping, convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, reductions,
-    resize, unary,
+    clamping, convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, recurrent,
+    reductions, resize, unary,
 )  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {
