@@ -123,6 +123,38 @@ def inverse_square_root(value: int) -> tuple[int, int]:
     return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
 
 
+def log_of_sum(x: Raw) -> Raw:
+    """Return the natural logarithm, with 5 integer bits, of raw ``x`` >= 1 with 12 integer bits.
+
+    x is 2**n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of r less that root. Of two
+    ways to choose n, by the leading bit of x and of x * sqrt(1/2), the one with the lesser r counts.
+    """
+    half_root, centre = constant(math.sqrt(0.5)), constant(0.5**0.25)
+    quarter = 1 << 23  # with 6 integer bits, as the powers
+    headroom = 32 - _bits(x)
+    first = shift_left(high_multiply(x << (headroom - 1), half_root), 1)
+    first_power = ((12 - headroom) << 25) + quarter
+    scaled_headroom = 31 - _bits(high_multiply(x, half_root))
+    second = _saturate(x << scaled_headroom)
+    second_power = ((12 - scaled_headroom) << 25) - quarter
+    r, power = np.minimum(first, second), np.maximum(first_power, second_power)
+
+    total = r + centre
+    p = (total + 1) // 2  # both are positive
+    q = 2 * (r - centre)
+    square = high_multiply(q, q)
+    numerator = high_multiply(q, r) + high_multiply(high_multiply(q, square), constant(11 / 240 * 2**0.25))
+    inner = constant(2 * 0.5**0.25 - 2**0.25) + q + high_multiply(square, constant(2**0.25 / 20))
+    denominator = high_multiply(p, inner) + high_multiply(q, constant(2**0.25 / 4))
+    rest = high_multiply(shift_right(numerator, 6), reciprocal_of_one_plus(denominator))
+    return shift_left(high_multiply(power, constant(math.log(2))) + rest, 1)
+
+
+def _bits(x: Raw) -> Raw:
+    """Return the least number of bits that hold each whole ``x`` of at least 0."""
+    return np.frexp(x)[1].astype(np.int64)
+
+
 def constant(real: float, integer_bits: int = 0) -> int:
     """Return ``real`` as the nearest raw number with ``integer_bits``."""
     return round(real * (1 << (31 - integer_bits)))

@@ -169,6 +169,22 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     return SoftmaxRescale(rescale, -math.floor(radius))
 
 
+def log_softmax_rescale(rescale: Rescale) -> Rescale:
+    """Return what brings a Q5.26 difference back to stored values, which LOG_SOFTMAX bounds them by."""
+    return quantize_multiplier((1 << (31 - rescale.shift)) / rescale.multiplier)
+
+
+def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
+    """Return the rescaling of int16 differences to the table of exponentials, which ends at -10.
+
+    Raises ``OverflowError`` where ``beta`` times the input's scale takes differences beyond 32 bits.
+    """
+    rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
+    if rescale.shift > 14:
+        raise OverflowError(f"beta {beta:g} times the input's scale {scale_of(source):g} is too large")
+    return rescale
+
+
 def _scales(tensor: Tensor) -> tuple[float, ...]:
     if tensor.quantization is None:
         raise ValueError(f"tensor {tensor.name!r} is not quantised")

@@ -113,7 +113,7 @@ def test_integers_that_are_not_quantised() -> None:
     net.inputs = [0]
     net.tensors[1].type = TensorType.INT32
     assert message(net) == (
-        "operator 0 (SOFTMAX) writing 't1': type int32 of 'indices'; supported are int8 and float32"
+        "operator 0 (SOFTMAX) writing 't1': type int32 of 'indices'; supported are int8, int16 and float32"
     )
 
 

@@ -71,7 +71,7 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Reshape(), [X], image(32, dtype=DType.INT8), "mixes 'x' float32[1, 4, 4, 2] and 'x' int8[32]",
     ),
     "type without arithmetic": (
-        ops.Softmax(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8 or float32",
+        ops.Softmax(), [image(4, dtype=DType.INT32)], image(4), "'x' int32[4]: the type must be int8, int16 or float32",
     ),
     "dequantise float32": (
         ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
@@ -153,9 +153,26 @@ BROKEN |= {
         Tensor("y", (4,), DType.INT16, Quantization((2.0**-15,), (0,))),
         "the input's scale 3 is too large for a table of 16 bits",
     ),
-    "a logarithm of int8": (
+    "a logarithm of shares to another scale": (
         ops.LogSoftmax(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8),
-        "'x' int8[4]: the type must be float32",
+        "'x' int8[4] must have scale 1/16 and zero point 127",
+    ),
+    "shares of int16 to another scale": (
+        ops.Softmax(), [Tensor("x", (4,), DType.INT16, SCALE)], Tensor("y", (4,), DType.INT16, SCALE),
+        "'y' int16[4] must have scale 1/32768 and zero point 0",
+    ),
+    "shares of int8 as int16 to another zero point": (
+        ops.Softmax(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT16, Quantization((2.0**-16,), (0,))),
+        "'y' int16[4] must have scale 1/65536 and zero point -32768",
+    ),
+    "shares of int16 as int8": (
+        ops.Softmax(), [Tensor("x", (4,), DType.INT16, SCALE)], image(4, dtype=DType.INT8),
+        "mixes 'x' int16[4] and 'x' int8[4]",
+    ),
+    "shares of int16 of a huge scale": (
+        ops.Softmax(8.0), [Tensor("x", (4,), DType.INT16, SCALE)],
+        Tensor("y", (4,), DType.INT16, Quantization((2.0**-15,), (0,))),
+        "beta 8 times the input's scale 0.5 is too large",
     ),
     "a swish to a tiny scale": (
         ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-4,), (0,))),

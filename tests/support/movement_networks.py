@@ -8,7 +8,6 @@ import numpy as np
 
 from support.drawing import Drawing
 
-
 EVERY = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
 
 

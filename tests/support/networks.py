@@ -83,8 +83,20 @@ def _pool(kind: str) -> Callable[[Drawing], None]:
 
 
 def _softmax(d: Drawing) -> None:
-    shape = tuple(d.size(1, 12) for _ in range(d.size(1, 3)))
-    d.network.softmax(d.input(shape), beta=d.choice(1.0, 0.25, 2.5))
+    """int8 to int8 or int16, others to their own type."""
+    source = d.input(tuple(d.size(1, 12) for _ in range(d.size(1, 3))))
+    affine = {
+        "int8": d.choice({"scale": 1 / 256, "zero_point": -128}, {"scale": 2.0**-16, "zero_point": -32768}),
+        "int16": {"scale": 2.0**-15},
+    }.get(d.dtype, {})
+    if affine and affine["scale"] < 1 / 256:
+        affine = {**affine, "dtype": "int16"}
+    d.network.unary("SOFTMAX", source, "SoftmaxOptions", {"Beta": d.choice(1.0, 0.25, 2.5)}, **affine)
+
+
+def _log_softmax(d: Drawing) -> None:
+    affine = {"scale": 1 / 16, "zero_point": 127} if d.quantized else {}
+    d.network.unary("LOG_SOFTMAX", d.input(d.shape(1, 3, 9)), "LogSoftmaxOptions", {}, **affine)
 
 
 def _reshape(d: Drawing) -> None:
@@ -103,7 +115,7 @@ _LAYERS: Mapping[str, Callable[[Drawing], None]] = {
     "CONV_2D": _conv2d,
     "DEPTHWISE_CONV_2D": _depthwise_conv2d,
     "FULLY_CONNECTED": _fully_connected,
-    "LOG_SOFTMAX": lambda d: d.network.unary("LOG_SOFTMAX", d.input(d.shape(1, 3, 9)), "LogSoftmaxOptions"),
+    "LOG_SOFTMAX": _log_softmax,
     "MAX_POOL_2D": _pool("MAX"),
     "PAD": _pad,
     "RESHAPE": _reshape,
@@ -130,7 +142,7 @@ LITERT: Mapping[str, Sequence[str]] = {
 _MICRO: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
     **dict.fromkeys(_WEIGHTED, ("int8", "int16", "float32")),
-    "LOG_SOFTMAX": ("float32",),
+    **dict.fromkeys(("AVERAGE_POOL_2D", "MAX_POOL_2D", "SOFTMAX"), ("int8", "int16", "float32")),
     "PAD": ("int8", "int16", "int32", "float32"),
     "RESHAPE": movement_networks.EVERY,
     **elementwise_networks.TYPES,

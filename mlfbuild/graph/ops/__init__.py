@@ -29,8 +29,8 @@ from mlfbuild.graph.ops.slice import Slice, StridedSlice
 from mlfbuild.graph.ops.softmax import LogSoftmax, Softmax
 from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
-from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
 from mlfbuild.graph.ops.svdf import Svdf
+from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
 from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
 from mlfbuild.graph.ops.transpose_conv import TransposeConv
 from mlfbuild.graph.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLstm

@@ -26,13 +26,15 @@ class Pool2D(Single):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
     def window(self) -> Window:
         """Return the window of this pool."""
         return Window(self.filter, self.stride, (1, 1), self.padding)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
-            rules.arithmetic(source, output)
+            rules.arithmetic(source, output, types=self.types)
             or rules.rank(source, 4)
             or rules.rank(output, 4)
             or rules.same_quantization(source, output)
@@ -40,7 +42,7 @@ class Pool2D(Single):
             or (None if output.shape[3] == source.shape[3] else f"{output} has other channels than {source}")
             or (
                 rules.computable(lambda: activation_range(self.activation, output))
-                if output.dtype is DType.INT8
+                if output.dtype is not DType.FLOAT32
                 else None
             )
         )
@@ -48,7 +50,7 @@ class Pool2D(Single):
 
 @dataclass(frozen=True)
 class AveragePool2D(Pool2D):
-    """The mean of the elements under the window; padding does not count. An int8 mean rounds half away from zero."""
+    """The mean of the elements under the window without padding; that of integers rounds half away from zero."""
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"
 
@@ -65,7 +67,7 @@ class AveragePool2D(Pool2D):
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / counts, self.activation),)
         means = np.trunc((sums + np.copysign(counts // 2, sums)) / counts)
-        return (np.clip(means, *activation_range(self.activation, output)).astype(np.int8),)
+        return (np.clip(means, *activation_range(self.activation, output)).astype(output.dtype.numpy),)
 
 
 @dataclass(frozen=True)
@@ -85,4 +87,4 @@ class MaxPool2D(Pool2D):
             np.fmax(target, values[0][:, read[0], read[1]], out=target)
         if output.dtype is DType.FLOAT32:
             return (finish_float(greatest, self.activation),)
-        return (np.clip(greatest, *activation_range(self.activation, output)).astype(np.int8),)
+        return (np.clip(greatest, *activation_range(self.activation, output)).astype(output.dtype.numpy),)

@@ -23,7 +23,8 @@ struct mlf_broadcast {
     const struct mlf_broadcast *shape, const input_type *first, const input_type *second, output_type *output
 
 /* Those of integers that are not quantised and have a fused activation. */
-#define MLF_WHOLE_PARAMETERS(bits) struct mlf_int##bits##_range range, MLF_BINARY_PARAMETERS(int##bits##_t, int##bits##_t)
+#define MLF_WHOLE_PARAMETERS(bits)                                                                                     \
+    struct mlf_int##bits##_range range, MLF_BINARY_PARAMETERS(int##bits##_t, int##bits##_t)
 
 /* Defines the kernel of this signature, which stores expression, a term of a and b, for each pair of elements. */
 #define MLF_BINARY(signature, first_type, second_type, expression)                                                     \

@@ -82,6 +82,38 @@ MLF_KERNEL int32_t mlf_reciprocal_q31(int32_t a)
 }
 
 /*
+ * Return ln a as Q5.26 for a >= 1 in Q12.19.
+ *
+ * a is 2^n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of r less that root. Of two ways
+ * to choose n, by the leading bit of a and of a * sqrt(1/2), the one with the lesser r counts. Powers are Q6.25.
+ */
+MLF_KERNEL int32_t mlf_log_q26(int32_t a)
+{
+    const int32_t half_root = 1518500250; /* sqrt(1/2) */
+    const int32_t centre = 1805811301;    /* its root */
+    const int32_t quarter = 1 << 23;
+    const int32_t headroom = mlf_leading_zeros((uint32_t)a);
+    const int32_t scaled_headroom = mlf_leading_zeros((uint32_t)mlf_high_multiply(a, half_root)) - 1;
+    const int32_t shifted = (int32_t)((uint32_t)a << (headroom - 1));
+    const int32_t first = mlf_saturating_shift_left(mlf_high_multiply(shifted, half_root), 1);
+    const int32_t second = mlf_saturating_shift_left(a, scaled_headroom);
+    const int32_t first_power = ((12 - headroom) << 25) + quarter;
+    const int32_t second_power = (12 - scaled_headroom) * (1 << 25) - quarter;
+    const int32_t r = first < second ? first : second;
+    const int32_t power = first_power > second_power ? first_power : second_power;
+
+    const int32_t p = (int32_t)(((int64_t)r + centre + 1) / 2);
+    const int32_t q = 2 * (r - centre);
+    const int32_t square = mlf_high_multiply(q, q);
+    const int32_t numerator =
+        mlf_high_multiply(q, r) + mlf_high_multiply(mlf_high_multiply(q, square), 117049297); /* 11/240 * 2^(1/4) */
+    const int32_t inner = 1057819769 + q + mlf_high_multiply(square, 127690142); /* 2^(3/4) - 2^(1/4), 2^(1/4) / 20 */
+    const int32_t denominator = mlf_high_multiply(p, inner) + mlf_high_multiply(q, 638450708); /* 2^(1/4) / 4 */
+    const int32_t rest = mlf_high_multiply(mlf_shift_right(numerator, 6), mlf_reciprocal_q31(denominator));
+    return mlf_saturating_shift_left(mlf_high_multiply(power, 1488522236 /* ln 2 */) + rest, 1);
+}
+
+/*
  * Return the rescaling by 2^fraction_bits / sqrt(value), for a whole value >= 0; 0 counts as 1.
  *
  * Five steps of Newton's method from 1, in Q3.28, on the value brought to [2^27, 2^29) by pairs of bits.

@@ -25,32 +25,34 @@ MLF_KERNEL int32_t mlf_tap_count(const struct mlf_taps *rows, const struct mlf_t
     return (rows->end - rows->first) * (columns->end - columns->first);
 }
 
-/* The mean of one channel under a window; input points at the channel. */
-MLF_KERNEL int32_t mlf_average_int8(const struct mlf_window *window, const struct mlf_taps *rows,
-                                    const struct mlf_taps *columns, const int8_t *input)
-{
-    int32_t sum = 0;
-    for (int32_t row = rows->first; row < rows->end; row++) {
-        for (int32_t column = columns->first; column < columns->end; column++) {
-            sum += input[mlf_pixel(window, rows, columns, row, column)];
-        }
+/* The mean and the greatest value of one channel under a window; input points at the channel. */
+#define MLF_POOL_OF(suffix, type, least)                                                                               \
+    MLF_KERNEL int32_t mlf_average_##suffix(const struct mlf_window *window, const struct mlf_taps *rows,              \
+                                            const struct mlf_taps *columns, const type *input)                         \
+    {                                                                                                                  \
+        int32_t sum = 0;                                                                                               \
+        for (int32_t row = rows->first; row < rows->end; row++) {                                                      \
+            for (int32_t column = columns->first; column < columns->end; column++) {                                   \
+                sum += input[mlf_pixel(window, rows, columns, row, column)];                                           \
+            }                                                                                                          \
+        }                                                                                                              \
+        return mlf_rounded_quotient(sum, mlf_tap_count(rows, columns));                                                \
+    }                                                                                                                  \
+    MLF_KERNEL int32_t mlf_greatest_##suffix(const struct mlf_window *window, const struct mlf_taps *rows,             \
+                                             const struct mlf_taps *columns, const type *input)                        \
+    {                                                                                                                  \
+        int32_t greatest = least;                                                                                      \
+        for (int32_t row = rows->first; row < rows->end; row++) {                                                      \
+            for (int32_t column = columns->first; column < columns->end; column++) {                                   \
+                const int32_t value = input[mlf_pixel(window, rows, columns, row, column)];                            \
+                greatest = value > greatest ? value : greatest;                                                        \
+            }                                                                                                          \
+        }                                                                                                              \
+        return greatest;                                                                                               \
     }
-    return mlf_rounded_quotient(sum, mlf_tap_count(rows, columns));
-}
 
-/* The greatest value of one channel under a window; input points at the channel. */
-MLF_KERNEL int32_t mlf_greatest_int8(const struct mlf_window *window, const struct mlf_taps *rows,
-                                     const struct mlf_taps *columns, const int8_t *input)
-{
-    int32_t greatest = INT8_MIN;
-    for (int32_t row = rows->first; row < rows->end; row++) {
-        for (int32_t column = columns->first; column < columns->end; column++) {
-            const int32_t value = input[mlf_pixel(window, rows, columns, row, column)];
-            greatest = value > greatest ? value : greatest;
-        }
-    }
-    return greatest;
-}
+MLF_POOL_OF(int8, int8_t, INT8_MIN)
+MLF_POOL_OF(int16, int16_t, INT16_MIN)
 
 MLF_KERNEL float mlf_average_float(const struct mlf_window *window, const struct mlf_taps *rows,
                                    const struct mlf_taps *columns, const float *input)
@@ -78,13 +80,7 @@ MLF_KERNEL float mlf_greatest_float(const struct mlf_window *window, const struc
     return greatest;
 }
 
-/* Bounds of a fused activation on stored int8 values. */
-struct mlf_int8_range {
-    int32_t minimum;
-    int32_t maximum;
-};
-
-/* The loops that all four pools share: `reduce` makes one value of a window, `clamp` bounds it. */
+/* The loops that all pools share: `reduce` makes one value of a window, `clamp` bounds it. */
 #define MLF_POOL(name, type, range_type, reduce, clamp)                                                                \
     MLF_KERNEL void name(const struct mlf_window *window, range_type range, const type *input, type *output)           \
     {                                                                                                                  \
@@ -94,7 +90,7 @@ struct mlf_int8_range {
                 for (int32_t x = 0; x < window->output.width; x++) {                                                   \
                     const struct mlf_taps columns = mlf_columns(window, x);                                            \
                     for (int32_t c = 0; c < window->input_channels; c++) {                                             \
-                        *output++ = clamp(reduce(window, &rows, &columns, input + c), range);                          \
+                        *output++ = (type)clamp(reduce(window, &rows, &columns, input + c), range);                    \
                     }                                                                                                  \
                 }                                                                                                      \
             }                                                                                                          \
@@ -102,14 +98,11 @@ struct mlf_int8_range {
         }                                                                                                              \
     }
 
-MLF_KERNEL int8_t mlf_clamp_int8(int32_t value, struct mlf_int8_range range)
-{
-    return (int8_t)mlf_clamp(value, range.minimum, range.maximum);
-}
-
-MLF_POOL(mlf_average_pool_int8, int8_t, struct mlf_int8_range, mlf_average_int8, mlf_clamp_int8)
+MLF_POOL(mlf_average_pool_int8, int8_t, struct mlf_int32_range, mlf_average_int8, mlf_clamp_int32)
+MLF_POOL(mlf_average_pool_int16, int16_t, struct mlf_int32_range, mlf_average_int16, mlf_clamp_int32)
 MLF_POOL(mlf_average_pool_float, float, struct mlf_float_range, mlf_average_float, mlf_clamp_float)
-MLF_POOL(mlf_max_pool_int8, int8_t, struct mlf_int8_range, mlf_greatest_int8, mlf_clamp_int8)
+MLF_POOL(mlf_max_pool_int8, int8_t, struct mlf_int32_range, mlf_greatest_int8, mlf_clamp_int32)
+MLF_POOL(mlf_max_pool_int16, int16_t, struct mlf_int32_range, mlf_greatest_int16, mlf_clamp_int32)
 MLF_POOL(mlf_max_pool_float, float, struct mlf_float_range, mlf_greatest_float, mlf_clamp_float)
 
 #endif /* MLF_POOL_H_ */

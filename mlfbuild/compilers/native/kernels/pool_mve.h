@@ -37,7 +37,7 @@ MLF_KERNEL int32x4_t mlf_pool_quotient(int32x4_t sum, int32_t count, uint32_t re
 }
 
 /* Up to 8 channels of a pixel. */
-MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struct mlf_int8_range range,
+MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struct mlf_int32_range range,
                               uint32_t reciprocal, int8_t *output)
 {
     const mve_pred16_t inside = vctp16q((uint32_t)(taps->depth - c));
@@ -57,7 +57,7 @@ MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struc
     vstrbq_p_s16(output + c, mean, inside);
 }
 
-MLF_KERNEL void mlf_average_window(const struct mlf_pool_taps *taps, struct mlf_int8_range range, int8_t *output)
+MLF_KERNEL void mlf_average_window(const struct mlf_pool_taps *taps, struct mlf_int32_range range, int8_t *output)
 {
     const uint32_t count = (uint32_t)(taps->rows * taps->columns);
     const uint32_t reciprocal = UINT32_MAX / count + 1; /* not used, and 0, where count is 1 */
@@ -66,7 +66,7 @@ MLF_KERNEL void mlf_average_window(const struct mlf_pool_taps *taps, struct mlf_
     }
 }
 
-MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf_int8_range range, int8_t *output)
+MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf_int32_range range, int8_t *output)
 {
     for (int32_t c = 0; c < taps->depth; c += 16) {
         const mve_pred16_t inside = vctp8q((uint32_t)(taps->depth - c));
@@ -84,7 +84,7 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
 
 /* The loops of both pools. */
 #define MLF_POOL_MVE(name, portable, reduce)                                                                           \
-    MLF_SHARED void name(const struct mlf_window *window, struct mlf_int8_range range, const int8_t *input,            \
+    MLF_SHARED void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
                          int8_t *output)                                                                               \
     {                                                                                                                  \
         const int32_t depth = window->input_channels;                                                                  \
@@ -111,7 +111,7 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
 #else
 
 #define MLF_POOL_MVE(name, portable, reduce)                                                                           \
-    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int8_range range, const int8_t *input,            \
+    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
                          int8_t *output)                                                                               \
     {                                                                                                                  \
         portable(window, range, input, output);                                                                        \

@@ -11,6 +11,7 @@
 #include "fixed_point.h"
 #include "float_math.h"
 #include "requantize.h"
+#include "unary.h"
 
 /* The difference from the maximum, times rescale, is Q5.26; below least_difference its exponential counts as 0. */
 struct mlf_softmax_quantization {
@@ -33,35 +34,102 @@ MLF_KERNEL int32_t mlf_softmax_greatest_int8(const int8_t *input, int32_t depth)
     return greatest;
 }
 
-MLF_KERNEL void mlf_softmax_row_int8(int32_t depth, const struct mlf_softmax_quantization *quantization,
-                                     const int8_t *input, int8_t *output)
+/* Return the sum of the exponentials of a row, less its greatest value, as Q12.19. */
+MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quantization *quantization,
+                                    const int8_t *input, int32_t greatest)
 {
-    const int32_t greatest = mlf_softmax_greatest_int8(input, depth);
-    uint32_t sum = 0; /* Q12.19 */
+    uint32_t sum = 0;
     for (int32_t i = 0; i < depth; i++) {
         const int32_t difference = input[i] - greatest;
         if (difference >= quantization->least_difference) {
             sum += (uint32_t)mlf_shift_right(mlf_softmax_exp(quantization, difference), 12);
         }
     }
-    const int32_t leading = mlf_leading_zeros(sum);
-    const int32_t scale = mlf_reciprocal_q31((int32_t)((sum << leading) - (UINT32_C(1) << 31)));
-    const int32_t exponent = 35 - leading; /* of 31 fraction bits, 8 stay */
+    return sum;
+}
+
+/* Of 31 fraction bits, those of the output's type stay. */
+#define MLF_SOFTMAX_INT8(name, type, bits, minimum, maximum)                                                           \
+    MLF_KERNEL void name(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,             \
+                         const int8_t *input, type *output)                                                            \
+    {                                                                                                                  \
+        for (int32_t row = 0; row < rows; row++) {                                                                     \
+            const int32_t greatest = mlf_softmax_greatest_int8(input, depth);                                          \
+            const uint32_t sum = mlf_softmax_sum(depth, quantization, input, greatest);                                \
+            const int32_t leading = mlf_leading_zeros(sum);                                                            \
+            const int32_t scale = mlf_reciprocal_q31((int32_t)((sum << leading) - (UINT32_C(1) << 31)));               \
+            const int32_t exponent = 43 - (bits) - leading;                                                            \
+            for (int32_t i = 0; i < depth; i++) {                                                                      \
+                const int32_t difference = input[i] - greatest;                                                        \
+                int32_t value = 0;                                                                                     \
+                if (difference >= quantization->least_difference && exponent <= 31) {                                  \
+                    value = mlf_high_multiply(scale, mlf_softmax_exp(quantization, difference));                       \
+                    value = mlf_shift_right(value, exponent);                                                          \
+                }                                                                                                      \
+                output[i] = (type)mlf_clamp(value + (minimum), minimum, maximum);                                      \
+            }                                                                                                          \
+            input += depth;                                                                                            \
+            output += depth;                                                                                           \
+        }                                                                                                              \
+    }
+
+MLF_SOFTMAX_INT8(mlf_softmax_int8, int8_t, 8, INT8_MIN, INT8_MAX)
+MLF_SOFTMAX_INT8(mlf_softmax_int8_int16, int16_t, 16, INT16_MIN, INT16_MAX)
+
+/* A row of int16: exponentials of 15 fraction bits are kept in the output, until their sum is known. */
+MLF_KERNEL void mlf_softmax_row_int16(int32_t depth, const struct mlf_rescale *rescale, const int16_t *exponentials,
+                                      const int16_t *reciprocals, const int16_t *input, int16_t *output)
+{
+    int32_t greatest = INT16_MIN;
     for (int32_t i = 0; i < depth; i++) {
-        const int32_t difference = input[i] - greatest;
-        int32_t value = 0;
-        if (difference >= quantization->least_difference && exponent <= 31) {
-            value = mlf_shift_right(mlf_high_multiply(scale, mlf_softmax_exp(quantization, difference)), exponent);
-        }
-        output[i] = (int8_t)mlf_clamp(value + INT8_MIN, INT8_MIN, INT8_MAX);
+        greatest = input[i] > greatest ? input[i] : greatest;
+    }
+    uint32_t sum = 0;
+    for (int32_t i = 0; i < depth; i++) {
+        const int32_t place = mlf_rescale_value((uint32_t)(input[i] - greatest), rescale) + INT16_MAX;
+        const int32_t power = mlf_lookup_value_int16(exponentials, mlf_clamp(place, INT16_MIN, INT16_MAX));
+        output[i] = (int16_t)power;
+        sum += (uint32_t)power;
+    }
+    const int32_t shift = 31 - mlf_leading_zeros(sum);
+    const int32_t one = (int32_t)((((uint64_t)sum << (30 - shift)) + (1 << 13)) >> 14) - (3 << 15);
+    const int32_t reciprocal = mlf_lookup_value_int16(reciprocals, mlf_clamp(one, INT16_MIN, INT16_MAX));
+    for (int32_t i = 0; i < depth; i++) {
+        const int32_t share = (int32_t)(((int64_t)output[i] * reciprocal + (INT64_C(1) << (shift - 1))) >> shift);
+        output[i] = (int16_t)mlf_clamp(share, 0, INT16_MAX);
     }
 }
 
-MLF_KERNEL void mlf_softmax_int8(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,
-                                 const int8_t *input, int8_t *output)
+/* The tables hold e^x for x from -10 to 0, and 1 / (1 + x) for x from 0 to 1. */
+MLF_KERNEL void mlf_softmax_int16(int32_t rows, int32_t depth, const struct mlf_rescale *rescale,
+                                  const int16_t *exponentials, const int16_t *reciprocals, const int16_t *input,
+                                  int16_t *output)
 {
     for (int32_t row = 0; row < rows; row++) {
-        mlf_softmax_row_int8(depth, quantization, input + row * depth, output + row * depth);
+        mlf_softmax_row_int16(depth, rescale, exponentials, reciprocals, input + row * depth, output + row * depth);
+    }
+}
+
+/* LOG_SOFTMAX, whose output has 4 fraction bits: back brings a Q5.26 difference to one of stored values. */
+MLF_KERNEL void mlf_log_softmax_int8(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,
+                                     const struct mlf_rescale *back, const int8_t *input, int8_t *output)
+{
+    for (int32_t row = 0; row < rows; row++) {
+        const int32_t greatest = mlf_softmax_greatest_int8(input, depth);
+        const int32_t logarithm = mlf_log_q26((int32_t)mlf_softmax_sum(depth, quantization, input, greatest));
+        const int32_t bound = mlf_rescale_value((uint32_t)logarithm + (UINT32_C(1) << 31), back);
+        const int32_t least = quantization->least_difference - 1 > bound ? quantization->least_difference - 1 : bound;
+        for (int32_t i = 0; i < depth; i++) {
+            const int32_t difference = input[i] - greatest;
+            int32_t value = INT8_MIN;
+            if (difference > least) {
+                const int32_t scaled = mlf_rescale_value((uint32_t)difference, &quantization->rescale);
+                value = mlf_clamp(mlf_shift_right(scaled - logarithm, 22) + INT8_MAX, INT8_MIN, INT8_MAX);
+            }
+            output[i] = (int8_t)value;
+        }
+        input += depth;
+        output += depth;
     }
 }
 

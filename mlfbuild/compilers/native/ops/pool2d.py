@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.compilers.native.ops.activation import float_range_line
+from mlfbuild.compilers.native.interface import C_TYPES
+from mlfbuild.compilers.native.ops.activation import float_range_line, suffix
 from mlfbuild.compilers.native.ops.call import LARGEST_SUM, Call, Parameter, unsupported
 from mlfbuild.compilers.native.ops.window import window_lines
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.graph.quantize import activation_range
+
+_MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
+"""Pixels that surely add up within 32 bits."""
 
 _MOST_AVERAGED = 255
 """Pixels whose sum Helium's kernel keeps in 16 bits."""
@@ -23,25 +27,25 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     word = "average_pool" if isinstance(operator, AveragePool2D) else "max_pool"
-    header = "pool.h"
+    header, c_type, kind = "pool.h", C_TYPES[source.dtype], suffix(source.dtype)
     if source.dtype is DType.FLOAT32:
-        c_type, suffix, bounds = "float", "float", float_range_line(operator.activation)
+        bounds = float_range_line(operator.activation)
     else:
-        if math.prod(operator.filter) > LARGEST_SUM:
-            raise unsupported(node, f"int8 pools are supported over at most {LARGEST_SUM} pixels")
+        most = _MOST_PIXELS[source.dtype]
+        if math.prod(operator.filter) > most:
+            raise unsupported(node, f"{source.dtype.value} pools are supported over at most {most} pixels")
         minimum, maximum = activation_range(operator.activation, output)
-        c_type, suffix = "int8_t", "int8"
-        bounds = f"const struct mlf_int8_range range = {{{minimum}, {maximum}}};"
+        bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
         few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
         if source.dtype is DType.INT8 and few and settings.has("mve"):
-            header, suffix = "pool_mve.h", "int8_mve"
+            header, kind = "pool_mve.h", "int8_mve"
     return Call(word, header, (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (
         *window_lines(node, operator.window(), source, output),
         bounds,
-        f"mlf_{word}_{suffix}(&window, range, input, output);",
+        f"mlf_{word}_{kind}(&window, range, input, output);",
     ), _overwrites(operator))  # fmt: skip
 
 
