@@ -173,7 +173,7 @@ class _Importer:
         if len(operator.inputs) > most:
             raise GraphError(place, f"has {len(operator.inputs)} inputs, takes {most}")
         indices = _ordered(operator.inputs, kind.order)
-        kept = {at: self._tensors.kept(place, index) for at, index in enumerate(indices) if at in kind.states}
+        kept = {at: self._kept(place, indices, at) for at in kind.states}
         inputs = [
             kept[at][0] if at in kept else None if index == -1 else self._tensors.at(place, index)
             for at, index in enumerate(indices)
@@ -191,6 +191,12 @@ class _Importer:
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs)
+
+    def _kept(self, place: str, indices: Sequence[int], at: int) -> tuple[Tensor, State]:
+        """Return the variable at position ``at`` of an operator's values, and the state that it becomes."""
+        if at >= len(indices) or indices[at] == -1:
+            raise GraphError(place, "the variable that keeps its state is absent")
+        return self._tensors.kept(place, indices[at])
 
     def _check_parameters(self, site: Site, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""

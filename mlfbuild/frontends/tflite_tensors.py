@@ -57,9 +57,9 @@ class Tensors:
         raw = self._raw_at(place, index)
         where = self._where(place, raw)
         if not raw.is_variable:
-            raise OperatorError(where, "is kept from run to run and has to be a variable")
+            raise UnsupportedModelError(f"{where} is kept from run to run and has to be a variable")
         if raw.data is not None:
-            raise OperatorError(where, "is a variable and has content, which belongs to constants")
+            raise UnsupportedModelError(f"{where} is a variable and has content, which belongs to constants")
         if index in self._kept:
             raise UnsupportedModelError(f"{where} is a variable that {self._kept[index]} keeps already")
         self._kept[index] = place

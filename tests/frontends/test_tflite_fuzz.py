@@ -10,6 +10,7 @@ import pytest
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from support.tflite_builder import Network
+from support.wake_word import wake_word
 
 
 def network() -> bytes:
@@ -64,11 +65,12 @@ def test_every_word_may_lie(lie: int) -> None:
         read(SOUND[:position] + word + SOUND[position + 4 :])
 
 
+@pytest.mark.parametrize("sound", [SOUND, wake_word("int8")], ids=["network", "streaming"])
 @pytest.mark.parametrize("seed", range(8))
-def test_random_damage(seed: int) -> None:
+def test_random_damage(seed: int, sound: bytes) -> None:
     random = np.random.default_rng(seed)
     for _ in range(60):
-        data = bytearray(SOUND)
+        data = bytearray(sound)
         for position in random.integers(8, len(data), random.integers(1, 12)):
             data[position] = random.integers(256)
         read(bytes(data))

@@ -79,14 +79,11 @@ class Svdf(Operator):
     def _check_types(self, tensors: SvdfTensors) -> str | None:
         source, feature, time, _, before, output, after = tensors
         kept = (DType.FLOAT32,) if source.dtype is DType.FLOAT32 else (DType.INT8, DType.INT16)
-        if feature.dtype is not source.dtype:
-            return f"mixes {source} and {feature}"
-        if not time.constant:
-            return f"the weights {time} are not constant"
         return (
-            rules.arithmetic(source, output)
+            rules.arithmetic(source, feature, output)
             or rules.arithmetic(time, before, after, types=kept)
-            or rules.parameters(feature, None, feature.shape[0], axis=0)
+            or rules.parameters(feature, None, 1, axis=0)
+            or (None if time.constant else f"the weights {time} are not constant")
         )
 
     def _check_shapes(self, tensors: SvdfTensors) -> str | None:
@@ -131,13 +128,8 @@ class Svdf(Operator):
 
 
 def _check_scales(tensors: SvdfTensors) -> str | None:
-    source, feature, time, _, before, _, after = tensors
-    if source.dtype is DType.FLOAT32:
+    if tensors.source.dtype is DType.FLOAT32:
         return None
-    for weights in (feature, time):
-        reason = rules.affine(weights)
-        if reason is not None:
-            return reason
-    if time.quantization is not None and time.quantization.zero_point != 0:
-        return f"the weights {time} have a zero point that is not 0"
-    return rules.same_quantization(before, after) or rules.computable(lambda: svdf_rescales(tensors))
+    if tensors.time.quantization is not None and tensors.time.quantization.zero_point != 0:
+        return f"the weights {tensors.time} have a zero point that is not 0"
+    return rules.same_quantization(tensors.before, tensors.after) or rules.computable(lambda: svdf_rescales(tensors))

@@ -1,0 +1,221 @@
+"""SVDF whose tensors do not fit, and variables that more than one operator uses: one line of place and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tflite.TensorType import TensorType
+
+from mlfbuild.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.frontends.tflite import parse_tflite
+from support.tflite_builder import Network
+
+SOURCE, FEATURE, TIME, BIAS, STATE, OUTPUT = range(6)
+
+
+def svdf(*, quantized: bool) -> Network:
+    """Two units of rank 2 over three inputs that remember four runs."""
+    net = Network()
+    random = np.random.default_rng(1)
+    source = net.input((1, 3), *((0.5, -3) if quantized else ()))
+    if quantized:
+        weights = [
+            net.constant(random.integers(-127, 128, (4, 3), dtype=np.int8), 0.01),
+            net.constant(random.integers(-999, 999, (4, 4), dtype=np.int16), 0.001),
+            net.constant(np.ones(2, np.int32), 0.00001),
+        ]
+        kept = net.activation((1, 16), 0.01, dtype="int16")
+    else:
+        weights = [net.constant(np.ones(shape, np.float32)) for shape in ((4, 3), (4, 4), (2,))]
+        kept = net.activation((1, 16))
+    net.tensors[kept].is_variable = True
+    output = net.activation((1, 2), 0.1 if quantized else None)
+    net.operator("SVDF", [source, *weights, kept], output, "SVDFOptions", Rank=2)
+    net.outputs = [output]
+    return net
+
+
+def resize(tensor: int, *shape: int) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        spec = net.tensors[tensor]
+        spec.shape = list(shape)
+        if spec.content:
+            spec.content = bytes(int(np.prod(shape)) * {0: 4, 9: 1, 7: 2, 2: 4}[spec.type])
+
+    return edit
+
+
+def change(tensor: int, **fields: object) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        for name, value in fields.items():
+            setattr(net.tensors[tensor], name, value)
+
+    return edit
+
+
+def options(**fields: int) -> Callable[[Network], None]:
+    return lambda net: net.operators[0].options.update(fields)
+
+
+def operands(*indices: int) -> Callable[[Network], None]:
+    return lambda net: net.operators[0].inputs.__setitem__(slice(None), indices)
+
+
+def computed(tensor: int) -> Callable[[Network], None]:
+    def edit(net: Network) -> None:
+        net.tensors[tensor].content = b""
+        net.inputs.append(tensor)
+
+    return edit
+
+
+def int8_state(net: Network) -> None:
+    """Time weights of int8 may have a zero point in the file; those of int16 never."""
+    change(TIME, type=TensorType.INT8, content=bytes(16), zero_points=[2])(net)
+    change(STATE, type=TensorType.INT8)(net)
+
+
+def shared(net: Network) -> None:
+    net.operators.append(net.operators[0])
+    net.operators[-1] = type(net.operators[0])(
+        net.operators[0].code, net.operators[0].inputs, [net.activation((1, 2))], "SVDFOptions", {"Rank": 2}
+    )
+
+
+PLACE = "operator 0 (SVDF) writing 't5'"
+VARIABLE = f"{PLACE}: tensor 4 't4'"
+
+MISTAKES: dict[str, tuple[bool, Callable[[Network], object], type[MlfError], str]] = {
+    "a state that is no variable": (
+        False, change(STATE, is_variable=False), UnsupportedModelError,
+        f"{VARIABLE} is kept from run to run and has to be a variable",
+    ),
+    "a state with content": (
+        False, change(STATE, content=bytes(64)), UnsupportedModelError,
+        f"{VARIABLE} is a variable and has content, which belongs to constants",
+    ),
+    "no state": (
+        False, operands(SOURCE, FEATURE, TIME, BIAS), InputFileError,
+        f"not a valid TFLite model: {PLACE}: the variable that keeps its state is absent",
+    ),
+    "an absent state": (
+        False, operands(SOURCE, FEATURE, TIME, BIAS, -1), InputFileError,
+        f"not a valid TFLite model: {PLACE}: the variable that keeps its state is absent",
+    ),
+    "a state that is not there": (
+        False, operands(SOURCE, FEATURE, TIME, BIAS, 9), InputFileError,
+        f"not a valid TFLite model: {PLACE}: tensor index 9 of 6",
+    ),
+    "a state of two layers": (
+        False, shared, UnsupportedModelError,
+        f"operator 1 (SVDF) writing 't6': tensor 4 't4' is a variable that {PLACE} keeps already",
+    ),
+    "a state that is read": (
+        False, lambda net: net.add(STATE, STATE), UnsupportedModelError,
+        (
+            "operator 1 (ADD) writing 't6': tensor 4 't4' is a variable; only the operator that keeps its state there "
+            "may use it"
+        ),
+    ),
+    "a state that is returned": (
+        False, lambda net: net.outputs.append(STATE), UnsupportedModelError,
+        "the model's outputs: tensor 4 't4' is a variable; only the operator that keeps its state there may use it",
+    ),
+    "no weights": (
+        False, operands(SOURCE, -1, TIME, BIAS, STATE), UnsupportedModelError, "SVDF 't5': input 1 is absent",
+    ),
+    "computed weights": (
+        False, computed(TIME), UnsupportedModelError,
+        f"{PLACE}: weights and bias must be constant, 't2' float32[4, 4] is not",
+    ),
+    "hybrid weights": (
+        False, lambda net: (change(FEATURE, type=TensorType.INT8)(net), resize(FEATURE, 4, 3)(net)),
+        UnsupportedModelError,
+        f"{PLACE}: hybrid model ('t1' int8[4, 3] over float32) is not supported; quantise the activations too",
+    ),
+    "a rank of nothing": (
+        False, options(Rank=0), UnsupportedModelError, "SVDF 't5': 4 filters cannot be shared by units of 0 each",
+    ),
+    "a rank that does not fit": (
+        False, options(Rank=3), UnsupportedModelError, "SVDF 't5': 4 filters cannot be shared by units of 3 each",
+    ),
+    "other inputs": (
+        False, resize(FEATURE, 4, 5), UnsupportedModelError,
+        "SVDF 't5': 't1' float32[4, 5] should have the shape [4, 3]",
+    ),
+    "other filters": (
+        False, resize(TIME, 3, 4), UnsupportedModelError, "SVDF 't5': 't2' float32[3, 4] should have the shape [4, 4]",
+    ),
+    "a state of another size": (
+        False, resize(STATE, 1, 12), UnsupportedModelError,
+        "SVDF 't5': 't4' float32[1, 12] should have the shape [1, 16]",
+    ),
+    "an output of another size": (
+        False, resize(OUTPUT, 1, 4), UnsupportedModelError,
+        "SVDF 't5': 't5' float32[1, 4] should have the shape [1, 2]",
+    ),
+    "a bias of another size": (
+        False, resize(BIAS, 3), UnsupportedModelError,
+        "SVDF 't5': the bias 't3' float32[3] does not fit 2 output channels",
+    ),
+    "a sequence": (
+        False, resize(SOURCE, 1, 1, 3), UnsupportedModelError,
+        "SVDF 't5': 't0' float32[1, 1, 3] must have 2 dimensions",
+    ),
+    "an int16 signal": (
+        True, change(SOURCE, type=TensorType.INT16), UnsupportedModelError,
+        f"{PLACE}: type int16 of 't0'; supported are int8 and float32",
+    ),
+    "a state of another type than its weights": (
+        True, change(STATE, type=TensorType.INT8), UnsupportedModelError,
+        "SVDF 't5': mixes 't2' int16[4, 4] and 't4' int8[1, 16]",
+    ),
+    "a state of int32": (
+        True, change(STATE, type=TensorType.INT32), UnsupportedModelError,
+        "SVDF 't5': 't4' int32[1, 16]: the type must be int8 or int16",
+    ),
+    "a state without a scale": (
+        True, change(STATE, scales=[], zero_points=[]), UnsupportedModelError,
+        "SVDF 't5': 't4' int16[1, 16] has no scale and zero point",
+    ),
+    "an int16 state with a zero point": (
+        True, change(STATE, zero_points=[1]), UnsupportedModelError,
+        "SVDF 't5': 't4' int16[1, 16] must have the zero point 0, as int16 always has",
+    ),
+    "weights with a zero point": (
+        True, change(FEATURE, zero_points=[2]), UnsupportedModelError,
+        "SVDF 't5': the weights 't1' int8[4, 3] have a zero point that is not 0",
+    ),
+    "time weights with a zero point": (
+        True, int8_state, UnsupportedModelError,
+        "SVDF 't5': the weights 't2' int8[4, 4] have a zero point that is not 0",
+    ),
+    "weights with a scale for each filter": (
+        True, change(FEATURE, scales=[0.1] * 4, zero_points=[0]), UnsupportedModelError,
+        "SVDF 't5': 't1' int8[4, 3] must have one scale, has 4",
+    ),
+    "scales that cannot be reconciled": (
+        True, change(OUTPUT, scales=[1e-30]), UnsupportedModelError,
+        "SVDF 't5': cannot rescale by 1e+2",
+    ),
+    "a fused activation of another kind": (
+        False, options(FusedActivationFunction=4), UnsupportedModelError,
+        f"{PLACE}: fused activation TANH is not supported; supported are NONE, RELU, RELU_N1_TO_1, RELU6",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("quantized", "edit", "kind", "expected"), MISTAKES.values(), ids=MISTAKES)
+def test_one_mistake(
+    quantized: bool, edit: Callable[[Network], object], kind: type[MlfError], expected: str
+) -> None:  # fmt: skip
+    net = svdf(quantized=quantized)
+    parse_tflite(net.build(), "net", "net.tflite")
+    edit(net)
+    with pytest.raises(kind) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    text = str(caught.value).removeprefix("net.tflite: ")
+    assert "\n" not in text
+    assert text[: len(expected)] == expected
