@@ -5,10 +5,10 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint sweep fuzz clean
+.PHONY: help setup demo test lint benchmark sweep fuzz clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing and make the virtual environment .venv
 	@scripts/setup.sh
@@ -25,6 +25,10 @@ lint: ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+benchmark: ## instructions, flash and RAM of the networks in ../shared, beside what is committed
+	@scripts/setup.sh test
+	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS)
 
 sweep: ## the exhaustive tests, which take long
 	@scripts/setup.sh test

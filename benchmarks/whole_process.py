@@ -15,6 +15,8 @@ class Run:
     """One run of a program, from fork to exit."""
 
     seconds: float
+    cpu_seconds: float
+    """Of user and system together, which other work of the machine hardly changes."""
     mebibytes: float
 
 
@@ -28,7 +30,7 @@ def measure(command: list[str]) -> Run:
     if status != 0:
         sys.exit(f"{' '.join(command)}: failed with exit status {os.waitstatus_to_exitcode(status)}")
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss counts bytes on macOS, KiB on Linux
-    return Run(seconds, usage.ru_maxrss * unit / 2**20)
+    return Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 2**20)
 
 
 def mlfbuild() -> str:

@@ -1,0 +1,118 @@
+"""The results in Markdown: blocks that ``update`` puts into pages of the documentation, between two marks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+
+from counting.measure import BOARDS, NETWORKS, REPOSITORY, Case
+from counting.peers import PEERS, best
+from counting.results import Committed, Results
+from counting.roofline import KINDS, model_of, roofline
+
+_MEMORY = ("fastest", "balanced", "smallest")
+_INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
+
+
+def instructions(results: Results) -> str:
+    """Return the instructions of every network and core beside the best peer and the roofline."""
+    head = ["network", "core", "instructions", "best peer", "its instructions", "peer / ours", "roofline", "ours / it"]
+    rows = []
+    for case in _balanced(results):
+        ours = results[case].instructions
+        peer = best(case.network, case.cpu)
+        theirs = peer.instructions(case.cpu) if peer else None
+        beside = ["", "", ""] if not (peer and theirs) else [peer.name, f"{theirs:,}", f"{theirs / ours:.2f}"]
+        expected = ["", ""]
+        if case.network in _INT8:
+            total = sum(roofline(case.graph(), model_of(case.cpu)).values())
+            expected = [f"{total:,}", f"{ours / total:.2f}"]
+        rows.append([case.network, _core(case.cpu), f"{ours:,}", *beside, *expected])
+    return _table(head, rows, right=(2, 4, 5, 6, 7))
+
+
+def sizes(results: Results) -> str:
+    """Return flash and RAM on the M4 beside the peers'."""
+    head = ["network", "M4", "code", "weights", "flash", "arena + I/O", "stack", "RAM"]
+    rows = []
+    for network in NETWORKS:
+        ours = results[Case(network, "cortex-m4")]
+        named = [("mlfbuild", ours.code, ours.constants, ours.arena + ours.io, ours.stack)]
+        named += [(p.name, p.sizes.code, p.sizes.weights, p.sizes.ram, p.sizes.stack) for p in PEERS[network]]
+        for name, code, weights, ram, stack in named:
+            figures = (code, weights, code + weights, ram, stack, ram + stack)
+            rows.append([network, name, *(f"{figure:,}" for figure in figures)])
+    return _table(head, rows, right=range(2, 8))
+
+
+def everything(results: Results) -> str:
+    """Return all figures of mlfbuild's own."""
+    head = ["network", "core", "code", "weights", "weights / least", "arena", "in use at one time", "I/O", "stack"]
+    rows = []
+    for case in _balanced(results):
+        r = results[case]
+        figures = [f"{figure:,}" for figure in (r.arena, r.arena_bound, r.io, r.stack)]
+        ratio = f"{r.constants_ratio:.3f}"
+        rows.append([case.network, _core(case.cpu), f"{r.code:,}", f"{r.constants:,}", ratio, *figures])
+    return _table(head, rows, right=range(2, 9))
+
+
+def kinds(results: Results) -> str:
+    """Return what of the int8 networks' instructions each kind of operator takes, beside the roofline's."""
+    head = ["network", "core", *(f"{kind}{what}" for kind in KINDS for what in (", ours", ", roofline"))]
+    rows = []
+    for case in _balanced(results):
+        if case.network in _INT8 and case.cpu in {"cortex-m4", "cortex-m55"}:
+            expected = roofline(case.graph(), model_of(case.cpu))
+            pairs = ((results[case].kinds[kind], expected[kind]) for kind in KINDS)
+            rows.append([case.network, _core(case.cpu), *(f"{count:,}" for pair in pairs for count in pair)])
+    return _table(head, rows, right=range(2, 8))
+
+
+def memory(results: Results) -> str:
+    """Return arena and instructions of the int8 networks for each value of the option ``memory``."""
+    rows = []
+    for network in _INT8:
+        for cpu in ("cortex-m4", "cortex-m55"):
+            each = [results[Case(network, cpu, memory)] for memory in _MEMORY]
+            cells = (f"{result.arena:,} B, {result.instructions / 1e6:.3f} M" for result in each)
+            rows.append([network, _core(cpu), *cells])
+    return _table(["network", "core", *(f"`{memory}`" for memory in _MEMORY)], rows, right=range(2, 5))
+
+
+_BLOCKS: dict[str, Callable[[Results], str]] = {
+    "instructions": instructions,
+    "sizes": sizes,
+    "everything": everything,
+    "kinds": kinds,
+    "memory": memory,
+}
+PAGES = (REPOSITORY / "docs/performance.md", REPOSITORY / "docs/memory.md")
+_MARKED = re.compile(r"(<!-- counts: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+def updated(text: str, committed: Committed) -> str:
+    """Return ``text``, a page, with every block between ``<!-- counts: NAME -->`` and ``<!-- end -->`` made anew."""
+    return _MARKED.sub(lambda found: f"{found[1]}{_BLOCKS[found[2]](committed.results)}", text)
+
+
+def update_pages(committed: Committed, pages: Iterable[Path] = PAGES) -> None:
+    """Put the results into the pages of the documentation."""
+    for page in pages:
+        page.write_text(updated(page.read_text(), committed))
+
+
+def _balanced(results: Results) -> Sequence[Case]:
+    wanted = (Case(network, cpu) for network in NETWORKS for cpu in BOARDS)
+    return [case for case in wanted if case in results]
+
+
+def _core(cpu: str) -> str:
+    return cpu.removeprefix("cortex-").upper()
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> str:
+    """Return a Markdown table; the columns ``right`` are numbers."""
+    marks = ["---:" if index in right else "---" for index in range(len(head))]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, marks, *rows))
