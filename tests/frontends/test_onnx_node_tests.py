@@ -156,8 +156,10 @@ def page(passing: list[str], refused: dict[str, str]) -> str:
 
 def reason(text: str) -> str:
     """The reason without the names of one test's tensors."""
-    operators = re.findall(r"node \d+ \((\S+)\)", text)
+    operators = ", ".join(sorted(set(re.findall(r"node \d+ \((\S+)\)", text))))
     if "not supported; supported are" in text:
-        return f"operator {', '.join(sorted(set(operators)))}"
+        return f"{operators}: not supported"
+    if ": not supported: it " in text:
+        return f"{operators}: {text.split(': not supported: it ')[1]}"
     text = re.sub(r"node \d+ \((\S+)\) writing '[^']*': ", r"\1: ", text)
     return re.sub(r"'[^']*'", "...", text)

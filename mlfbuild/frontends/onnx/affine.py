@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET
 from mlfbuild.graph import Array, DType, Quantization
 
@@ -84,6 +85,13 @@ class Quantized:
         if not affine.per_tensor and affine.axis % stored.ndim != axis:
             return None
         return (stored.astype(np.int16) - middle).astype(np.int8), affine.scales.reshape(-1)
+
+
+def check_scales(place: str, scales: Array) -> None:
+    """Raise ``UnsupportedModelError`` where one of ``scales``, which the node at ``place`` has, is not positive."""
+    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
+    if wrong.size:
+        raise UnsupportedModelError(f"{place}: a scale of {float(wrong[0]):g}; scales must be positive numbers")
 
 
 def _positive(scales: Array) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.frontends.onnx.affine import Quantized
+from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
@@ -17,17 +17,13 @@ from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
+from mlfbuild.frontends.onnx.refused import REASONS
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains of operators that are written out as ONNX's own."""
-
-HINTS = {
-    "DynamicQuantizeLinear": "quantise the network statically (onnxruntime's quantize_static with calibration data)",
-}
-"""What to do about operators that firmware has no use for."""
 
 
 def import_graph(raw: RawModel, name: str) -> Graph:
@@ -45,10 +41,13 @@ def _check_operators(raw: RawModel) -> None:
         if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
             missing.setdefault((node.domain, node.operator), node)
     if missing:
-        found = "; ".join(node.place for node in missing.values())
-        hints = "; ".join(HINTS[name] for _, name in missing if name in HINTS)
-        every = f"supported are {', '.join(sorted({*OPERATORS, *EXPANDED}))}"
-        raise UnsupportedModelError(f"{found}: not supported; {hints or every}")
+        raise UnsupportedModelError("; ".join(_refusal(node, name) for (_, name), node in missing.items()))
+
+
+def _refusal(node: RawNode, name: str) -> str:
+    if name in REASONS:
+        return f"{node.place}: not supported: it {REASONS[name]}"
+    return f"{node.place}: not supported; supported are {', '.join(sorted({*OPERATORS, *EXPANDED}))}"
 
 
 class _Importer:
@@ -116,6 +115,7 @@ class _Importer:
         affine = None if stored is None else affine_of(node, self._constants, stored.dtype)
         if stored is None or affine is None:
             return False
+        check_scales(node.place, affine.scales)
         if not affine.fits(stored.shape):
             raise GraphError(node.place, f"{affine.scales.size} scales do not fit {list(stored.shape)}")
         self._constants.add_quantized(node.outputs[0], Quantized(stored, affine))

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.onnx.refused import REASONS
 from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
@@ -183,4 +184,6 @@ def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
     if kind == AttributeProto.TENSOR:
         return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
     name = AttributeProto.AttributeType.Name(kind).lower()
+    if node.operator in REASONS:
+        raise UnsupportedModelError(f"{node.place}: not supported: it {REASONS[node.operator]}")
     raise UnsupportedModelError(f"{node.place}: attribute {attribute.name} is a {name}, which is not supported")

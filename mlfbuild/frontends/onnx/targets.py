@@ -36,8 +36,9 @@ def affine_of(node: RawNode, constants: Constants, dtype: np.dtype[Any] = _UNSIG
     ``dtype`` is the type of zero points that are left out.
     """
     scales = constants.get(node.inputs[1])
-    if scales is None or scales.dtype != np.float32 or scales.ndim > 1 or scales.size == 0:
+    if scales is None or scales.dtype not in (np.float32, np.float16) or scales.ndim > 1 or scales.size == 0:
         return None
+    scales = scales.astype(np.float32)
     zero_points: Array | None = np.zeros(scales.shape, dtype)
     if len(node.inputs) > 2 and node.inputs[2]:
         zero_points = constants.get(node.inputs[2])

@@ -8,6 +8,7 @@ from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, L
 from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
+from mlfbuild.graph.ops.erf import Erf
 from mlfbuild.graph.ops.fully_connected import FullyConnected
 from mlfbuild.graph.ops.gather import Gather
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
@@ -55,6 +56,7 @@ __all__ = [
     "Div",
     "Elu",
     "Equal",
+    "Erf",
     "Exp",
     "ExpandDims",
     "Floor",

@@ -6,18 +6,24 @@ from collections.abc import Callable, Mapping
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators import (
+    activations,
     clamping,
     convolution,
+    cumulative,
+    einsum,
     elementwise,
+    indexing,
     linear,
     movement,
     normalization,
     pieces,
     pooling,
+    powers,
     quantization,
     recurrent,
     reductions,
     resize,
+    selecting,
     unary,
 )
 from mlfbuild.frontends.onnx.site import Site
@@ -25,8 +31,8 @@ from mlfbuild.frontends.onnx.site import Site
 __all__ = ["OPERATORS"]
 
 _FAMILIES = (
-    clamping, convolution, elementwise, linear, movement, normalization, pieces, pooling, quantization, recurrent,
-    reductions, resize, unary,
+    activations, clamping, convolution, cumulative, einsum, elementwise, indexing, linear, movement, normalization,
+    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary,
 )  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {

@@ -1,13 +1,26 @@
-"""float32 arithmetic on tensors of the graph, of which converters make what has no operator of its own."""
+"""Arithmetic on tensors of the graph, of which converters make what has no operator of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import GraphError, Operator, Tensor, ops
+from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
+
+Converter = Callable[[Site], tuple[Value, ...]]
+
+
+def of_one_tensor(compute: Callable[[Site, Tensor], Tensor]) -> Converter:
+    """Return the converter that computes element by element, in whatever order they are stored."""
+
+    def convert(site: Site) -> tuple[Value, ...]:
+        value = site.value(0)
+        return (Value(compute(site, value.tensor), value.order),)
+
+    return convert
 
 
 def binary(site: Site, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
@@ -42,6 +55,24 @@ def multiply(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
 def divide(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first / second."""
     return binary(site, ops.Div(), first, _tensor(site, second))
+
+
+def relation(site: Site, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
+    """Return whether the comparison ``operator`` holds, element by element."""
+    other = _tensor(site, second)
+    return site.emit(operator, [first, other], np.broadcast_shapes(first.shape, other.shape), DType.BOOL)
+
+
+def select(site: Site, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
+    """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
+    tensors = condition, _tensor(site, first), _tensor(site, second)
+    shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    return site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype)
+
+
+def cast(site: Site, tensor: Tensor, dtype: DType) -> Tensor:
+    """Return ``tensor`` as another type."""
+    return tensor if tensor.dtype is dtype else site.emit(ops.Cast(), [tensor], tensor.shape, dtype)
 
 
 def reduced(site: Site, kind: type[ops.Mean | ops.Sum | ops.ReduceMax], tensor: Tensor, axes: Sequence[int]) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import binary, unary
+from mlfbuild.frontends.onnx.operators.elementwise import extreme
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
 from mlfbuild.graph.quantize import quantize_value
@@ -39,10 +40,26 @@ def _relu(site: Site) -> tuple[Value, ...]:
 def _clamped_value(site: Site, low: float, high: float) -> Value:
     """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
     held = site.held(0)
+    if held.dtype is not DType.FLOAT32:
+        return _clamped_whole(site, site.value(0), low, high)
     if held.quantization is None or held.tensor.dtype is not DType.INT8 or low > high:
         value = site.value(0)
         return Value(clamped(site, value.tensor, low, high), value.order)
     return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
+
+
+def _clamped_whole(site: Site, value: Value, low: float, high: float) -> Value:
+    """Clamp integers that stand for themselves."""
+    limits = np.iinfo(value.dtype.numpy)
+    if limits.min < low < math.inf:
+        value = extreme(site, ops.Maximum(), value, _limit(site, value, min(low, limits.max)))
+    if -math.inf < high < limits.max:
+        value = extreme(site, ops.Minimum(), value, _limit(site, value, max(high, limits.min)))
+    return value
+
+
+def _limit(site: Site, value: Value, bound: float) -> Value:
+    return site.made(site.weights("bound", np.array(int(bound), value.dtype.numpy)))
 
 
 def _clamped_integers(site: Site, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:

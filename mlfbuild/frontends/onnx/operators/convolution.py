@@ -186,7 +186,8 @@ def _widened(site: Site, source: Tensor, filter_size: Sequence[int], stride: Pai
         elif wanted is not None or mode in {"SAME_UPPER", "SAME_LOWER"}:
             size = source.shape[1 + axis] * stride[axis] if wanted is None else wanted[outer - dimensions]
             less, more = (full - size) // 2, (full - size) - (full - size) // 2
-            lines.append((size, (less, more) if mode == "SAME_UPPER" else (more, less)))
+            before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
+            lines.append((size, (before, max(0, after))))  # below 0 there is more than any window writes
         else:
             pair = (pads[outer], pads[outer + dimensions]) if mode == "NOTSET" else (0, 0)
             lines.append((full - sum(pair), pair))

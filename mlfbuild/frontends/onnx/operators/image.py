@@ -49,36 +49,83 @@ class Sliding:
     """How many positions the window takes."""
 
 
+@dataclass(frozen=True)
+class Line:
+    """A window along one dimension of pixels."""
+
+    size: int
+    filter: int
+    stride: int
+    dilation: int
+    padding: Pair
+    declared: Pair
+    output: int
+
+    @property
+    def reach(self) -> int:
+        """Pixels from the first to the last that the window sees."""
+        return (self.filter - 1) * self.dilation + 1
+
+
+def untouched(size: int) -> Line:
+    """Return the window that sees every pixel once."""
+    return Line(size, 1, 1, 1, (0, 0), (0, 0), size)
+
+
 def sliding(site: Site, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
     """Read the window's attributes at ``site`` for an image of ``size``; ONNX's Conv and pools share them."""
     dimensions = site.held(0).rank - 2
-    filter_size = (1,) * (2 - len(filter_size)) + filter_size
-    stride = pair_of(site, "strides", dimensions)
-    dilation = pair_of(site, "dilations", dimensions)
-    if min(*filter_size, *stride, *dilation) < 1:
-        raise GraphError(site.node.place, f"filter {filter_size}, strides {stride} or dilations {dilation} below 1")
-    reach = [(filter_size[axis] - 1) * dilation[axis] + 1 for axis in (0, 1)]
-    padding = _padding(site, size, reach, stride, dimensions)
-    up = site.integer("ceil_mode", 0) != 0
-    rows, columns = (_along(size[axis], reach[axis], stride[axis], padding[axis], up=up) for axis in (0, 1))
+    found = lines(site, size[2 - dimensions :], filter_size[-dimensions:])
+    return across(*found) if len(found) == 2 else across(untouched(1), *found)
+
+
+def across(rows: Line, columns: Line) -> Sliding:
+    """Return two windows as one."""
     return Sliding(
-        (filter_size[0], filter_size[1]), stride, dilation, (rows[1], columns[1]), padding, (rows[0], columns[0])
-    )
+        (rows.filter, columns.filter), (rows.stride, columns.stride), (rows.dilation, columns.dilation),
+        (rows.padding, columns.padding), (rows.declared, columns.declared), (rows.output, columns.output),
+    )  # fmt: skip
+
+
+def lines(site: Site, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[Line, ...]:
+    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` where they do not fit."""
+    count = len(size)
+    strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
+    if len(filter_size) != count:
+        raise GraphError(site.node.place, f"a window {list(filter_size)} for {count} dimensions")
+    if min(*filter_size, *strides, *dilations) < 1:
+        raise GraphError(
+            site.node.place,
+            f"filter {list(filter_size)}, strides {list(strides)} or dilations {list(dilations)} below 1",
+        )
+    reach = [(wide - 1) * dilation + 1 for wide, dilation in zip(filter_size, dilations, strict=True)]
+    padding = _padding(site, size, reach, strides)
+    up = site.integer("ceil_mode", 0) != 0
+    found = []
+    for axis in range(count):
+        output, full = _along(size[axis], reach[axis], strides[axis], padding[axis], up=up)
+        found.append(Line(size[axis], filter_size[axis], strides[axis], dilations[axis], full, padding[axis], output))
+    return tuple(found)
 
 
 def pair_of(site: Site, name: str, dimensions: int, default: int = 1) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
-    values = site.integers(name) or (default,) * dimensions
-    if len(values) != dimensions:
-        raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
+    values = _values(site, name, dimensions, default)
     return (values[0], values[1]) if dimensions == 2 else (default, values[0])
 
 
-def _padding(site: Site, size: Pair, reach: list[int], stride: Pair, dimensions: int) -> Padding:
-    mode = site.text("auto_pad", "NOTSET")
+def _values(site: Site, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
+    values = site.integers(name) or (default,) * dimensions
+    if len(values) != dimensions:
+        raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
+    return values
+
+
+def _padding(site: Site, size: tuple[int, ...], reach: list[int], strides: tuple[int, ...]) -> tuple[Pair, ...]:
+    mode, dimensions = site.text("auto_pad", "NOTSET"), len(size)
     if mode in {"SAME_UPPER", "SAME_LOWER"}:
-        lower = mode == "SAME_LOWER"
-        return _same(size, reach, stride, 0, lower=lower), _same(size, reach, stride, 1, lower=lower)
+        ends = zip(size, reach, strides, strict=True)
+        return tuple(_same(*end, lower=mode == "SAME_LOWER") for end in ends)
     if mode not in {"NOTSET", "VALID"}:
         raise GraphError(site.node.place, f"attribute auto_pad is {mode!r}")
     pads = (site.integers("pads") or (0,) * (2 * dimensions)) if mode == "NOTSET" else (0,) * (2 * dimensions)
@@ -86,14 +133,13 @@ def _padding(site: Site, size: Pair, reach: list[int], stride: Pair, dimensions:
         raise GraphError(site.node.place, f"attribute pads has {len(pads)} values for {dimensions} dimensions")
     if min(pads) < 0:
         raise site.unsupported(f"negative padding {list(pads)}")
-    ends = tuple(zip(pads[:dimensions], pads[dimensions:], strict=True))
-    return (ends[0], ends[1]) if dimensions == 2 else ((0, 0), ends[0])
+    return tuple(zip(pads[:dimensions], pads[dimensions:], strict=True))
 
 
-def _same(size: Pair, reach: list[int], stride: Pair, axis: int, *, lower: bool) -> Pair:
+def _same(size: int, reach: int, stride: int, *, lower: bool) -> Pair:
     """Return the padding with which the output has size / stride positions, rounded up."""
-    positions = -(-size[axis] // stride[axis])
-    total = max(0, (positions - 1) * stride[axis] + reach[axis] - size[axis])
+    positions = -(-size // stride)
+    total = max(0, (positions - 1) * stride + reach - size)
     before = (total + 1) // 2 if lower else total // 2
     return before, total - before
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import GraphError
@@ -14,11 +16,14 @@ def _identity(site: Site) -> tuple[Value, ...]:
 
 
 def _dropout(site: Site) -> tuple[Value, ...]:
-    if site.has(2) and site.constant(2, "training_mode").any():
-        raise site.unsupported("training_mode")
-    if len(site.node.outputs) > 1 and site.node.outputs[1]:
-        raise site.unsupported("the mask, output 1")
-    return (site.held(0),)
+    """Keep everything: what drops at random is only for training; the mask is true everywhere."""
+    value = site.held(0)
+    training = site.has(2) and site.constant(2, "training_mode").any()
+    if training and (not site.has(1) or site.constant(1, "ratio").any()):
+        raise site.unsupported("training_mode, which drops at random")
+    if len(site.node.outputs) < 2 or not site.node.outputs[1]:
+        return (value,)
+    return value, site.made(site.weights("mask", np.ones(value.shape, np.bool_)))
 
 
 def _reshape(site: Site) -> tuple[Value, ...]:

@@ -26,14 +26,16 @@ def _softmax(site: Site) -> tuple[Value, ...]:
         made = site.attempt(ops.Softmax(1.0), [source], source.shape, _SHARES)
         if made is not None:
             return (back(made),)
-    return _along_rows(lambda site, rows: unary(site, ops.Softmax(1.0), rows))(site)
+    return along_rows(lambda site, rows: unary(site, ops.Softmax(1.0), rows))(site)
 
 
 def _log_softmax(site: Site, rows: Tensor) -> Tensor:
     return subtract(site, rows, log_of_sum_of_exponentials(site, rows, (len(rows.shape) - 1,)))
 
 
-def _along_rows(compute: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+def along_rows(compute: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+    """Return the converter of ``compute``, which takes what belongs together in the last dimension."""
+
     def convert(site: Site) -> tuple[Value, ...]:
         source, back = _rows(site, site.value(0))
         return (back(compute(site, source)),)
@@ -163,7 +165,7 @@ OPERATORS = {
     "GroupNormalization": _group_normalization,
     "InstanceNormalization": _instance_normalization,
     "LayerNormalization": _layer_normalization,
-    "LogSoftmax": _along_rows(_log_softmax),
+    "LogSoftmax": along_rows(_log_softmax),
     "LpNormalization": _lp_normalization,
     "MeanVarianceNormalization": _mean_variance_normalization,
     "RMSNormalization": _rms_normalization,

@@ -211,11 +211,12 @@ def _pad(site: Site) -> tuple[Value, ...]:
     if not any(map(any, paddings)):
         return (value,)
     if mode == "constant":
-        return (_padded(site, value, paddings),)
+        return (padded(site, value, paddings),)
     return (_mirrored(site, value, paddings, mode),)
 
 
-def _padded(site: Site, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
+def padded(site: Site, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
+    """Return ``value`` with the number that the node names around it, 0 where it names none."""
     fill = _fill(site)
     operator: ops.Pad
     stored = tuple(paddings[axis] for axis in value.order)
@@ -231,6 +232,22 @@ def _fill(site: Site) -> float:
     if site.opset < 11:
         return site.real_attribute("value", 0.0)
     return float(site.constant(2, "padding").reshape(-1)[0]) if site.has(2) else 0.0
+
+
+def _center_crop_pad(site: Site) -> tuple[Value, ...]:
+    """Cut off or add zeros, equally many on both sides, until dimensions have the wanted sizes."""
+    value, wanted = site.held(0), site.integers("shape", 1) or ()
+    axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
+    if len(wanted) != len(axes) or min(wanted, default=0) < 1:
+        raise GraphError(site.node.place, f"the sizes {list(wanted)} do not fit {len(axes)} dimensions")
+    ranges = [range(size) for size in value.shape]
+    paddings = [(0, 0)] * value.rank
+    for axis, size in zip(axes, wanted, strict=True):
+        more = size - value.shape[axis]
+        ranges[axis] = range(-more // 2, -more // 2 + size) if more < 0 else ranges[axis]
+        paddings[axis] = (more // 2, more - more // 2) if more > 0 else (0, 0)
+    value = sliced(site, value, ranges)
+    return (padded(site, value, paddings) if any(map(any, paddings)) else value,)
 
 
 def _mirrored(site: Site, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
@@ -251,6 +268,7 @@ def _mirrored(site: Site, value: Value, paddings: Sequence[tuple[int, int]], mod
 
 
 OPERATORS = {
+    "CenterCropPad": _center_crop_pad,
     "Concat": _concat,
     "Expand": _expand,
     "Gather": _gather,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import onnx
 
-from mlfbuild.frontends.onnx.affine import Affine
+from mlfbuild.frontends.onnx.affine import Affine, check_scales
 from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import add, cast, divide, multiply, subtract, unary
+from mlfbuild.frontends.onnx.operators.clamping import clamped
 from mlfbuild.frontends.onnx.operators.convolution import convolved
 from mlfbuild.frontends.onnx.operators.parameters import Parameters
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
@@ -20,6 +23,8 @@ from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 def _dequantize(site: Site) -> tuple[Value, ...]:
     """Say what the integers mean: mostly, the tensor stays as it is."""
     value = site.held(0)
+    if site.integer("block_size", 0):
+        return (_computed_by_blocks(site),)
     affine = _affine(site, value.dtype.numpy)
     held = affine.held()
     if held is not None and value.tensor.quantization == held and value.dtype is _declared(affine):
@@ -34,7 +39,8 @@ def _declared(affine: Affine) -> DType:
 def _affine(site: Site, dtype: np.dtype[np.generic]) -> Affine:
     affine = affine_of(site.node, site.known, dtype)
     if affine is None:
-        raise site.unsupported("scales of blocks, or scales and zero points that are not constant")
+        raise site.unsupported("scales and zero points that are not constant, or not of float32")
+    check_scales(site.node.place, affine.scales)
     if not affine.fits(site.held(0).shape):
         raise GraphError(site.node.place, f"{affine.scales.size} scales do not fit {site.held(0).tensor}")
     return affine
@@ -50,6 +56,33 @@ def _computed(site: Site, value: Value, affine: Affine) -> Value:
     return Value(
         site.emit(ops.Mul(), [real, _along(site, "scales", affine.scales, axis, value.rank)], shape), value.order
     )
+
+
+def _computed_by_blocks(site: Site) -> Value:
+    """Return scale * (value - zero point), with a scale and zero point for each block along an axis."""
+    source = site.tensor(0)
+    axis = site.axis(site.integer("axis", 1), len(source.shape))
+    scales = _for_each(site, _block_scales(site), source, axis)
+    real = cast(site, source, DType.FLOAT32)
+    if site.has(2):
+        real = subtract(site, real, _for_each(site, site.constant(2, "zero points"), source, axis))
+    return site.made(multiply(site, real, scales))
+
+
+def _block_scales(site: Site) -> Array:
+    scales = site.constant(1, "scales")
+    check_scales(site.node.place, scales)
+    return scales
+
+
+def _for_each(site: Site, values: Array, source: Tensor, axis: int) -> Tensor:
+    """Return ``values``, one for each block along ``axis``, as float32 numbers for each element of ``source``."""
+    block, size = site.integer("block_size", 0), source.shape[axis]
+    wanted = (*source.shape[:axis], -(-size // max(block, 1)), *source.shape[axis + 1 :])
+    if block < 1 or values.shape != wanted:
+        raise GraphError(site.node.place, f"blocks of {block} with {list(values.shape)} scales do not fit {source}")
+    repeated = np.repeat(values.astype(np.float32), block, axis).take(range(size), axis)
+    return site.weights("blocks", repeated)
 
 
 def _along(site: Site, word: str, values: Array, axis: int | None, rank: int) -> Tensor:
@@ -68,18 +101,43 @@ def _quantize(site: Site) -> tuple[Value, ...]:
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
         raise site.unsupported(f"output_dtype {wanted}; supported are uint8, int8 and int16")
+    if site.integer("block_size", 0):
+        return (_rounded_by_blocks(site, np.dtype(_TYPES[wanted])),)
     affine = _affine(site, np.dtype(_TYPES[wanted]))
-    held = affine.held()
+    if affine.zero_points.dtype not in _TYPES.values():
+        raise site.unsupported(f"zero points of {affine.zero_points.dtype}; supported are uint8, int8 and int16")
+    held, declared = affine.held(), _declared(affine)
     if held is None:
-        raise site.unsupported(
-            f"{affine.scales.size} scales and zero points of {affine.zero_points.dtype}; supported is one, positive, "
-            f"of uint8 or int8, and of int16 with the zero point 0"
-        )
-    declared = _declared(affine)
+        return (_rounded(site, site.value(0), affine),)
     if value.quantization == held and value.tensor.dtype is affine.holder:
         return (Value(value.tensor, value.order, declared),)
     made = site.emit(ops.Quantize(), [value.tensor], value.tensor.shape, affine.holder, held)
     return (Value(made, value.order, declared),)
+
+
+def _rounded(site: Site, value: Value, affine: Affine) -> Value:
+    """Return value / scale, rounded, plus zero point, computed in float32: for what no tensor is held quantised by."""
+    axis = None if affine.per_tensor else value.stored(affine.axis % value.rank)
+    scales = _along(site, "scales", affine.scales, axis, value.rank)
+    zero_points = _along(site, "zero points", affine.zero_points, axis, value.rank)
+    return Value(_steps(site, value.tensor, scales, zero_points, affine.zero_points.dtype), value.order)
+
+
+def _rounded_by_blocks(site: Site, dtype: np.dtype[np.generic]) -> Value:
+    source, scales = site.tensor(0), _block_scales(site)
+    axis = site.axis(site.integer("axis", 1), len(source.shape))
+    zero_points = site.constant(2, "zero points") if site.has(2) else np.zeros(scales.shape, dtype)
+    if zero_points.dtype not in _TYPES.values():
+        raise site.unsupported(f"zero points of {zero_points.dtype}; supported are uint8, int8 and int16")
+    steps, offsets = _for_each(site, scales, source, axis), _for_each(site, zero_points, source, axis)
+    return site.made(_steps(site, source, steps, offsets, zero_points.dtype))
+
+
+def _steps(site: Site, x: Tensor, scales: Tensor, zero_points: Tensor, dtype: np.dtype[Any]) -> Tensor:
+    """Return x / scale to the nearest whole number, the even one of two, plus zero point, within ``dtype``."""
+    limits = np.iinfo(dtype)
+    whole = add(site, unary(site, ops.Round(), divide(site, x, scales)), zero_points)
+    return cast(site, clamped(site, whole, limits.min, limits.max), DType(dtype.name))
 
 
 def _cast(site: Site) -> tuple[Value, ...]:

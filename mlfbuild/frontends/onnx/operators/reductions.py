@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlfbuild.frontends.onnx.layout import Order, Value
-from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, reduced, subtract, unary
+from mlfbuild.frontends.onnx.operators.arithmetic import add, cast, multiply, reduced, subtract, unary
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW
 from mlfbuild.frontends.onnx.operators.pieces import sliced
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import DType, Tensor, ops
@@ -13,6 +14,9 @@ from mlfbuild.graph import DType, Tensor, ops
 _SUMMED_AXES_OPSET = 13
 _AXES_OPSET = 18
 """Versions since which the axes are an input: of ReduceSum, of all others."""
+
+EXACT = NARROW | {DType.BOOL}
+"""Types whose elements float32 holds exactly."""
 
 Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
 
@@ -43,7 +47,10 @@ def _reduction(kind: type[Reduction]) -> Callable[[Site], tuple[Value, ...]]:
             made = site.attempt(operator, [held.tensor], shape, target)
             if made is not None:
                 return (site.real(made, order),)
-        return (Value(site.emit(operator, [site.value(0).tensor], shape), order),)
+        plain = site.value(0)
+        exact = plain.dtype in EXACT and issubclass(kind, ops.ReduceMax | ops.ReduceMin)
+        source = cast(site, plain.tensor, DType.FLOAT32) if exact else plain.tensor
+        return (Value(cast(site, site.emit(operator, [source], shape), plain.dtype), order),)
 
     return convert
 
@@ -57,7 +64,7 @@ def without(order: Order, axes: tuple[int, ...]) -> Order:
 Compute = Callable[[Site, Tensor, tuple[int, ...]], Tensor]
 
 
-def _made_of_others(compute: Compute, nothing: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+def made_of_others(compute: Compute, nothing: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
     """Return the converter of ``compute``, which keeps the stored axes it goes along; ``nothing`` goes along none."""
 
     def convert(site: Site) -> tuple[Value, ...]:
@@ -146,13 +153,13 @@ def _last_position(
 OPERATORS = {
     "ArgMax": _position(ops.ArgMax),
     "ArgMin": _position(ops.ArgMin),
-    "ReduceL1": _made_of_others(_sum_of_magnitudes, _magnitude),
-    "ReduceL2": _made_of_others(_length, _magnitude),
-    "ReduceLogSum": _made_of_others(_log_of_sum, _logarithm),
-    "ReduceLogSumExp": _made_of_others(log_of_sum_of_exponentials, _same),
+    "ReduceL1": made_of_others(_sum_of_magnitudes, _magnitude),
+    "ReduceL2": made_of_others(_length, _magnitude),
+    "ReduceLogSum": made_of_others(_log_of_sum, _logarithm),
+    "ReduceLogSumExp": made_of_others(log_of_sum_of_exponentials, _same),
     "ReduceMax": _reduction(ops.ReduceMax),
     "ReduceMean": _reduction(ops.Mean),
     "ReduceMin": _reduction(ops.ReduceMin),
     "ReduceSum": _reduction(ops.Sum),
-    "ReduceSumSquare": _made_of_others(_sum_of_squares, _square),
+    "ReduceSumSquare": made_of_others(_sum_of_squares, _square),
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value, channels_last
-from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply
+from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, select
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
 from mlfbuild.frontends.onnx.operators.pieces import taken
 from mlfbuild.frontends.onnx.site import Site
@@ -79,17 +79,17 @@ def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, tra
         raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted}")
     try:
         places = coordinates(spacing, transformation, _region(site, value, axis))
+        outside = ((places < 0) | (places > spacing.size - 1)) & (transformation == "tf_crop_and_resize")
         if mode == "nearest":
             default = "round_prefer_floor" if site.opset >= 11 else "floor"
-            places = _inside(site, places, spacing, transformation)
-            return taken(site, value, axis, nearest(places, spacing.size, site.text("nearest_mode", default)))
+            picked = nearest(places, spacing.size, site.text("nearest_mode", default))
+            return _extrapolated(site, taken(site, value, axis, picked), axis, outside)
     except ValueError as error:
         raise GraphError(site.node.place, str(error)) from None
     if mode not in {"linear", "cubic"}:
         raise GraphError(site.node.place, f"attribute mode is {mode!r}")
     taps = interpolation(
-        _inside(site, places, spacing, transformation), spacing,
-        site.real_attribute("cubic_coeff_a", -0.75) if mode == "cubic" else None,
+        places, spacing, site.real_attribute("cubic_coeff_a", -0.75) if mode == "cubic" else None,
         antialias=site.integer("antialias", 0) != 0, exclude_outside=site.integer("exclude_outside", 0) != 0,
     )  # fmt: skip
     plain = site.builder.plain(value)
@@ -99,13 +99,19 @@ def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, tra
     total = parts[0].tensor
     for part in parts[1:]:
         total = add(site, total, part.tensor)
-    return Value(total, parts[0].order)
+    return _extrapolated(site, Value(total, parts[0].order), axis, outside)
 
 
-def _inside(site: Site, places: Array, spacing: Spacing, transformation: str) -> Array:
-    if transformation == "tf_crop_and_resize" and ((places < 0) | (places > spacing.size - 1)).any():
-        raise site.unsupported("a region of interest that is partly outside of the image")
-    return places
+def _extrapolated(site: Site, value: Value, axis: int, outside: Array) -> Value:
+    """Return ``value`` with another number at the positions of ``axis`` that lie ``outside`` of the image."""
+    if not outside.any():
+        return value
+    value = site.builder.plain(value)
+    if value.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"a region of interest that is partly outside of {value.tensor}; supported is float32")
+    spread = [-1 if other == value.stored(axis) else 1 for other in range(value.rank)]
+    number = site.real_attribute("extrapolation_value", 0.0)
+    return Value(select(site, site.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
 
 
 def _share(site: Site, value: Value, axis: int, positions: Array, shares: Array) -> Value:

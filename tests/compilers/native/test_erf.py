@@ -1,0 +1,35 @@
+"""ERF, which TensorFlow Lite lacks: the kernel against the C library's error function."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.ops import Erf
+from support.host_c import run_on_host
+from support.native import compile_network
+
+EVERYWHERE = np.concatenate([np.linspace(-5, 5, 4001), np.geomspace(1e-30, 1e30, 500), [0.0, np.inf, -np.inf]])
+
+
+def network(elements: int) -> Graph:
+    tensors = [Tensor("x", (elements,), DType.FLOAT32), Tensor("y", (elements,), DType.FLOAT32)]
+    return Graph("net", tensors, [Node("erf", Erf(), ("x",), ("y",))], ["x"], ["y"])
+
+
+def test_equals_the_error_function() -> None:
+    """Within 1e-6 of the value, also where that is small."""
+    x = EVERYWHERE.astype(np.float32)
+    (made,) = run_on_host(compile_network(network(x.size)), [x])
+    wanted = np.array([math.erf(value) for value in x.tolist()])
+    np.testing.assert_allclose(made.reshape(-1), wanted, rtol=1e-6, atol=1e-37)
+    np.testing.assert_array_equal(evaluate(network(x.size), {"x": x})["y"], wanted.astype(np.float32))
+
+
+def test_no_number_stays_none() -> None:
+    x = np.array([np.nan], np.float32)
+    (made,) = run_on_host(compile_network(network(1)), [x])
+    assert np.isnan(made).all()

@@ -1,0 +1,216 @@
+"""Quantised ONNX networks: what stays in integers, what is computed in float32, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+
+from mlfbuild.errors import MlfError, UnsupportedModelError
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph import DType
+from mlfbuild.graph.evaluate import evaluate
+from support.onnx_models import QuantizedNetwork, Scale, model, reference
+from support.onnx_networks import quantized_network
+from support.onnx_quantized import RANDOM, assert_within_a_step, check, integers, values_of
+
+pytestmark = pytest.mark.usefixtures("same_numbers")
+
+
+def test_movement_stays_in_integers() -> None:
+    """Splits, slices, pads, gathers and transposes between the pairs; the pair between them has one scale."""
+    network, scale = QuantizedNetwork(), Scale(0.05, 100)
+    x = network.input("x", (1, 4, 5, 6), scale)
+    network.constants |= {
+        "pads": np.array([0, 0, 1, 0, 0, 0, 0, 2]),
+        "starts": np.array([1]), "ends": np.array([5]), "axes": np.array([3]), "picked": np.array([2, 0, 3]),
+        "shape": np.array([0, 3, -1]), "repeats": np.array([1, 1, 2]),
+    }  # fmt: skip
+    network.add("Pad", [x, "pads"], "padded")
+    network.add("Slice", ["padded", "starts", "ends", "axes"], "sliced")
+    network.add("Gather", [network.requantized("sliced", scale), "picked"], "gathered", axis=1)
+    network.add("Transpose", ["gathered"], "turned", perm=[0, 1, 3, 2])
+    network.add("Reshape", ["turned", "shape"], "flat")
+    network.add("Tile", ["flat", "repeats"], "tiled")
+    network.nodes.append(helper.make_node("Split", ["tiled"], ["p", "q"], axis=2, num_outputs=2))
+    network.add("Concat", ["q", "p"], "joined", axis=1)
+    network.output(network.quantized("joined", scale), 3)
+    check(network)
+
+
+@pytest.mark.parametrize("operator", ["Softplus", "HardSigmoid", "Erf", "Pow"])
+def test_operators_without_an_integer_form_compute_in_float32(operator: str) -> None:
+    network = QuantizedNetwork()
+    names = [network.input("x", (1, 50), Scale(0.02, 0))]
+    if operator == "Pow":
+        network.constants["cube"] = np.float32(3)
+        names.append("cube")
+    network.add(operator, names, "y")
+    network.output(network.quantized("y", Scale(0.02, 3)), 2)
+    check(network, floats=True)
+
+
+def test_weights_around_another_zero_point_compute_in_float32() -> None:
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 3, 4, 4), Scale(0.05, 100))
+    w = network.weights("w", integers((2, 3, 2, 2), "uint8"), Scale(0.01, 77))
+    network.add("Conv", [x, w], "y")
+    network.output(network.quantized("y", Scale(0.1, 128)), 4)
+    check(network, floats=True)
+
+
+def test_a_scale_for_each_channel_of_an_input() -> None:
+    network = QuantizedNetwork()
+    network.add("Relu", [network.input("x", (1, 3, 4), Scale([0.1, 0.2, 0.3], 5, axis=1))], "y")
+    network.output(network.quantized("y", Scale(0.2, 0)), 3)
+    check(network, floats=True)
+
+
+def test_types_and_scales_of_inputs_and_outputs_stay() -> None:
+    """uint8 is int8 inside only."""
+    network = QuantizedNetwork()
+    network.add("Relu", [network.input("x", (1, 3), Scale(0.5, 100))], "y")
+    network.output(network.quantized("y", Scale(0.25, 7)), 2)
+    graph = parse_onnx(network.bytes(), "net", "net.onnx")
+    found = [(graph.tensor(name).dtype, graph.tensor(name).quantization) for name in ("x", "y_q")]
+    assert [dtype for dtype, _ in found] == [DType.UINT8, DType.UINT8]
+    assert [(held.scale, held.zero_point) for _, held in found if held] == [(0.5, 100), (0.25, 7)]
+
+
+def test_quantised_weights_that_a_float_network_uses() -> None:
+    """Only the weights are quantised, as some tools do to make files smaller."""
+    network = QuantizedNetwork()
+    network.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 2, 4, 4)))
+    network.outputs.append(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None] * 4))
+    network.add(
+        "Conv", ["x", network.weights("w", integers((3, 2, 3, 3), "int8"), Scale([0.1, 0.2, 0.3], 0, "int8"))], "y"
+    )
+    data, x = network.bytes(), RANDOM.standard_normal((1, 2, 4, 4)).astype(np.float32)
+    made = evaluate(parse_onnx(data, "net", "net.onnx"), {"x": x})["y"]
+    np.testing.assert_allclose(made, reference(data, {"x": x})[0], rtol=1e-4, atol=1e-3)
+
+
+def test_float_weights_that_the_network_quantises() -> None:
+    """What training for quantisation exports: float32 weights, then a pair."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 2, 4, 4), Scale(0.05, 128))
+    network.constants["w"] = RANDOM.uniform(-1, 1, (3, 2, 3, 3)).astype(np.float32)
+    scale = Scale([0.01, 0.008, 0.009], 0, "int8")
+    inputs = ["w", *network.parameters("w_q", scale)]
+    network.add("QuantizeLinear", inputs, "w_q", axis=0)
+    network.add("Conv", [x, network.dequantized("w_q", scale)], "y")
+    network.output(network.quantized("y", Scale(0.05, 128)), 4)
+    check(network)
+
+
+def test_an_input_that_two_readers_take_differently() -> None:
+    """Then its elements mean nothing by themselves: both are computed."""
+    network = QuantizedNetwork()
+    first = network.input("x", (1, 6), Scale(0.1, 100))
+    parameters = network.parameters("other", Scale(0.3, 7))
+    network.add("DequantizeLinear", ["x", *parameters], "second")
+    network.add("Add", [first, "second"], "y")
+    network.output(network.quantized("y", Scale(0.4, 50)), 2)
+    check(network, floats=True)
+
+
+def test_an_input_that_is_an_output_and_a_tensor_that_is_read_in_float32() -> None:
+    """What is quantised for one reader and real for another stays float32."""
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 2, 3, 3), Scale(0.1, 100))
+    w = network.weights("w", integers((2, 2, 2, 2), "int8"), Scale(0.01, 0, "int8"))
+    network.add("Conv", [x, w], "c")
+    network.add("Exp", [network.requantized("c", Scale(0.05, 128))], "e")
+    network.add("Mul", ["c", "e"], "y")
+    network.output(network.quantized("y", Scale(0.5, 128)), 4)
+    network.add("Identity", ["x"], "same")
+    network.output("same", 4)
+    check(network, floats=True)
+
+
+def test_a_network_is_integers_all_through() -> None:
+    """Each of its seven operators may be off by a step, and the last one's scale is half as fine as the first one's."""
+    graph, _, made, wanted = values_of(quantized_network().bytes())
+    assert_within_a_step(made, wanted, steps=7)
+    assert {tensor.dtype for tensor in graph.tensors.values()} == {DType.UINT8, DType.INT8, DType.INT32}
+
+
+def dynamic() -> bytes:
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("MatMulInteger", ["q", "w", "z"], ["y"]),
+    ]
+    return model(nodes, [("x", (1, 2))], [("y", (1, 3))], {"w": integers((2, 3), "int8")})
+
+
+def too_large() -> bytes:
+    network = QuantizedNetwork()
+    network.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, (1, 1000)))
+    network.constants["w"] = np.full((1000, 1), 127, np.int8)
+    network.add("MatMulInteger", ["x", "w"], "y")
+    network.output("y", 2, "int32")
+    return network.bytes()
+
+
+def bad_scale(value: float) -> bytes:
+    network = QuantizedNetwork()
+    network.add("Relu", [network.input("x", (1, 3), Scale(value, 0))], "y")
+    network.output(network.quantized("y", Scale(value, 0)), 2)
+    return network.bytes()
+
+
+def computed_scale() -> bytes:
+    network = QuantizedNetwork()
+    network.add("Relu", [network.input("x", (1, 3), Scale(1.0, 0))], "y")
+    network.inputs.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, ()))
+    network.add("QuantizeLinear", ["y", "s"], "q")
+    network.output("q", 2)
+    return network.bytes()
+
+
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "dynamic": (
+        dynamic(),
+        "node 0 (DynamicQuantizeLinear) writing 'q': not supported: it finds a scale for every run",
+    ),
+    "large sums": (too_large(), "node 0 (MatMulInteger) writing 'y': sums of up to 32385000, beyond 16777216"),
+    "scale 0": (bad_scale(0.0), "node 0 (DequantizeLinear) writing 'x_real': a scale of 0; scales must be positive"),
+    "scale inf": (
+        bad_scale(float("inf")),
+        "node 0 (DequantizeLinear) writing 'x_real': a scale of inf; scales must be positive",
+    ),
+    "scale nan": (
+        bad_scale(float("nan")),
+        "node 0 (DequantizeLinear) writing 'x_real': a scale of nan; scales must be positive",
+    ),
+    "computed scale": (computed_scale(), "scales and zero points that are not constant"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    data, words = REFUSED[name]
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_onnx(data, "net", "net.onnx")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+SMALL = quantized_network().bytes()
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.integers(0, len(SMALL) - 1), st.integers(0, 255))
+def test_a_damaged_byte_never_makes_a_traceback(position: int, value: int) -> None:
+    data = bytearray(SMALL)
+    data[position] = value
+    try:
+        parse_onnx(bytes(data), "net", "net.onnx")
+    except MlfError as error:
+        lines = str(error).count("\n")
+    else:
+        lines = 0
+    assert lines == 0

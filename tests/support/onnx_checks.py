@@ -1,0 +1,78 @@
+"""Compares ONNX networks, in numpy and as C, with ONNX's own evaluator."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from onnx import helper
+
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph.evaluate import evaluate
+from support.host_c import run_on_host
+from support.native import compile_network
+from support.onnx_models import model, reference
+
+Floats = npt.NDArray[np.float32]
+
+
+RANDOM = np.random.default_rng(5)
+
+
+START = RANDOM.bit_generator.state
+
+
+def restart() -> None:
+    """Draw the same numbers again."""
+    RANDOM.bit_generator.state = START
+
+
+def floats(*shape: int) -> Floats:
+    """Random numbers."""
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def assert_equal(data: bytes, *inputs: Floats, compiled: bool = True) -> None:
+    """The graph in numpy, and perhaps as C, computes what ONNX's evaluator does."""
+    graph = parse_onnx(data, "net", "net.onnx")
+    feeds = dict(zip(graph.inputs, inputs, strict=True))
+    wanted = reference(data, feeds)
+    values = evaluate(graph, feeds)
+    made = [[values[name] for name in graph.outputs]]
+    if compiled:
+        outputs = run_on_host(compile_network(graph), inputs)
+        made.append([value.reshape(other.shape) for value, other in zip(outputs, wanted, strict=True)])
+    for results in made:
+        for result, expected in zip(results, wanted, strict=True):
+            assert result.shape == expected.shape
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def small_network() -> bytes:
+    """Convolution, normalisation, pool, a branch that is added, and a dense layer."""
+    node = helper.make_node
+    return model(
+        [
+            node("Conv", ["x", "w1", "b1"], ["c1"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+            node("BatchNormalization", ["c1", "scale", "offset", "mean", "variance"], ["n1"]),
+            node("MaxPool", ["n1"], ["p1"], kernel_shape=[2, 2], strides=[2, 2]),
+            node("Conv", ["p1", "w2"], ["c2"], kernel_shape=[3, 3], auto_pad="SAME_UPPER", group=4),
+            node("Add", ["c2", "p1"], ["a1"]),
+            node("GlobalAveragePool", ["a1"], ["g1"]),
+            node("Flatten", ["g1"], ["f1"]),
+            node("Gemm", ["f1", "w3", "b3"], ["d1"], transB=1),
+            node("Softmax", ["d1"], ["y"]),
+        ],
+        [("x", (1, 3, 8, 6))],
+        [("y", (1, 5)), ("p1", (1, 4, 4, 3))],
+        {
+            "w1": floats(4, 3, 3, 3),
+            "b1": floats(4),
+            "scale": floats(4),
+            "offset": floats(4),
+            "mean": floats(4),
+            "variance": np.abs(floats(4)) + 1,
+            "w2": floats(4, 1, 3, 3),
+            "w3": floats(5, 4),
+            "b3": floats(5),
+        },
+    )
