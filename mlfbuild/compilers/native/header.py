@@ -11,6 +11,7 @@ from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
+from mlfbuild.library.c_interface import CInterface, Member, brief, guarded, interface_parts
 
 _STATIC = ("The intermediate tensors lie in a static workspace: one call at a time.",)
 _SHARED = (
@@ -21,70 +22,53 @@ _SHARED = (
 
 def print_header(program: Program, front_matter: str, placement: Placement) -> str:
     """Return the text of ``tvmgen_<model>.h``."""
-    guard = f"{program.prefix.upper()}_H_"
     shares = shares_workspace(program, placement)
+    busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []
+    results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
     parts = [
-        front_matter,
-        f"#ifndef {guard}\n#define {guard}",
-        "#include <stdint.h>",
-        '#ifdef __cplusplus\nextern "C" {\n#endif',
-        *_tvm_part(program, shares=shares),
+        *interface_parts(_interface(program), _SHARED if shares else _STATIC, results),
+        *_static_reset(program),
         *_own_part(program, shares=shares),
-        "#ifdef __cplusplus\n}\n#endif",
-        f"#endif /* {guard} */",
     ]
-    return "\n\n".join(parts) + "\n"
+    return guarded(f"{program.prefix.upper()}_H_", front_matter, parts)
 
 
-def _tvm_part(program: Program, *, shares: bool) -> Iterator[str]:
-    prefix, upper = program.prefix, program.prefix.upper()
-    interface, module = program.interface, f'for TVM module "{program.name}"'
-    for port in _distinct(interface):
-        kind = "Input" if port in interface.inputs else "Output"
-        yield _brief(f"{kind} tensor {port.member} size (in bytes) {module}") + (
-            f"\n#define {upper}_{port.member.upper()}_SIZE {port.tensor.size}"
-        )
-    yield _brief(f"Input tensor pointers {module}") + _struct(f"{prefix}_inputs", interface.inputs)
-    yield _brief(f"Output tensor pointers {module}") + _struct(f"{prefix}_outputs", interface.outputs)
-    yield (
-        _brief(
-            f"entrypoint function {module}",
-            *(_SHARED if shares else _STATIC),
-            r"\param inputs Input tensors for the module; they are only read",
-            r"\param outputs Output tensors for the module; they must not overlap with anything else",
-            r"\return 0, or -1 if a pointer is NULL or not aligned for its type",
-            *([f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []),
-        )
-        + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
-    )
+def _interface(program: Program) -> CInterface:
+    sides = [
+        tuple(Member(port.member, port.tensor.size) for port in ports)
+        for ports in (program.interface.inputs, program.interface.outputs)
+    ]
+    return CInterface(program.name, sides[0], sides[1], program.plan.arena_size)
+
+
+def _static_reset(program: Program) -> Iterator[str]:
     if program.resets:
         yield (
-            _brief(
-                f"begins anew {module}: the next run is as the first one",
+            brief(
+                f'begins anew for TVM module "{program.name}": the next run is as the first one',
                 "What it keeps between runs lies in a static state.",
                 r"\return 0",
             )
-            + f"\nint32_t {prefix}_reset(void);"
+            + f"\nint32_t {program.prefix}_reset(void);"
         )
-    yield _brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {program.plan.arena_size}"
 
 
 def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
     if shares:
         yield (
-            _brief(
+            brief(
                 f"result of tvmgen_{name}_run where another call runs in the shared workspace",
                 "Only code that is compiled without NDEBUG looks; with NDEBUG the results of both are wrong.",
             )
             + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
         )
-    yield (_brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
+    yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
-        yield _brief("Bytes that are kept between runs") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}"
-        yield _brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"
+        yield brief("Bytes that are kept between runs") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}"
+        yield brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"
         yield (
-            _brief(
+            brief(
                 f'begins a state of the caller for module "{name}", before its first run and whenever it is to forget',
                 rf"\param kept {upper}_STATE_SIZE bytes, aligned to {upper}_STATE_ALIGNMENT",
                 r"\return 0, or -1 if the pointer is NULL or not aligned",
@@ -93,7 +77,7 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
         )
     state = [rf"\param kept a state that mlf_{name}_reset has begun, one for each stream"] if program.resets else []
     yield (
-        _brief(
+        brief(
             f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
             rf"\param workspace TVMGEN_{name.upper()}_WORKSPACE_SIZE bytes, aligned to {upper}_WORKSPACE_ALIGNMENT",
             *state,
@@ -104,7 +88,7 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
         + ("  void* kept\n" if state else "")
         + ");"
     )
-    yield _brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
+    yield brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
     for port in _distinct(program.interface):
         yield "\n".join(_facts(f"{upper}_{port.member.upper()}", port))
     for port in _distinct(program.interface):
@@ -116,16 +100,6 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
 def _distinct(interface: Interface) -> Iterable[Port]:
     """Return every port once, also where an input is an output too."""
     return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
-
-
-def _brief(*lines: str) -> str:
-    first, *more = lines
-    return "\n".join(["/*!", rf" * \brief {first}", *(f" * {line}" for line in more), " */"])
-
-
-def _struct(name: str, ports: Iterable[Port]) -> str:
-    members = [f"  void* {port.member};" for port in ports] or ["  void* unused; /* C has no empty structs */"]
-    return "\n".join(["", f"struct {name} {{", *members, "};"])
 
 
 def _facts(prefix: str, port: Port) -> Iterator[str]:

@@ -13,14 +13,14 @@ extern "C" {
 #endif
 
 /*!
- * \brief Output tensor flat size (in bytes) for TVM module "copies"
- */
-#define TVMGEN_COPIES_FLAT_SIZE 6
-
-/*!
  * \brief Input tensor x size (in bytes) for TVM module "copies"
  */
 #define TVMGEN_COPIES_X_SIZE 6
+
+/*!
+ * \brief Output tensor flat size (in bytes) for TVM module "copies"
+ */
+#define TVMGEN_COPIES_FLAT_SIZE 6
 
 /*!
  * \brief Output tensor limits size (in bytes) for TVM module "copies"

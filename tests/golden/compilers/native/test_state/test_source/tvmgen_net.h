@@ -55,16 +55,16 @@ int32_t tvmgen_net_run(
 );
 
 /*!
+ * \brief Workspace size for TVM module "net"
+ */
+#define TVMGEN_NET_WORKSPACE_SIZE 16
+
+/*!
  * \brief begins anew for TVM module "net": the next run is as the first one
  * What it keeps between runs lies in a static state.
  * \return 0
  */
 int32_t tvmgen_net_reset(void);
-
-/*!
- * \brief Workspace size for TVM module "net"
- */
-#define TVMGEN_NET_WORKSPACE_SIZE 16
 
 /*!
  * \brief Alignment of a workspace in bytes

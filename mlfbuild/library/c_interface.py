@@ -1,0 +1,88 @@
+"""The header of TVM's C interface as TVM prints it: the part that is the same whoever compiled the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Member:
+    """An input or output of a module: a member of the struct of pointers."""
+
+    name: str
+    """In C."""
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class CInterface:
+    """What a firmware sees of a module."""
+
+    name: str
+    """Of the module: letters, digits and underscores."""
+    inputs: tuple[Member, ...]
+    outputs: tuple[Member, ...]
+    """In call order; one that is an input, too, is the same member."""
+    workspace_size: int
+    """Bytes."""
+
+    @property
+    def prefix(self) -> str:
+        """What the interface's names begin with."""
+        return f"tvmgen_{self.name}"
+
+
+def guarded(guard: str, front_matter: str, parts: Iterable[str]) -> str:
+    """Return the text of a header for C and C++ from its parts."""
+    return "\n\n".join(
+        [
+            front_matter,
+            f"#ifndef {guard}\n#define {guard}",
+            "#include <stdint.h>",
+            '#ifdef __cplusplus\nextern "C" {\n#endif',
+            *parts,
+            "#ifdef __cplusplus\n}\n#endif",
+            f"#endif /* {guard} */\n",
+        ]
+    )
+
+
+def interface_parts(interface: CInterface, about_run: Sequence[str] = (), results: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the parts of ``tvmgen_<module>.h`` in TVM's order.
+
+    ``about_run`` are lines about the run function, ``results`` further lines about what it returns.
+    """
+    prefix, upper = interface.prefix, interface.prefix.upper()
+    module = f'for TVM module "{interface.name}"'
+    distinct = {member.name: member for member in (*interface.inputs, *interface.outputs)}
+    for member in distinct.values():
+        kind = "Input" if member in interface.inputs else "Output"
+        yield brief(f"{kind} tensor {member.name} size (in bytes) {module}") + (
+            f"\n#define {upper}_{member.name.upper()}_SIZE {member.size}"
+        )
+    yield brief(f"Input tensor pointers {module}") + _struct(f"{prefix}_inputs", interface.inputs)
+    yield brief(f"Output tensor pointers {module}") + _struct(f"{prefix}_outputs", interface.outputs)
+    yield (
+        brief(
+            f"entrypoint function {module}",
+            *about_run,
+            r"\param inputs Input tensors for the module; they are only read",
+            r"\param outputs Output tensors for the module; they must not overlap with anything else",
+            *results,
+        )
+        + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
+    )
+    yield brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {interface.workspace_size}"
+
+
+def brief(*lines: str) -> str:
+    """Return a comment as TVM writes them."""
+    first, *more = lines
+    return "\n".join(["/*!", rf" * \brief {first}", *(f" * {line}" for line in more), " */"])
+
+
+def _struct(name: str, members: Iterable[Member]) -> str:
+    lines = [f"  void* {member.name};" for member in members] or ["  void* unused; /* C has no empty structs */"]
+    return "\n".join(["", f"struct {name} {{", *lines, "};"])
