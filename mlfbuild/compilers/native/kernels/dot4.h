@@ -3,7 +3,8 @@
  * of float32 in another order. The weights of product g start at weights + g * count.
  *
  *   Helium   16 int8, 8 int16 or 4 float32 a round of 10 instructions, the last round predicated
- *   DSP      4 int8 a round: SXTB16 makes of four bytes two words of 16-bit pairs, SMLAD adds the products of a pair
+ *   DSP      4 elements a round: SXTB16 and PKH make words of 16-bit pairs, 0 with 2 and 1 with 3, and SMLAD adds the
+ *            products of a pair
  */
 #ifndef MLF_DOT4_H_
 #define MLF_DOT4_H_
@@ -71,15 +72,7 @@ MLF_KERNEL struct mlf_int64x4 mlf_dot4_row_int16(struct mlf_int64x4 sum, const i
     return sum;
 }
 
-#else
-
-MLF_KERNEL struct mlf_int64x4 mlf_dot4_row_int16(struct mlf_int64x4 sum, const int16_t *row, const int8_t *weights,
-                                                 int32_t count)
-{
-    return mlf_dot4_int16(sum, row, weights, count, count);
-}
-
-#if MLF_DSP_ASM
+#elif MLF_DSP_ASM
 
 /* Add four products to sum: even holds the elements 0 and 2 of the row, odd 1 and 3. */
 MLF_KERNEL uint32_t mlf_four_products_dsp(uint32_t even, uint32_t odd, const int8_t *weights, uint32_t sum)
@@ -117,6 +110,36 @@ MLF_KERNEL struct mlf_int32x4 mlf_dot4_row_int8(struct mlf_int32x4 sum, const in
     return mlf_dot4_int8(sum, row + whole, weights + whole, count, count - whole);
 }
 
+MLF_KERNEL struct mlf_int64x4 mlf_dot4_row_int16(struct mlf_int64x4 sum, const int16_t *row, const int8_t *weights,
+                                                 int32_t count)
+{
+    const int32_t most = MLF_PRODUCTS_INT16 & ~3;
+    const int32_t whole = count & ~3;
+    for (int32_t start = 0; start < whole; start += most) {
+        const int32_t end = whole - start > most ? start + most : whole;
+        struct mlf_int32x4 part = {0, 0, 0, 0};
+        for (int32_t i = start; i < end; i += 4) {
+            uint32_t words[2];
+            uint32_t even;
+            uint32_t odd;
+            memcpy(words, row + i, sizeof words);
+            __asm__("pkhbt %0, %2, %3, lsl #16\n\t"
+                    "pkhtb %1, %3, %2, asr #16"
+                    : "=&r"(even), "=r"(odd)
+                    : "r"(words[0]), "r"(words[1]));
+            part.v0 = mlf_four_products_dsp(even, odd, weights + i, part.v0);
+            part.v1 = mlf_four_products_dsp(even, odd, weights + i + count, part.v1);
+            part.v2 = mlf_four_products_dsp(even, odd, weights + i + 2 * count, part.v2);
+            part.v3 = mlf_four_products_dsp(even, odd, weights + i + 3 * count, part.v3);
+        }
+        sum.v0 += (int32_t)part.v0;
+        sum.v1 += (int32_t)part.v1;
+        sum.v2 += (int32_t)part.v2;
+        sum.v3 += (int32_t)part.v3;
+    }
+    return mlf_dot4_int16(sum, row + whole, weights + whole, count, count - whole);
+}
+
 #else
 
 MLF_KERNEL struct mlf_int32x4 mlf_dot4_row_int8(struct mlf_int32x4 sum, const int8_t *row, const int8_t *weights,
@@ -125,7 +148,11 @@ MLF_KERNEL struct mlf_int32x4 mlf_dot4_row_int8(struct mlf_int32x4 sum, const in
     return mlf_dot4_int8(sum, row, weights, count, count);
 }
 
-#endif
+MLF_KERNEL struct mlf_int64x4 mlf_dot4_row_int16(struct mlf_int64x4 sum, const int16_t *row, const int8_t *weights,
+                                                 int32_t count)
+{
+    return mlf_dot4_int16(sum, row, weights, count, count);
+}
 
 #endif
 
