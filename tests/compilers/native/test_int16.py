@@ -134,12 +134,13 @@ HEADERS = {
     "CONV_2D": "conv2d_int16_dsp.h",
     "CONV_2D 1x1": "conv2d_int16_dsp.h",
     "FULLY_CONNECTED": "conv2d_int16_dsp.h",
+    "DEPTHWISE_CONV_2D": "depthwise_conv2d_int16_dsp.h",
 }
 
 
 @pytest.mark.parametrize("kind", HEADERS)
 def test_the_dsp_extension_is_used(kind: str) -> None:
-    case = KINDS[kind](1)
+    case = KINDS[kind](2)
     used = [f"/{HEADERS[kind]}" in generated(compile_bytes(case.model, cpu=cpu)) for cpu in NETWORKS]
     assert used == [False, True]
 

@@ -191,4 +191,15 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, 1, 0)
 
 #endif
 
+/* Clamp an output to a fused activation, where one does more than the store did. */
+MLF_KERNEL void mlf_clamp_int16_dsp(int16_t *output, int32_t size, int32_t minimum, int32_t maximum)
+{
+    const int16_t *const end = output + size;
+    const int stored = (minimum == INT16_MIN || minimum == 0) && maximum == INT16_MAX;
+    for (; !stored && output != end; output++) {
+        const int32_t value = *output < minimum ? minimum : *output;
+        *output = (int16_t)(value > maximum ? maximum : value);
+    }
+}
+
 #endif /* MLF_BLOCK_INT16_DSP_H_ */

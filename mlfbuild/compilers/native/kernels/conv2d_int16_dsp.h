@@ -21,15 +21,9 @@ struct mlf_matmul_int16_dsp {
     int32_t maximum;
 };
 
-/* Clamp an output to a fused activation, where one does more than the store did. */
 MLF_KERNEL void mlf_activate_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int16_t *output)
 {
-    const int16_t *const end = output + matmul->rows * matmul->outputs;
-    const int stored = (matmul->minimum == INT16_MIN || matmul->minimum == 0) && matmul->maximum == INT16_MAX;
-    for (; !stored && output != end; output++) {
-        const int32_t value = *output < matmul->minimum ? matmul->minimum : *output;
-        *output = (int16_t)(value > matmul->maximum ? matmul->maximum : value);
-    }
+    mlf_clamp_int16_dsp(output, matmul->rows * matmul->outputs, matmul->minimum, matmul->maximum);
 }
 
 MLF_KERNEL const int32_t *mlf_pairs_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels,

@@ -6,6 +6,7 @@ from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.ops.convolution import lower_convolution
 from mlfbuild.compilers.native.ops.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.compilers.native.ops.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
+from mlfbuild.compilers.native.ops.depthwise_int16_dsp import lower_depthwise_conv2d_int16_dsp
 from mlfbuild.compilers.native.ops.float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
@@ -13,7 +14,10 @@ from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import DepthwiseConv2D
 
 _SPECIALISED = Specialised[DepthwiseConv2D](
-    lower_depthwise_conv2d_float_mve, lower_depthwise_conv2d_mve, lower_depthwise_conv2d_dsp, lambda *_: None
+    lower_depthwise_conv2d_float_mve,
+    lower_depthwise_conv2d_mve,
+    lower_depthwise_conv2d_dsp,
+    lower_depthwise_conv2d_int16_dsp,
 )
 
 
