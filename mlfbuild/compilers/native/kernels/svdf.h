@@ -16,9 +16,12 @@
 #define MLF_SVDF_H_
 
 #include <stdint.h>
+#include <string.h>
 
 #include "compiler.h"
 #include "dot.h"
+#include "dot4.h"
+#include "dsp.h"
 #include "requantize.h"
 
 struct mlf_svdf_shape {
@@ -35,6 +38,74 @@ struct mlf_svdf {
     int32_t state_zero_point;
     int32_t output_zero_point;
 };
+
+/* Move a row by a place, its first feature to the end, and add its product with the weights: in C for any `type`. */
+#define MLF_SVDF_ROW(name, type)                                                                                       \
+    MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
+    {                                                                                                                  \
+        const type latest = row[0];                                                                                    \
+        for (int32_t i = 0; i < memory - 1; i++) {                                                                     \
+            row[i] = row[i + 1];                                                                                       \
+            sum += (uint32_t)((int32_t)row[i] * weights[i]);                                                           \
+        }                                                                                                              \
+        row[memory - 1] = latest;                                                                                      \
+        return sum + (uint32_t)((int32_t)latest * weights[memory - 1]);                                                \
+    }
+
+MLF_SVDF_ROW(int8, int8_t)
+
+#if defined(MLF_MVE)
+
+/* As mlf_svdf_row_int8, eight features in a round of 4 instructions: read from their place, stored in the one before. */
+MLF_KERNEL uint32_t mlf_svdf_row_int16(uint32_t sum, int16_t *row, const int16_t *weights, int32_t memory)
+{
+    const int16_t latest = row[0];
+    if (memory > 1) {
+        const int16_t *from = row + 1;
+        int16_t *to = row;
+        const int16_t *factors = weights;
+        __asm__ volatile("dlstp.16 lr, %[count]\n"
+                         "1:\n vldrh.u16 q0, [%[from]], #16\n"
+                         " vldrh.u16 q1, [%[factors]], #16\n"
+                         " vstrh.16 q0, [%[to]], #16\n"
+                         " vmladava.s16 %[sum], q0, q1\n"
+                         "letp lr, 1b\n"
+                         : [sum] "+Te"(sum), [from] "+r"(from), [to] "+r"(to), [factors] "+r"(factors)
+                         : [count] "r"(memory - 1)
+                         : "lr", "q0", "q1", "memory");
+    }
+    row[memory - 1] = latest;
+    return sum + (uint32_t)(latest * weights[memory - 1]);
+}
+
+#elif MLF_DSP_ASM
+
+/* As mlf_svdf_row_int8, two features in a round: SMLAD takes them as the word that is moved. */
+MLF_KERNEL uint32_t mlf_svdf_row_int16(uint32_t sum, int16_t *row, const int16_t *weights, int32_t memory)
+{
+    const int16_t latest = row[0];
+    int32_t i = 0;
+    for (; i + 2 <= memory - 1; i += 2) {
+        uint32_t pair;
+        uint32_t factors;
+        memcpy(&pair, row + i + 1, sizeof pair);
+        memcpy(&factors, weights + i, sizeof factors);
+        memcpy(row + i, &pair, sizeof pair);
+        __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(pair), "r"(factors));
+    }
+    if (i < memory - 1) {
+        row[i] = row[i + 1];
+        sum += (uint32_t)(row[i] * weights[i]);
+    }
+    row[memory - 1] = latest;
+    return sum + (uint32_t)(latest * weights[memory - 1]);
+}
+
+#else
+
+MLF_SVDF_ROW(int16, int16_t)
+
+#endif
 
 /* Define mlf_svdf_<name> with a state and time weights of `type`, whose limits are given. */
 #define MLF_SVDF(name, type, least, greatest)                                                                          \
@@ -56,7 +127,7 @@ struct mlf_svdf {
         for (; f + 4 <= filters; f += 4) {                                                                             \
             struct mlf_int32x4 sum = {(uint32_t)bias[f], (uint32_t)bias[f + 1], (uint32_t)bias[f + 2],                 \
                                       (uint32_t)bias[f + 3]};                                                          \
-            sum = mlf_dot4_int8(sum, input, feature + f * inputs, inputs, inputs);                                     \
+            sum = mlf_dot4_row_int8(sum, input, feature + f * inputs, inputs);                                         \
             rows[f * memory] = mlf_svdf_feature_##name(sum.v0, svdf);                                                  \
             rows[(f + 1) * memory] = mlf_svdf_feature_##name(sum.v1, svdf);                                            \
             rows[(f + 2) * memory] = mlf_svdf_feature_##name(sum.v2, svdf);                                            \
@@ -66,18 +137,6 @@ struct mlf_svdf {
             const uint32_t sum = mlf_dot_int8((uint32_t)bias[f], input, feature + f * inputs, inputs);                 \
             rows[f * memory] = mlf_svdf_feature_##name(sum, svdf);                                                     \
         }                                                                                                              \
-    }                                                                                                                  \
-                                                                                                                       \
-    /* Move a row by a place, its first feature to the end, and add its product with the weights. */                   \
-    MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
-    {                                                                                                                  \
-        const type latest = row[0];                                                                                    \
-        for (int32_t i = 0; i < memory - 1; i++) {                                                                     \
-            row[i] = row[i + 1];                                                                                       \
-            sum += (uint32_t)((int32_t)row[i] * weights[i]);                                                           \
-        }                                                                                                              \
-        row[memory - 1] = latest;                                                                                      \
-        return sum + (uint32_t)((int32_t)latest * weights[memory - 1]);                                                \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL void mlf_svdf_##name(const struct mlf_svdf_shape *shape, const struct mlf_svdf *svdf,                   \
@@ -114,7 +173,7 @@ MLF_KERNEL void mlf_svdf_features_float(const struct mlf_svdf_shape *shape, cons
     int32_t f = 0;
     for (; f + 4 <= filters; f += 4) {
         struct mlf_float32x4 sum = {0.0f, 0.0f, 0.0f, 0.0f};
-        sum = mlf_dot4_float(sum, input, feature + f * inputs, inputs, inputs);
+        sum = mlf_dot4_row_float(sum, input, feature + f * inputs, inputs);
         rows[f * memory] = sum.v0;
         rows[(f + 1) * memory] = sum.v1;
         rows[(f + 2) * memory] = sum.v2;
