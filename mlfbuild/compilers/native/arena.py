@@ -8,8 +8,10 @@ it meets the lower bound, the most bytes in use at one time. It is deterministic
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,12 @@ class Buffer:
         """Bytes of the largest span."""
         return max(span.size for span in self.spans)
 
-    @property
+    @cached_property
     def first(self) -> int:
         """When the earliest span begins."""
         return min(span.first for span in self.spans)
 
-    @property
+    @cached_property
     def last(self) -> int:
         """When the latest span ends."""
         return max(span.last for span in self.spans)
@@ -52,18 +54,29 @@ class Buffer:
 
     def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
         """Return (own bytes, bytes of ``other``) of every two spans that meet."""
+        if len(self.spans) == len(other.spans) == 1:
+            own, its = self.spans[0], other.spans[0]
+            return ((own.size, its.size),) if own.meets(its) else ()
         return tuple({(own.size, its.size): None for own in self.spans for its in other.spans if own.meets(its)})
 
 
 _EXACT_BUFFERS = 12
 _EXACT_STEPS = 20_000
 _IMPROVEMENT_STEPS = 2_000
+_IMPROVEMENT_LOOKS = 400_000
+"""Looks at a neighbour while packings are improved, which bounds the time for networks of very many buffers."""
+_MOST_PAIRS = 2_000_000
+"""Of buffers in use at the same time; beyond it the search would take minutes and gigabytes."""
 
 Order = Sequence[int]
+_Pairs = tuple[tuple[int, int], ...]
 
 
 def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
-    """Return the offset of each of ``buffers`` and the bytes that all of them need together."""
+    """Return the offset of each of ``buffers`` and the bytes that all of them need together.
+
+    Raises ``OverflowError`` where too many of them are in use at once.
+    """
     search = _Search(buffers)
     search.run()
     return search.offsets, search.size
@@ -71,8 +84,36 @@ def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
     """Return the most bytes in use at one time, which no packing can go below."""
-    times = {span.first for buffer in buffers for span in buffer.spans}
-    return max((sum(buffer.at(time) for buffer in buffers) for time in times), default=0)
+    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    used = [0] * len(times)
+    for buffer in buffers:
+        for index in range(bisect_left(times, buffer.first), bisect_right(times, buffer.last)):
+            used[index] += buffer.at(times[index])
+    return max(used, default=0)
+
+
+def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
+    """Return for each of ``buffers`` the others in use at some same time, with ``Buffer.sizes_beside``."""
+    _check_pairs(buffers)
+    near: list[list[tuple[int, _Pairs]]] = [[] for _ in buffers]
+    active: list[int] = []
+    for index in sorted(range(len(buffers)), key=lambda index: buffers[index].first):
+        buffer = buffers[index]
+        active = [other for other in active if buffers[other].last >= buffer.first]
+        for other in active:
+            if pairs := buffer.sizes_beside(buffers[other]):
+                near[index].append((other, pairs))
+                near[other].append((index, tuple((its, own) for own, its in pairs)))
+        active.append(index)
+    return near
+
+
+def _check_pairs(buffers: Sequence[Buffer]) -> None:
+    lasts = sorted(buffer.last for buffer in buffers)
+    firsts = sorted(buffer.first for buffer in buffers)
+    before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
+    if sum(before) > _MOST_PAIRS:
+        raise OverflowError(f"at one time {max(before) + 1} tensors are in use")
 
 
 class _Search:
@@ -82,9 +123,7 @@ class _Search:
         self.sizes = [buffer.size for buffer in buffers]
         self.lives = [(buffer.first, buffer.last) for buffer in buffers]
         self.bound = lower_bound(buffers)
-        self.neighbours = [[(j, pairs) for j, other in enumerate(buffers)
-                            if i != j and (pairs := buffer.sizes_beside(other))]
-                           for i, buffer in enumerate(buffers)]  # fmt: skip
+        self.neighbours = _neighbours(buffers)
         self.order: Order = ()
         self.offsets: tuple[int, ...] = ()
         self.size = -1
@@ -135,7 +174,8 @@ class _Search:
 
     def _improve(self) -> None:
         """Move one buffer to the front as long as that helps."""
-        steps = _IMPROVEMENT_STEPS
+        looks = sum(len(near) for near in self.neighbours)
+        steps = min(_IMPROVEMENT_STEPS, _IMPROVEMENT_LOOKS // max(looks, 1))
         better = True
         while better and not self.done:
             better = False

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mlfbuild.compilers.native.names import member_name
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import DType, Graph, Tensor
+from mlfbuild.graph.quantize import integer_range
 from mlfbuild.library import TensorInfo
 
 C_TYPES = {
@@ -39,7 +40,8 @@ class Port:
     def info(self) -> TensorInfo:
         """What an archive records."""
         tensor, quantization = self.tensor, self.tensor.quantization
-        affine = quantization is not None and not quantization.per_channel and tensor.dtype is not DType.FLOAT32
+        integers = tensor.dtype not in {DType.FLOAT32, DType.BOOL}
+        affine = quantization is not None and not quantization.per_channel and integers
         return TensorInfo(
             self.name,
             tensor.dtype.value,
@@ -72,7 +74,7 @@ def interface_of(graph: Graph) -> Interface:
     """Return the interface of ``graph``.
 
     Raises ``UnsupportedModelError`` where the names of two tensors cannot be told apart in C, where macros are written
-    in capitals.
+    in capitals, and where a zero point is no value of its tensor's type.
     """
     inputs = tuple(Port(name, member_name(name), graph.tensor(name)) for name in graph.inputs)
     outputs = []
@@ -82,6 +84,7 @@ def interface_of(graph: Graph) -> Interface:
         outputs.append(Port(unique, member_name(unique), graph.tensor(name)))
     interface = Interface(inputs, tuple(outputs))
     _check_names(graph.name, interface)
+    _check_zero_points(graph.name, interface)
     return interface
 
 
@@ -94,3 +97,15 @@ def _check_names(model: str, interface: Interface) -> None:
                 f"{model}: the names {other.name!r} and {port.name!r} of inputs or outputs both become "
                 f"{port.member!r} in C; rename one of them in the model"
             )
+
+
+def _check_zero_points(model: str, interface: Interface) -> None:
+    """Operators that move elements look at no zero point, but the header converts by those of inputs and outputs."""
+    for port in interface.ports:
+        zero_point = port.info.zero_point
+        if zero_point is not None:
+            least, greatest = integer_range(port.tensor.dtype)
+            if not least <= zero_point <= greatest:
+                raise UnsupportedModelError(
+                    f"{model}: {port.tensor}: zero point {zero_point} is outside {port.tensor.dtype.value}"
+                )

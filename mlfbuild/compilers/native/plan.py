@@ -33,6 +33,8 @@ from mlfbuild.graph import Graph
 LARGEST_ARENA = (1 << 31) - 1
 
 _TRIALS = 100
+_TRIED_NODES = 20_000
+"""Nodes of all trials together: fewer trials for networks of very many operators."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
     if plan.views:  # the whole of something is in memory as soon as its first part is
         plan = min(plan, _plan(graph, calls, plan.views), key=lambda plan: plan.arena_size)
     # To share an address can stand in the way of a good packing.
-    for index in range(min(len(calls), _TRIALS)):
+    for index in range(min(len(calls), _TRIALS, _TRIED_NODES // max(len(calls), 1))):
         if plan.arena_size <= plan.lower_bound:
             break
         if calls[index].overwrites or index in plan.views:
@@ -101,7 +103,10 @@ def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
     arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
     buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                for storage in arena]  # fmt: skip
-    offsets, arena_size = place(buffers)
+    try:
+        offsets, arena_size = place(buffers)
+    except OverflowError as error:
+        raise UnsupportedModelError(f"{graph.name}: {error}, which is not supported; use a smaller model") from None
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
     locations = {

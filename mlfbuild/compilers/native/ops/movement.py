@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -15,6 +17,9 @@ from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops.movement import Move, Movement
 
 _DIMENSIONS = 5
+
+_Place = tuple[int, str, int]
+"""Of a tensor: its address while views are looked at, the name of its parameter, and its bytes."""
 
 
 def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
@@ -30,7 +35,8 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
     filling = operator.filling(outputs[0])
     lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
-    lines += [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, arrays)]
+    places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
+    lines += [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, places)]
     parameters = tuple(
         Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
         for name, tensor in named.items()
@@ -43,13 +49,13 @@ def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
     return {word if len(tensors) == 1 else f"{word}{index}": tensor for index, tensor in enumerate(tensors)}
 
 
-def _copy(node: Node, name: str, kind: str, move: Move, arrays: dict[str, Array]) -> Iterator[str]:
+def _copy(node: Node, name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterator[str]:
     """Yield the statements of one assignment of elements of ``kind``; ``name`` is for its strides."""
     source, target = move
     *outer, (run, _, _) = _runs(source, target)
     if len(outer) > _DIMENSIONS:
         raise unsupported(node, f"elements move over more than {_DIMENSIONS + 1} dimensions")
-    origin, goal = _place(source, arrays), _place(target, arrays)
+    origin, goal = _place(source, places), _place(target, places)
     if not outer:
         yield f"memcpy({goal}, {origin}, {run * source.itemsize});"
         return
@@ -84,14 +90,13 @@ def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:
     return [*merged, (1, 1, 1)]
 
 
-def _place(view: Array, arrays: dict[str, Array]) -> str:
+def _place(view: Array, places: Sequence[_Place]) -> str:
     """Return the C expression of the address of the first element of ``view``."""
     address = _address(view)
-    for name, array in arrays.items():
-        offset = (address - _address(array)) // array.itemsize
-        if 0 <= offset < array.size:
-            return f"{name} + {offset}" if offset else name
-    raise AssertionError("a view of no tensor")
+    start, name, size = places[bisect_right(places, address, key=itemgetter(0)) - 1]
+    assert start <= address < start + size, "a view of no tensor"
+    offset = (address - start) // view.itemsize
+    return f"{name} + {offset}" if offset else name
 
 
 def _address(array: Array) -> int:

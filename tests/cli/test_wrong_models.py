@@ -1,0 +1,221 @@
+"""Models whose shapes, scales and numbers no firmware can compute with: exit status 4, one line, nothing written."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from support.command import Ended, Folder
+from support.tflite_builder import Network
+
+Build = Callable[[Network], object]
+
+COMPILE = ("compile", "wrong.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar")
+GREATEST = 2**31 - 1
+
+
+def assert_one_line(ended: Ended, status: int) -> str:
+    """Return the line, without what begins all of them."""
+    assert ended.status == status, ended
+    assert ended.out == ""
+    assert re.fullmatch(r"mlfbuild: [^\n]+\n", ended.err), ended.err
+    return ended.err.removeprefix("mlfbuild: ").removesuffix("\n")
+
+
+def edited(build: Build, index: int, **fields: object) -> Build:
+    """``build``, and then other ``fields`` of tensor ``index``."""
+
+    def build_and_edit(net: Network) -> None:
+        build(net)
+        for name, value in fields.items():
+            setattr(net.tensors[index], name, value)
+
+    return build_and_edit
+
+
+def options(build: Build, **fields: float) -> Build:
+    """``build``, and then other options of the first operator."""
+
+    def build_and_edit(net: Network) -> None:
+        build(net)
+        net.operators[0].options.update(fields)
+
+    return build_and_edit
+
+
+def image(net: Network, scale: float | None = 0.1) -> int:
+    return net.input((1, 4, 4, 2), scale, name="x")
+
+
+def conv2d(net: Network, **window: object) -> int:
+    return net.conv2d(image(net), np.ones((3, 3, 3, 2), np.int8), weight_scales=[0.1], scale=1, **window)
+
+
+def depthwise(net: Network, **window: object) -> int:
+    return net.depthwise_conv2d(image(net), np.ones((1, 3, 3, 2), np.int8), weight_scales=[0.1], scale=1, **window)
+
+
+def huge(net: Network) -> None:
+    """Tensors of 1 GiB, three of which are in use at once."""
+    first = net.pool2d("MAX", net.input((1, 1, 1 << 15, 1 << 13), name="x"), (1, 1))
+    net.add(net.pool2d("MAX", first, (1, 2), padding="SAME"), net.pool2d("MAX", first, (2, 1), padding="SAME"))
+
+
+def crowd(net: Network) -> None:
+    """Very many tensors in use at once."""
+    x = net.input((2500, 2))
+    net.many("SPLIT", [net.integers(0), x], [net.like(x, (1, 2)) for _ in range(2500)], "SplitOptions", NumSplits=2500)
+    net.outputs = net.operators[0].outputs[:1]
+
+
+def moved(net: Network, name: str, shape: tuple[int, ...], *values: list[int] | list[list[int]], **rest: float) -> None:
+    """The operator ``name`` on a 1x4 tensor, with 64-bit constants."""
+    source = net.input((1, 4), 0.1, name="x")
+    kind = {"PAD": "PadOptions", "SLICE": "SliceOptions", "TILE": "TileOptions"}[name]
+    net.move(name, source, shape, *(net.integers(each, "int64") for each in values), kind=kind, **rest)
+
+
+def expand_dims(net: Network, axis: int = 0) -> None:
+    net.operator("EXPAND_DIMS", [net.input((2, 3), 0.1, name="x"), net.integers(axis)], net.activation((1, 2, 3), 0.1))
+
+
+TOO_FAR = "filter, stride, dilation, padding and image must stay below 536870912 rows"
+TOO_LONG = "int8 pools are supported over at most 8388608 pixels"
+
+WRONG: dict[str, tuple[Build, str]] = {
+    "tensor of more than 32 bits": (
+        edited(conv2d, 0, shape=[1 << 16, 1 << 16, 1, 2]),
+        (
+            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x': the shape [65536, 65536, 1, 2] "
+            "takes more than 2 GiB"
+        ),
+    ),
+    "arena of more than 32 bits": (
+        huge,
+        (
+            "wrong: the intermediate tensors need an arena of 3221225472 bytes, at most 2147483647 are supported; "
+            "use a smaller model"
+        ),
+    ),
+    "filter of a pool": (
+        options(lambda net: net.pool2d("MAX", image(net), (2, 2), padding="SAME"), FilterHeight=GREATEST),
+        f"wrong: MAX_POOL_2D 't1': {TOO_LONG}",
+    ),
+    "filter of a pool in both dimensions": (
+        lambda net: net.pool2d("AVERAGE", image(net), (70000, 70000), padding="SAME"),
+        f"wrong: AVERAGE_POOL_2D 't1': {TOO_LONG}",
+    ),
+    "stride of a pool": (
+        lambda net: net.pool2d("AVERAGE", image(net), (2, 2), stride=(GREATEST, GREATEST)),
+        f"wrong: AVERAGE_POOL_2D 't1': {TOO_FAR}",
+    ),
+    "dilation with padding SAME": (
+        lambda net: conv2d(net, padding="SAME", dilation=(1 << 30, 1 << 30)),
+        f"wrong: CONV_2D 't2': {TOO_FAR}",
+    ),
+    "dilation of a depthwise convolution": (
+        lambda net: depthwise(net, padding="SAME", dilation=(GREATEST, 1)),
+        f"wrong: DEPTHWISE_CONV_2D 't2': {TOO_FAR}",
+    ),
+    "stride of a convolution": (
+        lambda net: conv2d(net, padding="SAME", stride=(GREATEST, GREATEST)), f"wrong: CONV_2D 't2': {TOO_FAR}",
+    ),
+    "paddings that overflow 64 bits": (
+        lambda net: moved(net, "PAD", (1, 4), [[0, 0], [(1 << 63) - 1, (1 << 63) - 1]]),
+        "wrong.tflite: PAD 't2': 't2' int8[1, 4] should have the shape [1, 18446744073709551618]",
+    ),
+    "paddings that cancel out": (
+        lambda net: moved(net, "PAD", (1, 4), [[0, 0], [1 << 62, -(1 << 62)]]),
+        f"wrong.tflite: PAD 't2': paddings ((0, 0), ({1 << 62}, {-(1 << 62)})) must not be negative",
+    ),
+    "multiples that overflow 32 bits": (
+        lambda net: moved(net, "TILE", (1, 4), [1 << 32, 1 << 32]),
+        "wrong.tflite: TILE 't2': 't2' int8[1, 4] should have the shape [4294967296, 17179869184]",
+    ),
+    "slice far beyond": (
+        lambda net: moved(net, "SLICE", (1, 2), [0, (1 << 63) - 1], [1, 2]),
+        (
+            "wrong.tflite: SLICE 't3': 2 elements from 9223372036854775807 on by 1 are not within dimension 1 of "
+            "'x' int8[1, 4]"
+        ),
+    ),
+    "zero-size tensor": (
+        edited(conv2d, 2, shape=[1, 0, 2, 3]),
+        (
+            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2' has no elements (shape [1, 0, 2, 3]), "
+            "which is not supported"
+        ),
+    ),
+    "dynamic dimension": (
+        edited(conv2d, 0, signature=[1, -1, -1, 2]),
+        "wrong.tflite: input 'x' has the dynamic shape [1, -1, -1, 2]; convert the model with a fixed one",
+    ),
+    "quantisation of another kind": (
+        edited(conv2d, 0, has_custom_quantization=True),
+        (
+            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x' has a custom quantisation, which is not "
+            "supported"
+        ),
+    ),
+    "scales along the input channels": (
+        edited(conv2d, 1, scales=[0.1, 0.2, 0.3], zero_points=[0, 0, 0], axis=1),
+        "wrong.tflite: CONV_2D 't2': the weights 't1' int8[3, 3, 3, 2] have 3 scales along dimension 1",
+    ),
+    "scale not a number": (
+        edited(conv2d, 2, scales=[math.nan]),
+        "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2': every scale must be a positive number",
+    ),
+    "output's scale below all numbers": (
+        edited(conv2d, 2, scales=[1e-45]),
+        "wrong.tflite: CONV_2D 't2': cannot rescale by 7.13624e+42, more than 2**30",
+    ),
+    "zero point of what is only moved": (
+        edited(expand_dims, 0, zero_points=[300]), "wrong: 'x' int8[2, 3]: zero point 300 is outside int8",
+    ),
+    "too many tensors at once": (
+        crowd,
+        "wrong: at one time 2499 tensors are in use, which is not supported; use a smaller model",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_one_thing_wrong(folder: Folder, name: str) -> None:
+    build, expected = WRONG[name]
+    net = Network()
+    build(net)
+    folder.write("wrong.tflite", net.build())
+    assert assert_one_line(folder.run(*COMPILE), 4) == expected
+    assert not (folder.root / "out").exists()
+
+
+def test_the_same_line_from_a_project_and_nothing_of_it_is_built(folder: Folder) -> None:
+    net = Network()
+    expand_dims(net)
+    net.tensors[0].zero_points = [300]
+    folder.write("models/beta.tflite", net.build())
+    before = folder.files()
+    text = assert_one_line(folder.run("build", "-q"), 4)
+    assert text.endswith("beta: 'x' int8[2, 3]: zero point 300 is outside int8")
+    assert not [path for path in folder.files() - before if path.startswith("build/mlf/pc/beta")]
+
+
+def test_an_arena_beyond_the_board_names_the_option_that_helps(folder: Folder) -> None:
+    net = Network()
+    weights = np.ones((4, 3, 3, 4), np.int8)
+    wide = net.conv2d(net.input((1, 1200, 1200, 4), 0.1), weights, weight_scales=[0.1], scale=1, padding="SAME")
+    folder.write("wide.tflite", net.build([net.pool2d("MAX", wide, (2, 2), stride=(2, 2))]))
+    project = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {wide: {source: wide.tflite}}\n"
+    folder.write("mlfbuild.yml", project)
+    text = assert_one_line(folder.run("build", "-q"), 4)
+    found = re.search(
+        r"wide\.tflite: module 'wide' needs an arena of (\d+) bytes, but the board of target 'm4' has 4194304 bytes of "
+        r"RAM; with 'options: \{memory: smallest\}' the model needs (\d+) bytes, which fit$",
+        text,
+    )
+    assert found and int(found[1]) > 4194304 > int(found[2]), text
+    assert not [path for path in folder.files() if path.startswith("build/mlf/m4/wide")]

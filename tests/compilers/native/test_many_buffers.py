@@ -1,0 +1,27 @@
+"""Networks of thousands of tensors are packed in good time, or refused."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
+
+
+def test_very_many_buffers_at_once_are_refused_in_good_time() -> None:
+    with pytest.raises(OverflowError, match="at one time 5000 tensors are in use"):
+        place([Buffer((Span(16, 0, 1),))] * 5000)
+
+
+def test_very_many_buffers_of_short_lives_are_packed_in_good_time() -> None:
+    """Where the bound is out of reach, improving each of them in turn would take hours."""
+    random = np.random.default_rng(3)
+    firsts, lives, sizes = random.integers(0, 3000, 3000), random.integers(0, 60, 3000), random.integers(1, 900, 3000)
+    spans = [Span(int(s), int(f), int(f + n)) for f, n, s in zip(firsts, lives, sizes, strict=True)]
+    buffers = [Buffer((span,)) for span in spans]
+    started = time.process_time()
+    offsets, size = place(buffers)
+    assert time.process_time() - started < 30
+    assert lower_bound(buffers) <= size == max(at + span.size for at, span in zip(offsets, spans, strict=True))
