@@ -12,7 +12,8 @@ from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
-from mlfbuild.graph import DType, Graph, Tensor
+from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
+from mlfbuild.graph import Activation, DType, Graph, Quantization, Tensor
 from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops import (
     Add,
@@ -222,3 +223,33 @@ def test_an_int8_relu_is_fused_where_both_sides_have_one_scale() -> None:
         before = s.graph(["x"], ["y"])
         assert operators(fuse_activation(before)) == wanted
         assert_same_values(before, fuse_activation(before))
+
+
+def depthwise(channels: int, multiplier: int, scales: int = 1) -> Graph:
+    """A depthwise convolution of 3x2 with padding, stride, a bias and an activation."""
+    s = Sketch()
+    many = channels * multiplier
+    s.tensor("x", 2, 7, 6, channels)
+    quantization = Quantization(tuple(0.01 + 0.002 * at for at in range(scales)), (0,) * scales, 3)
+    filters = RANDOM.integers(-127, 128, (1, 3, 2, many), dtype=np.int8)
+    s.tensors.append(Tensor("w", filters.shape, DType.INT8, quantization, filters))
+    bias = RANDOM.integers(-900, 900, many).astype(np.int32)
+    s.tensors.append(Tensor("b", bias.shape, DType.INT32, data=bias))
+    operator = DepthwiseConv2D((2, 1), (1, 2), ((1, 1), (0, 1)), Activation.RELU6, depth_multiplier=multiplier)
+    s.node(operator, "x", "w", "b", s.tensor("y", 2, 4, 5, many))
+    return s.graph(["x"], ["y"])
+
+
+@pytest.mark.parametrize("scales", [1, 5])
+def test_a_depthwise_convolution_of_one_channel_becomes_a_convolution(scales: int) -> None:
+    before = depthwise(1, 5, scales)
+    after = widen_depthwise(before)
+    assert operators(after) == ["CONV_2D"]
+    node = after.nodes[0]
+    assert node.operator.check(after.inputs_of(node), after.outputs_of(node)) is None
+    assert_same_values(before, after)
+
+
+@pytest.mark.parametrize(("channels", "multiplier"), [(1, 1), (2, 3), (4, 1)])
+def test_other_depthwise_convolutions_stay(channels: int, multiplier: int) -> None:
+    assert operators(widen_depthwise(depthwise(channels, multiplier))) == ["DEPTHWISE_CONV_2D"]

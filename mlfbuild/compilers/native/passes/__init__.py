@@ -8,9 +8,18 @@ from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
+from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
 from mlfbuild.graph import Graph
 
-PASSES = (fold_constants, remove_identities, fuse_padding, fold_scales, fuse_activation, remove_dead_nodes)
+PASSES = (
+    fold_constants,
+    remove_identities,
+    fuse_padding,
+    widen_depthwise,
+    fold_scales,
+    fuse_activation,
+    remove_dead_nodes,
+)
 """In the order in which they run."""
 
 
