@@ -1,7 +1,7 @@
 """Nodes whose inputs are all known: shapes and constants that exporters compute in the graph.
 
-ONNX's own reference evaluator does the arithmetic. It allocates what a file asks for; so operators whose result can be
-larger than their inputs are looked at first.
+Arithmetic on shapes is done here, anything else by ONNX's own reference evaluator. That allocates what a file asks
+for; so operators whose result can be larger than their inputs are looked at first.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import onnx
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.onnx.reader import RawNode
+from mlfbuild.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.graph import Array, GraphError
 
 MAXIMUM_ELEMENTS = 1 << 26
@@ -76,12 +77,15 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Arr
 
     Raises ``GraphError`` where it cannot be computed, ``UnsupportedModelError`` where the result would be huge.
     """
-    from onnx.reference import ReferenceEvaluator
-
     present = [value for value in inputs if value is not None]
     try:
         if FOLDABLE[node.operator](present) > MAXIMUM_ELEMENTS:
             raise UnsupportedModelError(f"{node.place}: makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+        found = computed(node, inputs)
+        if found is not None:
+            return (found,)
+        from onnx.reference import ReferenceEvaluator
+
         model = _model_of(node, inputs, opset)
         feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
         return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds))
