@@ -11,6 +11,8 @@ from mlfbuild.graph import Array
 
 _NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
 """The least values of types, which have no literal of their own type."""
+_ROWS = 4096
+"""Lines that are made at a time."""
 
 
 def integer(value: int) -> str:
@@ -35,27 +37,45 @@ def braces(values: Sequence[int]) -> str:
 
 
 def array_lines(values: Array) -> Iterator[str]:
-    """Yield the elements of an array, in memory order, as indented lines of an initialiser."""
+    """Yield the elements of an array, in memory order, as indented lines of an initialiser, many lines at a time."""
     flat = values.reshape(-1)
+    if flat.dtype == np.bool_:
+        flat = flat.view(np.int8)
     if flat.dtype == np.float32:
-        return _lines(_float_literals(flat), 7)
-    if flat.dtype.itemsize == 8:
-        return _lines([f"INT64_C({value})" for value in flat.tolist()], 4)
-    return _lines([integer(value) for value in flat.tolist()], 24 if flat.dtype.itemsize == 1 else 9)
+        width, lines = 7, _float_lines
+    elif flat.dtype.itemsize == 8:
+        width, lines = 4, _int64_lines
+    else:
+        width, lines = 24 if flat.dtype.itemsize == 1 else 9, _integer_lines
+    for start in range(0, flat.size, width * _ROWS):
+        part = flat[start : start + width * _ROWS]
+        whole = part.size - part.size % width
+        pieces = (part[:whole].reshape(-1, width), part[whole:].reshape(1, -1))
+        yield "\n".join(line for piece in pieces if piece.size for line in lines(piece))
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
     """Yield initialisers of structs as indented lines of ``per_line`` of them."""
-    return _lines(records, per_line)
+    for start in range(0, len(records), per_line):
+        yield f"    {', '.join(records[start : start + per_line])},"
 
 
-def _lines(literals: Sequence[str], per_line: int) -> Iterator[str]:
-    for start in range(0, len(literals), per_line):
-        yield f"    {', '.join(literals[start : start + per_line])},"
+def _integer_lines(rows: Array) -> list[str]:
+    """Return a line for each row; Python makes the text of a whole list much quicker than those of its numbers."""
+    text = str(rows.tolist())[2:-2].replace(str(-(1 << 31)), _NAMED[-(1 << 31)])
+    return [f"    {line}," for line in text.split("], [")]
 
 
-def _float_literals(values: Array) -> list[str]:
-    """Return what ``floating`` returns for each value; numpy makes the texts of a whole array much quicker."""
-    if not np.isfinite(values).all():
-        return [floating(value) for value in values]
-    return [f"{text}f" for text in values.astype(str).tolist()]
+def _int64_lines(rows: Array) -> list[str]:
+    least = -(1 << 63)
+    return [
+        f"    {', '.join(_NAMED[least] if value == least else f'INT64_C({value})' for value in row)},"
+        for row in rows.tolist()
+    ]
+
+
+def _float_lines(rows: Array) -> list[str]:
+    """Return a line for each row: what ``floating`` returns for each value, but numpy is quicker with whole arrays."""
+    if not np.isfinite(rows).all():
+        return [f"    {', '.join(map(floating, row))}," for row in rows]
+    return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]

@@ -41,6 +41,19 @@ def test_integers(value: int, text: str) -> None:
 
 def test_lines_are_short_and_in_memory_order() -> None:
     values = np.arange(60, dtype=np.int8).reshape(3, 20)
-    lines = list(array_lines(values))
+    lines = "\n".join(array_lines(values)).splitlines()
     assert max(map(len, lines)) <= 120
     assert [int(word) for line in lines for word in line.strip(" ,").split(", ")] == list(range(60))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.float32, np.bool_])
+@pytest.mark.parametrize("count", [0, 1, 9, 24, 25, 24 * 4096 + 1])
+def test_large_arrays_are_printed_piece_by_piece(dtype: type[np.generic], count: int) -> None:
+    values = np.random.default_rng(count).integers(0, 2, count).astype(dtype)
+    words = "\n".join(array_lines(values)).replace("INT64_C(", "").replace(")", "").replace("f,", ",").split()
+    assert [float(word.rstrip(",")) for word in words] == values.tolist()
+
+
+def test_the_least_integers() -> None:
+    assert list(array_lines(np.array([-(2**31), 0], np.int32))) == ["    INT32_MIN, 0,"]
+    assert list(array_lines(np.array([-(2**63), -(2**31)], np.int64))) == ["    INT64_MIN, INT64_C(-2147483648),"]
