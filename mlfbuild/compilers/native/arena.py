@@ -1,8 +1,7 @@
 """Packing buffers with known lifetimes into the least memory (dynamic storage allocation with offsets).
 
-The problem is NP-hard. Every packing is the result of taking the buffers in some order and giving each the lowest
-offset that is free for its whole life; so orders are searched: a few good rules first, then improvement of the best by
-moving single buffers to the front, and for few buffers a branch and bound over all orders. The search stops as soon as
+The problem is NP-hard. A few good rules are tried first, then branch and bound (``skyline``), then improvement of the
+best order in which each buffer is given the lowest offset that is free for its whole life. The search stops as soon as
 it meets the lower bound, the most bytes in use at one time. It is deterministic.
 """
 
@@ -12,6 +11,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from mlfbuild.compilers.native.skyline import Skyline, Uses
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Buffer:
         return tuple({(own.size, its.size): None for own in self.spans for its in other.spans if own.meets(its)})
 
 
-_EXACT_BUFFERS = 12
-_EXACT_STEPS = 20_000
+_SEARCHED_BUFFERS = 200
+"""Of more than these, branch and bound would not place all of them even once."""
 _IMPROVEMENT_STEPS = 2_000
 _IMPROVEMENT_LOOKS = 400_000
 """Looks at a neighbour while packings are improved, which bounds the time for networks of very many buffers."""
@@ -116,10 +117,17 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
         raise OverflowError(f"at one time {max(before) + 1} tensors are in use")
 
 
+def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
+    """Return when ``buffers`` are in use, at the times at which one of them begins to be, and their bytes then."""
+    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    return [[(index, used) for index, time in enumerate(times) if (used := buffer.at(time))] for buffer in buffers]
+
+
 class _Search:
     """The best packing found so far."""
 
     def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
         self.sizes = [buffer.size for buffer in buffers]
         self.lives = [(buffer.first, buffer.last) for buffer in buffers]
         self.bound = lower_bound(buffers)
@@ -127,18 +135,18 @@ class _Search:
         self.order: Order = ()
         self.offsets: tuple[int, ...] = ()
         self.size = -1
+        self.exact = False
 
     def run(self) -> None:
         for order in self._rules():
             self._try(order)
-        if len(self.sizes) <= _EXACT_BUFFERS:
-            self._branch([-1] * len(self.sizes), 0, [_EXACT_STEPS])
-        else:
-            self._improve()
+        if not self.done and len(self.sizes) <= _SEARCHED_BUFFERS:
+            self._search()
+        self._improve()
 
     @property
     def done(self) -> bool:
-        return self.size == self.bound
+        return self.exact or self.size == self.bound
 
     def _rules(self) -> Iterator[Order]:
         sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
@@ -172,6 +180,14 @@ class _Search:
             offset = max(offset, above)
         return offset
 
+    def _search(self) -> None:
+        """Look for a smaller packing by branch and bound, which may prove that there is none."""
+        skyline = Skyline(_uses(self.buffers), self.size, self.bound)
+        skyline.run()
+        self.exact = skyline.exact
+        if skyline.offsets:
+            self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size
+
     def _improve(self) -> None:
         """Move one buffer to the front as long as that helps."""
         looks = sum(len(near) for near in self.neighbours)
@@ -185,18 +201,3 @@ class _Search:
                     return
                 if self._try([index, *(other for other in self.order if other != index)]):
                     better = True
-
-    def _branch(self, offsets: list[int], size: int, steps: list[int]) -> None:
-        """Extend the partial packing ``offsets`` of ``size`` bytes by every buffer in turn."""
-        if self.done or 0 <= self.size <= size or steps[0] <= 0:
-            return
-        steps[0] -= 1
-        if -1 not in offsets:
-            self.offsets, self.size = tuple(offsets), size
-            return
-        for index in range(len(self.sizes)):
-            if offsets[index] < 0:
-                offset = self._lowest(index, offsets)
-                offsets[index] = offset
-                self._branch(offsets, max(size, offset + self.sizes[index]), steps)
-                offsets[index] = -1

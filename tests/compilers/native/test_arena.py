@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
+from mlfbuild.compilers.native.skyline import Skyline
 
 
 def simple(size: int, first: int, last: int) -> Buffer:
@@ -45,8 +46,8 @@ def test_buffers_in_use_together_never_overlap(items: list[Buffer]) -> None:
     assert all(offset >= 0 and offset % 16 == 0 for offset in offsets)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(buffers(most=5))
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(buffers(most=4, spans=2))
 def test_few_buffers_are_packed_as_well_as_possible(items: list[Buffer]) -> None:
     """Try every packing whose offsets are sums of sizes, among which there is always a best one."""
     sums = sorted(
@@ -76,6 +77,41 @@ def test_an_order_that_no_simple_rule_finds() -> None:
     # By size, by start, by length and by area all end at 112.
     items = [simple(32, 1, 3), simple(48, 0, 0), simple(32, 0, 2), simple(32, 1, 2)]
     assert place(items)[1] == lower_bound(items) == 96
+
+
+def test_a_network_that_neither_rules_nor_improvements_pack_best() -> None:
+    """What 60 operators drawn by chance leave in the arena; orders improved step by step end at 5600."""
+    grown = [((800, 3, 7), (800, 7, 10)), ((32, 10, 15), (32, 15, 23)), ((1440, 11, 16), (1440, 16, 18))]
+    plain = [(320, 0, 1), (2880, 1, 2), (1920, 2, 13), (400, 4, 4), (400, 4, 17), (800, 5, 11), (48, 9, 12),
+             (1440, 13, 21), (800, 17, 19), (800, 18, 22), (2240, 19, 20)]  # fmt: skip
+    items = [simple(*span) for span in plain] + [Buffer(tuple(Span(*span) for span in spans)) for spans in grown]
+    offsets, size = place(items)
+    assert size == lower_bound(items)
+    for (a, at), (b, bt) in itertools.combinations(zip(items, offsets, strict=True), 2):
+        assert not overlap(a, at, b, bt)
+
+
+def exact(items: list[Buffer], size: int) -> bool:
+    """Whether branch and bound proves, within its budget, that no packing is smaller than ``size``."""
+    times = sorted({span.first for item in items for span in item.spans})
+    uses = [[(index, used) for index, time in enumerate(times) if (used := item.at(time))] for item in items]
+    search = Skyline(uses, size, lower_bound(items))
+    search.run()
+    return search.exact and not search.offsets
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(buffers(most=9, spans=2))
+def test_up_to_nine_buffers_are_proved_to_be_packed_best(items: list[Buffer]) -> None:
+    assert exact(items, place(items)[1])
+
+
+def test_a_bound_that_no_packing_meets() -> None:
+    """Of two buffers one grows as the other shrinks: 80 bytes at each time, and the upper one begins above both."""
+    items = [Buffer((Span(16, 0, 0), Span(64, 1, 1))), Buffer((Span(64, 0, 0), Span(16, 1, 1)))]
+    assert lower_bound(items) == 80
+    assert place(items)[1] == 128
+    assert exact(items, 128)
 
 
 def test_many_buffers_are_packed_well() -> None:
