@@ -151,8 +151,9 @@ def _quantization(raw: RawTensor, where: str) -> Quantization | None:
     if not raw.scales:
         return None
     zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
+    axis = raw.axis if len(raw.shape) > 1 else 0  # converters give biases the dimension of their weights
     try:
-        return Quantization(raw.scales, zero_points, raw.axis)
+        return Quantization(raw.scales, zero_points, axis)
     except GraphError as error:
         raise OperatorError(where, error.reason) from None
 

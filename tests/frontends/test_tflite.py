@@ -95,6 +95,16 @@ def test_quantisation_per_channel() -> None:
     assert bias is not None and bias.dtype is DType.INT32
 
 
+def test_biases_have_scales_along_their_only_dimension() -> None:
+    """Whatever the file says: converters write the dimension that the weights have theirs along."""
+    network = Network()
+    image = network.input((1, 3, 3, 2), 0.5, 3)
+    network.depthwise_conv2d(image, DEPTHWISE, np.ones(4, np.int32), weight_scales=[0.1] * 4, scale=1)
+    network.tensors[2].axis = 3
+    bias = parse(network).tensor("t2")
+    assert bias.quantization is not None and bias.quantization.axis == 0
+
+
 def test_one_zero_point_serves_all_channels() -> None:
     network = Network()
     network.conv2d(network.input((1, 3, 3, 2), 0.5), WEIGHTS, weight_scales=[0.1] * 4, scale=1)
