@@ -202,6 +202,11 @@ BROKEN |= {
         ops.Less(), [Tensor("x", (4,), DType.INT8, Quantization((1.5,), (0,)))] * 2, Tensor("y", (4,), DType.BOOL),
         "the scale 1.5 of 'x' is too large to compare",
     ),
+    "an order of two scales": (
+        ops.Less(),
+        [Tensor("x", (4,), DType.INT16, SCALE), Tensor("z", (4,), DType.INT16, Quantization((0.25,), (0,)))],
+        Tensor("y", (4,), DType.BOOL), "'x' int16[4] and 'z' int16[4] must have the same scale and zero point",
+    ),
     "a comparison that gives numbers": (
         ops.Less(), [image(4)] * 2, image(4), "'x' float32[4]: the type must be bool",
     ),

@@ -263,6 +263,8 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("EXPAND_DIMS", "TRANSPOSE"), ("int32", "int64", "uint8", "bool")),
     **dict.fromkeys(("CONCATENATION", "PACK"), ("uint8",)),
     **dict.fromkeys(("SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE"), ("int64", "uint8")),
+    "RESIZE_BILINEAR": ("int16",),
+    "RESIZE_NEAREST_NEIGHBOR": ("int32",),
     "TILE": EVERY,
     "UNPACK": ("uint8", "bool"),
 }

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from support.drawing import Drawing
 
 
-def _reduction(name: str, *, same_scale: bool = False) -> Callable[[Drawing], None]:
+def _reduction(name: str, *, same_scale: bool = False, greatest: int = 6) -> Callable[[Drawing], None]:
     def draw(d: Drawing) -> None:
-        shape, affine = d.shape(greatest=6), d.affine()
+        shape, affine = d.shape(greatest=greatest), d.affine()
         axes = d.draw(st.lists(st.integers(-len(shape), len(shape) - 1), min_size=1, max_size=len(shape)))
         source = d.input(shape, **affine)
         result = affine if same_scale else d.affine(0.004, 1)
@@ -47,16 +47,27 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ARG_MIN": _arg("ARG_MIN"),
     "L2_NORMALIZATION": _l2_normalization,
     "MEAN": _reduction("MEAN"),
+    "REDUCE_ALL": _reduction("REDUCE_ALL"),
+    "REDUCE_ANY": _reduction("REDUCE_ANY"),
     "REDUCE_MAX": _reduction("REDUCE_MAX", same_scale=True),
     "REDUCE_MIN": _reduction("REDUCE_MIN", same_scale=True),
+    "REDUCE_PROD": _reduction("REDUCE_PROD", greatest=2),
     "SUM": _reduction("SUM"),
 }
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "float32")),
     **dict.fromkeys(("MEAN", "SUM"), ("int8", "int16", "float32")),
+    **dict.fromkeys(("REDUCE_ANY", "REDUCE_PROD"), ()),
+    "REDUCE_ALL": ("bool",),
 }
 """Those of TensorFlow Lite Micro."""
 
-LITERT: Mapping[str, Sequence[str]] = {}
+LITERT: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("ARG_MAX", "ARG_MIN"), ("int32",)),
+    **dict.fromkeys(("MEAN", "SUM"), ("int32", "int64")),
+    **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), ("int16", "int32", "int64")),
+    "REDUCE_ANY": ("bool",),
+    "REDUCE_PROD": ("int32", "int64", "float32"),
+}
 """Those that LiteRT has beside them."""

@@ -56,7 +56,10 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.ARG_MIN: OperatorKind(_arg(ops.ArgMin), 1, 1),
     BuiltinOperator.L2_NORMALIZATION: OperatorKind(_l2_normalization, 1),
     BuiltinOperator.MEAN: OperatorKind(_reduction(ops.Mean), 1, 1),
+    BuiltinOperator.REDUCE_ALL: OperatorKind(_reduction(ops.ReduceAll), 1, 1),
+    BuiltinOperator.REDUCE_ANY: OperatorKind(_reduction(ops.ReduceAny), 1, 1),
     BuiltinOperator.REDUCE_MAX: OperatorKind(_reduction(ops.ReduceMax), 1, 1),
     BuiltinOperator.REDUCE_MIN: OperatorKind(_reduction(ops.ReduceMin), 1, 1),
+    BuiltinOperator.REDUCE_PROD: OperatorKind(_reduction(ops.ReduceProd), 1, 1),
     BuiltinOperator.SUM: OperatorKind(_reduction(ops.Sum), 1, 1),
 }

@@ -21,7 +21,7 @@ from mlfbuild.graph.ops.mul import Div, Mul
 from mlfbuild.graph.ops.pad import MirrorPad, Pad, PadV2
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
-from mlfbuild.graph.ops.reduction import Mean, ReduceMax, ReduceMin, Sum
+from mlfbuild.graph.ops.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
 from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
 from mlfbuild.graph.ops.resize import ResizeBilinear, ResizeNearestNeighbor
@@ -88,8 +88,11 @@ __all__ = [
     "Pad",
     "PadV2",
     "Quantize",
+    "ReduceAll",
+    "ReduceAny",
     "ReduceMax",
     "ReduceMin",
+    "ReduceProd",
     "Relu",
     "Relu6",
     "ReluN1To1",

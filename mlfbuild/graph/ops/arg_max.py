@@ -19,6 +19,7 @@ class Arg(Single):
 
     axis: int
 
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
@@ -41,8 +42,7 @@ class ArgMax(Arg):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        numbers = np.where(np.isnan(values[0]), -np.inf, values[0])
-        return (np.asarray(numbers.argmax(axis=self.axis), np.int32),)
+        return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), np.int32),)
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,9 @@ class ArgMin(Arg):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        numbers = np.where(np.isnan(values[0]), np.inf, values[0])
-        return (np.asarray(numbers.argmin(axis=self.axis), np.int32),)
+        return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), np.int32),)
+
+
+def _numbers(value: Array, instead: float) -> Array:
+    """Return ``value`` with ``instead`` for what is no number."""
+    return np.where(np.isnan(value), np.float32(instead), value) if value.dtype == np.float32 else value

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.ops.binary import WHOLE, Binary
 from mlfbuild.graph.ops.relu import rescaled
 from mlfbuild.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
@@ -21,7 +21,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 class Comparison(Binary):
     """Whether a relation holds between two elements."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
     relation: ClassVar[Callable[[Array, Array], Array]]
 
@@ -43,6 +43,19 @@ class Comparison(Binary):
 
 
 @dataclass(frozen=True)
+class Ordering(Comparison):
+    """Which of two elements is greater; int16 of one scale by stored values, exactly."""
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        if first.dtype is DType.INT16:
+            return rules.same_quantization(first, second)
+        return super()._check_quantization(first, second, output)
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        return self._real(x, y) if tensors[0].dtype is DType.INT16 else super()._quantized(tensors, x, y)
+
+
+@dataclass(frozen=True)
 class Equal(Comparison):
     """x == y."""
 
@@ -61,7 +74,7 @@ class NotEqual(Comparison):
 
 
 @dataclass(frozen=True)
-class Greater(Comparison):
+class Greater(Ordering):
     """x > y."""
 
     name: ClassVar[str] = "GREATER"
@@ -69,7 +82,7 @@ class Greater(Comparison):
 
 
 @dataclass(frozen=True)
-class GreaterEqual(Comparison):
+class GreaterEqual(Ordering):
     """x >= y."""
 
     name: ClassVar[str] = "GREATER_EQUAL"
@@ -77,7 +90,7 @@ class GreaterEqual(Comparison):
 
 
 @dataclass(frozen=True)
-class Less(Comparison):
+class Less(Ordering):
     """x < y."""
 
     name: ClassVar[str] = "LESS"
@@ -85,7 +98,7 @@ class Less(Comparison):
 
 
 @dataclass(frozen=True)
-class LessEqual(Comparison):
+class LessEqual(Ordering):
     """x <= y."""
 
     name: ClassVar[str] = "LESS_EQUAL"

@@ -1,4 +1,4 @@
-"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN over some dimensions."""
+"""MEAN, SUM, REDUCE_PROD, REDUCE_MAX, REDUCE_MIN, REDUCE_ALL and REDUCE_ANY over some dimensions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import Rescale, mean_rescale, requantize_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
@@ -40,9 +41,9 @@ class Reduction(Single):
             return f"axes {list(self.axes)} are not dimensions of {source}"
         return None
 
-    @abc.abstractmethod
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         """Return why the scales of quantised tensors cannot be computed with."""
+        raise TypeError(f"{self.name} is not quantised")
 
     def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return what the reduction makes of ``shape``."""
@@ -57,9 +58,9 @@ class Reduction(Single):
 
 @dataclass(frozen=True)
 class Summing(Reduction):
-    """A reduction that adds up."""
+    """A reduction that adds up; integers that are not quantised wrap."""
 
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.computable(lambda: self.rescale(source, output))
@@ -73,14 +74,21 @@ class Summing(Reduction):
     ) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
         assert source is not None and values[0] is not None
+        if source.dtype in WHOLE:
+            return (self._whole(source, values[0]),)
         sums = np.asarray(centred(source, values[0]).sum(axis=self.axes, keepdims=self.keep_dims))
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / self._divisor(source), Activation.NONE),)
         rescale = self.rescale(source, output)
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
 
+    def _whole(self, source: Tensor, value: Array) -> Array:
+        """Return what is made of integers that are not quantised: a quotient is cut towards zero."""
+        sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
+        return np.asarray(np.abs(sums) // divisor * np.sign(sums)).astype(value.dtype)
+
     def _divisor(self, source: Tensor) -> int:
-        """Return what a sum of float32 is divided by."""
+        """Return what a sum is divided by that is not quantised."""
         return 1
 
 
@@ -110,6 +118,8 @@ class Sum(Summing):
 @dataclass(frozen=True)
 class Extreme(Reduction):
     """One of the elements; input and output have the same scale."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.same_quantization(source, output)
@@ -143,3 +153,52 @@ class ReduceMin(Extreme):
 
     def _pick(self, value: Array) -> Array:
         return np.asarray(np.min(value, axis=self.axes, keepdims=self.keep_dims))
+
+
+@dataclass(frozen=True)
+class ReduceProd(Reduction):
+    """The product; integers wrap."""
+
+    name: ClassVar[str] = "REDUCE_PROD"
+    types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        wide = values[0].astype(np.float64 if values[0].dtype == np.float32 else np.int64)
+        with np.errstate(all="ignore"):
+            return (wide.prod(axis=self.axes, keepdims=self.keep_dims).astype(values[0].dtype),)
+
+
+@dataclass(frozen=True)
+class Logical(Reduction):
+    """A reduction of truths."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
+
+
+@dataclass(frozen=True)
+class ReduceAll(Logical):
+    """Whether all are true."""
+
+    name: ClassVar[str] = "REDUCE_ALL"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(values[0].all(axis=self.axes, keepdims=self.keep_dims)),)
+
+
+@dataclass(frozen=True)
+class ReduceAny(Logical):
+    """Whether one is true, or more."""
+
+    name: ClassVar[str] = "REDUCE_ANY"
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.asarray(values[0].any(axis=self.axes, keepdims=self.keep_dims)),)

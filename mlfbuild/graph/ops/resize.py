@@ -14,7 +14,7 @@ from mlfbuild.graph.quantize import round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
 FRACTION_BITS = 10
-"""Of the weights that int8 images are interpolated with."""
+"""Of the weights that images of integers are interpolated with."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ResizeNearestNeighbor(Resize):
     """Every pixel is the nearest one of the source."""
 
     name: ClassVar[str] = "RESIZE_NEAREST_NEIGHBOR"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def positions(self, size: int, wanted: int) -> Array:
         """Return where each of ``wanted`` rows comes from, of ``size``; computed in float32."""
@@ -77,9 +77,10 @@ class ResizeNearestNeighbor(Resize):
 
 @dataclass(frozen=True)
 class ResizeBilinear(Resize):
-    """Every pixel is a mixture of four of the source; for int8 in whole numbers."""
+    """Every pixel is a mixture of four of the source; for integers in whole numbers."""
 
     name: ClassVar[str] = "RESIZE_BILINEAR"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def line(self, size: int, wanted: int, dtype: DType) -> Line:
         """Return where ``wanted`` rows come from, of ``size``."""
@@ -108,7 +109,7 @@ class ResizeBilinear(Resize):
         rows = self.line(image.shape[1], output.shape[1], output.dtype)
         columns = self.line(image.shape[2], output.shape[2], output.dtype)
         one = 1 if output.dtype is DType.FLOAT32 else 1 << FRACTION_BITS
-        wide = image.astype(np.float64)  # exact for the whole numbers of int8
+        wide = image.astype(np.float64)  # exact for whole numbers
         across = rows.share.astype(np.float64).reshape(-1, 1, 1)
         mixed = wide[:, rows.lower.astype(int)] * (one - across) + wide[:, rows.upper.astype(int)] * across
         along = columns.share.astype(np.float64).reshape(-1, 1)
@@ -116,4 +117,4 @@ class ResizeBilinear(Resize):
         result = left * (one - along) + right * along
         if output.dtype is DType.FLOAT32:
             return (result.astype(np.float32),)
-        return (round_half_away(result / (one * one)).astype(np.int8),)
+        return (round_half_away(result / (one * one)).astype(output.dtype.numpy),)

@@ -63,6 +63,15 @@ def test_roots_of_less_than_zero(dtype: str, greatest: int) -> None:
     assert unary("RSQRT", [-9, 0, 4], dtype, (1.0, 0), (0.25, 0)) == [greatest, greatest, 2]
 
 
+@pytest.mark.parametrize(("name", "expected"), [("ARG_MAX", [1, 0]), ("ARG_MIN", [0, 1])])
+def test_positions_in_int16(name: str, expected: list[int]) -> None:
+    net = Network()
+    x = net.input((2, 3), 0.1, dtype="int16")
+    output = net.activation((2,), dtype="int32")
+    net.operator(name, [x, net.integers(1)], output, f"{name.title().replace('_', '')}Options", OutputType=2)
+    assert run(net, [[-300, 300, 300], [5, -32768, -32768]]) == expected
+
+
 def test_negatives_between_scales() -> None:
     assert unary("NEG", [-128, 3, 4, 127], "int8", (0.5, 3), (0.25, -10)) == [127, -10, -12, -128]
     assert unary("NEG", [-32768, 0, 7], "int16", (0.5, 0), (0.5, 0)) == [32767, 0, -7]

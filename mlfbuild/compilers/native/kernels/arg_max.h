@@ -30,8 +30,12 @@
     }
 
 MLF_ARG(mlf_arg_max_int8, int8_t, >)
+MLF_ARG(mlf_arg_max_int16, int16_t, >)
+MLF_ARG(mlf_arg_max_int32, int32_t, >)
 MLF_ARG(mlf_arg_max_float, float, >)
 MLF_ARG(mlf_arg_min_int8, int8_t, <)
+MLF_ARG(mlf_arg_min_int16, int16_t, <)
+MLF_ARG(mlf_arg_min_int32, int32_t, <)
 MLF_ARG(mlf_arg_min_float, float, <)
 
 #endif /* MLF_ARG_MAX_H_ */

@@ -32,11 +32,14 @@ MLF_KERNEL int32_t mlf_comparison_second(const struct mlf_comparison_quantizatio
 #define MLF_RELATION_OF(name, type, suffix, relation)                                                                  \
     MLF_BINARY(mlf_##name##_##suffix(MLF_BINARY_PARAMETERS(type, uint8_t)), type, type, (a relation b) ? 1 : 0)
 
+#define MLF_RELATION_OF_SCALES(name, type, suffix, relation)                                                           \
+    MLF_BINARY(mlf_##name##_##suffix(const struct mlf_comparison_quantization *quantization,                           \
+                                     MLF_BINARY_PARAMETERS(type, uint8_t)),                                            \
+               type, type,                                                                                             \
+               (mlf_comparison_first(quantization, a) relation mlf_comparison_second(quantization, b)) ? 1 : 0)
+
 #define MLF_RELATION(name, relation)                                                                                   \
-    MLF_BINARY(mlf_##name##_int8(const struct mlf_comparison_quantization *quantization,                               \
-                                 MLF_BINARY_PARAMETERS(int8_t, uint8_t)),                                              \
-               int8_t, int8_t,                                                                                         \
-               (mlf_comparison_first(quantization, a) relation mlf_comparison_second(quantization, b)) ? 1 : 0)        \
+    MLF_RELATION_OF_SCALES(name, int8_t, int8, relation)                                                               \
     MLF_RELATION_OF(name, int32_t, int32, relation)                                                                    \
     MLF_RELATION_OF(name, int64_t, int64, relation)                                                                    \
     MLF_RELATION_OF(name, float, float, relation)
@@ -47,6 +50,15 @@ MLF_RELATION(greater, >)
 MLF_RELATION(greater_equal, >=)
 MLF_RELATION(less, <)
 MLF_RELATION(less_equal, <=)
+
+MLF_RELATION_OF_SCALES(equal, int16_t, int16, ==)
+MLF_RELATION_OF_SCALES(not_equal, int16_t, int16, !=)
+
+/* int16 of one scale. */
+MLF_RELATION_OF(greater, int16_t, int16, >)
+MLF_RELATION_OF(greater_equal, int16_t, int16, >=)
+MLF_RELATION_OF(less, int16_t, int16, <)
+MLF_RELATION_OF(less_equal, int16_t, int16, <=)
 
 MLF_RELATION_OF(equal, uint8_t, uint8, ==)
 MLF_RELATION_OF(not_equal, uint8_t, uint8, !=)

@@ -1,5 +1,5 @@
 /*
- * MEAN, SUM, REDUCE_MAX and REDUCE_MIN over some dimensions: three that stay and three that go, in any order in memory.
+ * Reductions over some dimensions: three that stay and three that go, in any order in memory.
  *
  * Neighbouring dimensions of one kind are expected to be merged; strides count elements of the input. The output is
  * packed.
@@ -67,11 +67,34 @@ MLF_REDUCE(mlf_sum_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, valu
 MLF_REDUCE(mlf_mean_float(MLF_REDUCE_PARAMETERS(float)), float, float, 0.0f, value + a,
            value / (float)mlf_reduced_count(shape))
 
+MLF_REDUCE(mlf_reduce_prod_float(MLF_REDUCE_PARAMETERS(float)), float, float, 1.0f, value * a, value)
+
+/* Integers that are not quantised wrap; the sum for a mean has 64 bits. */
+#define MLF_REDUCE_WHOLE(bits)                                                                                         \
+    MLF_REDUCE(mlf_sum_int##bits(MLF_REDUCE_PARAMETERS(int##bits##_t)), int##bits##_t, uint##bits##_t, 0,              \
+               value + (uint##bits##_t)a, (int##bits##_t)value)                                                        \
+    MLF_REDUCE(mlf_reduce_prod_int##bits(MLF_REDUCE_PARAMETERS(int##bits##_t)), int##bits##_t, uint##bits##_t, 1,      \
+               value * (uint##bits##_t)a, (int##bits##_t)value)                                                        \
+    MLF_REDUCE(mlf_mean_int##bits(MLF_REDUCE_PARAMETERS(int##bits##_t)), int##bits##_t, uint64_t, 0,                   \
+               value + (uint64_t)a, (int##bits##_t)((int64_t)value / mlf_reduced_count(shape)))
+
+MLF_REDUCE_WHOLE(32)
+MLF_REDUCE_WHOLE(64)
+
+/* Any byte but 0 is true. */
+MLF_REDUCE(mlf_reduce_all_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_t, 1, a != 0 && value != 0 ? 1 : 0,
+           value)
+MLF_REDUCE(mlf_reduce_any_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_t, 0, a != 0 || value != 0 ? 1 : 0,
+           value)
+
 #define MLF_REDUCE_EXTREMES(suffix, type)                                                                              \
     MLF_REDUCE(mlf_reduce_max_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a > value ? a : value, value)  \
     MLF_REDUCE(mlf_reduce_min_##suffix(MLF_REDUCE_PARAMETERS(type)), type, type, *from, a < value ? a : value, value)
 
 MLF_REDUCE_EXTREMES(int8, int8_t)
+MLF_REDUCE_EXTREMES(int16, int16_t)
+MLF_REDUCE_EXTREMES(int32, int32_t)
+MLF_REDUCE_EXTREMES(int64, int64_t)
 MLF_REDUCE_EXTREMES(float, float)
 
 #endif /* MLF_REDUCE_H_ */

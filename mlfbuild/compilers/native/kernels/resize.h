@@ -42,6 +42,12 @@ struct mlf_line_int8 {
     int32_t share; /* 10 fraction bits */
 };
 
+struct mlf_line_int16 {
+    int32_t lower;
+    int32_t upper;
+    int32_t share; /* 10 fraction bits */
+};
+
 struct mlf_line_float {
     int32_t lower;
     int32_t upper;
@@ -49,10 +55,7 @@ struct mlf_line_float {
 };
 
 /* Return sum / 2^20, rounded to nearest, ties away from zero. */
-MLF_KERNEL int8_t mlf_resize_finish_int8(int32_t sum)
-{
-    return (int8_t)((sum > 0 ? sum + (1 << 19) : sum - (1 << 19)) / (1 << 20));
-}
+#define MLF_RESIZE_FINISH(sum) (((sum) > 0 ? (sum) + (1 << 19) : (sum) - (1 << 19)) / (1 << 20))
 
 #define MLF_RESIZE_BILINEAR(suffix, type, sum_type, one, finish)                                                       \
     MLF_KERNEL void mlf_resize_bilinear_##suffix(const struct mlf_resize *shape, const struct mlf_line_##suffix *rows, \
@@ -81,7 +84,8 @@ MLF_KERNEL int8_t mlf_resize_finish_int8(int32_t sum)
         }                                                                                                              \
     }
 
-MLF_RESIZE_BILINEAR(int8, int8_t, int32_t, 1 << 10, mlf_resize_finish_int8(sum))
+MLF_RESIZE_BILINEAR(int8, int8_t, int32_t, 1 << 10, (int8_t)MLF_RESIZE_FINISH(sum))
+MLF_RESIZE_BILINEAR(int16, int16_t, int64_t, 1 << 10, (int16_t)MLF_RESIZE_FINISH(sum))
 MLF_RESIZE_BILINEAR(float, float, float, 1.0f, sum)
 
 #endif /* MLF_RESIZE_H_ */

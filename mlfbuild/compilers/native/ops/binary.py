@@ -33,6 +33,7 @@ from mlfbuild.graph.ops import (
 )
 from mlfbuild.graph.ops.add import Sum
 from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
+from mlfbuild.graph.ops.comparisons import Ordering
 from mlfbuild.graph.ops.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import (
@@ -128,7 +129,8 @@ def _lower_portable(graph: Graph, node: Node) -> Call:
         Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
     ]
     arguments = ["&shape", "first", "second", "output"]
-    if kernel.rescales is not None and first.dtype in QUANTIZED:
+    stored = isinstance(operator, Ordering) and first.dtype is DType.INT16
+    if kernel.rescales is not None and first.dtype in QUANTIZED and not stored:
         constant = _quantization(kernel, operator, first, second, output)
         parameters.insert(0, Parameter(f"const struct {kernel.struct} *", "quantization", constant))
         arguments.insert(0, "quantization")

@@ -1,4 +1,4 @@
-"""MEAN, SUM, REDUCE_MAX and REDUCE_MIN."""
+"""MEAN, SUM and the operators called REDUCE."""
 
 from __future__ import annotations
 
