@@ -5,7 +5,7 @@ What the parts look like in an archive stands in ``metadata`` (``metadata.json``
 and types of TVM in ``names``, ``data_type`` and ``devices``.
 """
 
-from mlfbuild.library.content import CHUNK, Content, LazyBytes, chunks, text_of
+from mlfbuild.library.content import CHUNK, Content, LazyBytes, chunks, spooled, text_of
 from mlfbuild.library.memory import (
     CPU_DEVICE,
     MainMemory,
@@ -48,5 +48,6 @@ __all__ = [
     "Target",
     "TensorInfo",
     "chunks",
+    "spooled",
     "text_of",
 ]

@@ -6,18 +6,22 @@ archives are read, judged, converted and merged without ever holding more than o
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator
+from itertools import chain, zip_longest
 from typing import IO, TypeAlias
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.errors import InputFileError, StorageError
 
 CHUNK = 1024 * 1024
 """Bytes that are copied at a time."""
+_IN_MEMORY = 16 * CHUNK
+"""Bytes of a content that needs no file."""
 
 
 class LazyBytes(ABC):
@@ -69,6 +73,39 @@ def chunks(content: Content) -> Iterator[bytes]:
 def text_of(content: Content) -> str:
     """Return ``content`` as text; bytes that are no UTF-8 become U+FFFD."""
     return bytes(content).decode(errors="replace")
+
+
+def spooled(parts: Iterable[bytes]) -> Content:
+    """Return ``parts`` as one content: in memory where it is small, else in a temporary file that lives as long as it.
+
+    Raises ``StorageError`` where the file cannot be written.
+    """
+    parts = iter(parts)
+    start = bytearray()
+    for part in parts:
+        start += part
+        if len(start) > _IN_MEMORY:
+            break
+    else:
+        return bytes(start)
+    try:
+        stored = StoredFile(_temporary(chain([bytes(start)], parts)), "temporary file")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StorageError(f"temporary file: cannot write: {reason}; free space, or name a folder in TMPDIR") from None
+    return Stored(stored, 0, stored.size)
+
+
+def _temporary(parts: Iterable[bytes]) -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - who asked for it closes it
+    try:
+        file.writelines(parts)
+        file.flush()
+    except BaseException:
+        with contextlib.suppress(OSError):  # what was not written yet fails once more
+            file.close()
+        raise
+    return file
 
 
 # Files ---------------------------------------------------------------------------------------------------------------

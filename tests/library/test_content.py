@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.errors import InputFileError
-from mlfbuild.library import CHUNK, chunks, text_of
+from mlfbuild.errors import InputFileError, StorageError
+from mlfbuild.library import CHUNK, chunks, spooled, text_of
+from mlfbuild.library import content as content_module
 from mlfbuild.library.content import Stored, StoredFile
 
 DATA = bytes(range(256)) * 20
@@ -80,3 +83,31 @@ def test_what_cannot_be_read_is_named() -> None:
     os.close(writing)
     with pytest.raises(InputFileError, match=r"a pipe: cannot be read: .*[Ss]eek"):
         StoredFile(os.fdopen(reading, "rb", buffering=0), "a pipe")
+
+
+# Spooled -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "kind"), [(0, bytes), (99, bytes), (100, bytes), (101, Stored), (5000, Stored)])
+def test_what_is_large_goes_to_a_file(size: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_module, "_IN_MEMORY", 100)
+    for step in (1, 7, 6000):
+        made = spooled(DATA[at : min(size, at + step)] for at in range(0, size, step))
+        assert isinstance(made, kind) and made == DATA[:size]
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may become larger than 64 KiB, as if the disk were full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.usefixtures("small_files")
+def test_no_room_for_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_module, "_IN_MEMORY", 100)
+    reason = "^temporary file: cannot write: File too large; free space, or name a folder in TMPDIR$"
+    with pytest.raises(StorageError, match=reason):
+        spooled([DATA] * 100)

@@ -20,13 +20,11 @@ PARAMS_SECTION = ".rodata.tvm"
 """TVM's name, which linker scripts know."""
 
 
-def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> str:
-    """Return the text of ``<model>_lib0.c``."""
+def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
+    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece."""
+    yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
+    yield from _constants(program, model_id)
     parts = [
-        front_matter,
-        _includes(program),
-        _sections(program, placement),
-        *_constants(program, model_id),
         print_workspace(program, placement),
         print_state(program),
         *(_function(program, function) for function in program.functions),
@@ -35,7 +33,8 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
         print_static_reset(program),
         _static_entry(program, placement),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    yield from (f"\n\n{part}" for part in parts if part)
+    yield "\n"
 
 
 def _includes(program: Program) -> str:
@@ -74,9 +73,11 @@ def _sections(program: Program, placement: Placement) -> str:
 
 def _constants(program: Program, model_id: str) -> Iterator[str]:
     section = f"{program.prefix.upper()}_PARAMS"
-    yield f'{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
+    yield f'\n\n{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
     for constant in program.constants:
-        yield f"{section} static const {_declarator(constant)} = {constant.initializer};"
+        yield f"\n\n{section} static const {_declarator(constant)} = "
+        yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
+        yield ";"
 
 
 def _declarator(constant: Constant) -> str:

@@ -18,7 +18,8 @@ from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
 from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, FullyConnected, Mean, Reshape, Softmax
-from mlfbuild.library import Library, Target
+from mlfbuild.library import Library, Target, content
+from mlfbuild.library.content import Stored
 from mlfbuild.targets import CPUS
 from support.host_c import build, run, write_tree
 from support.native import compile_network, generated, request
@@ -97,6 +98,22 @@ for file in module.codegen:
     digest.update(str(file.path).encode() + file.data)
 print(digest.hexdigest())
 """
+
+
+def test_a_large_source_is_the_same_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "net.tflite"
+    network = Network()
+    source = network.input((1, 300), scale=0.05)
+    weights = np.random.default_rng(0).integers(-127, 128, (400, 300), np.int8)
+    model.write_bytes(network.build([network.fully_connected(source, weights, weight_scales=[0.01], scale=0.1)]))
+    wanted = CompileRequest("net", model, CPUS["cortex-m4"])
+    in_memory = compiler_called("native").compile(wanted)
+    monkeypatch.setattr(content, "_IN_MEMORY", 1000)
+    in_file = compiler_called("native").compile(wanted)
+    kinds = [type(next(file for file in library.modules[0].codegen if file.path.suffix == ".c").content)
+             for library in (in_memory, in_file)]  # fmt: skip
+    assert kinds == [bytes, Stored]
+    assert in_memory == in_file
 
 
 def test_same_input_same_bytes(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ stands in the constants that the call passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -20,6 +21,34 @@ LARGEST_SUM = 1 << 23
 """Stored int8 values, less a zero point, that surely add up within 32 bits."""
 
 
+class Numbers:
+    """The elements of an array as an initialiser, which is printed when it is asked for: its text is much larger."""
+
+    def __init__(self, values: Array) -> None:
+        self._values = np.ascontiguousarray(values).reshape(-1)
+        self._hash = hash((self._values.dtype.str, crc32(self._bytes)))
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text, many lines at a time."""
+        yield "{\n"
+        for lines in array_lines(self._values):
+            yield f"{lines}\n"
+        yield "}"
+
+    @property
+    def _bytes(self) -> memoryview:
+        return self._values.view(np.uint8).data
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both print alike, which other bytes or another type do not."""
+        if not isinstance(other, Numbers):
+            return NotImplemented
+        return self._values.dtype == other._values.dtype and self._bytes == other._bytes
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True)
 class Constant:
     """A constant in flash that one argument points to."""
@@ -27,7 +56,7 @@ class Constant:
     name: str
     """What it is to the operator: ``filter``."""
     c_type: str
-    initializer: str
+    initializer: str | Numbers
     size: int
     """Bytes."""
     length: int | None = None
@@ -36,7 +65,7 @@ class Constant:
     @classmethod
     def array(cls, name: str, c_type: str, values: Array) -> Constant:
         """Return an array of numbers."""
-        return cls(name, c_type, "\n".join(("{", *array_lines(values), "}")), values.nbytes, values.size)
+        return cls(name, c_type, Numbers(values), values.nbytes, values.size)
 
     @classmethod
     def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
