@@ -24,8 +24,9 @@
     "dlstp." bits " lr, %[count]\n"                                                                                    \
     "1:\n" load " q0, [%[row]], #16\n" step("w0", "s0") step("w1", "s1") step("w2", "s2") step("w3", "s3")             \
     "letp lr, 1b\n"
-#define MLF_DOT4_POINTERS                                                                                              \
-    [row] "+r"(row), [w0] "+r"(weights), [w1] "+r"(second), [w2] "+r"(third), [w3] "+r"(fourth)
+/* Loads that widen take their address from one of the registers r0 to r7, "l". */
+#define MLF_DOT4_POINTERS(any)                                                                                         \
+    [row] "+r"(row), [w0] "+" any(weights), [w1] "+" any(second), [w2] "+" any(third), [w3] "+" any(fourth)
 #define MLF_DOT4_SUMS [s0] "+Te"(v0), [s1] "+Te"(v1), [s2] "+Te"(v2), [s3] "+Te"(v3)
 
 #define MLF_DOT4_STEP_INT8(pointer, sum) "vldrb.u8 q1, [%[" pointer "]], #16\n vmladava.s8 %[" sum "], q0, q1\n"
@@ -42,7 +43,7 @@ MLF_KERNEL struct mlf_int32x4 mlf_dot4_row_int8(struct mlf_int32x4 sum, const in
     const int8_t *third = second + count;
     const int8_t *fourth = third + count;
     __asm__ volatile(MLF_DOT4_LOOP("8", "vldrb.u8", MLF_DOT4_STEP_INT8)
-                     : MLF_DOT4_SUMS, MLF_DOT4_POINTERS
+                     : MLF_DOT4_SUMS, MLF_DOT4_POINTERS("r")
                      : [count] "r"(count)
                      : "lr", "q0", "q1", "memory");
     return (struct mlf_int32x4){v0, v1, v2, v3};
@@ -61,7 +62,7 @@ MLF_KERNEL struct mlf_int64x4 mlf_dot4_row_int16(struct mlf_int64x4 sum, const i
         int32_t v2 = 0;
         int32_t v3 = 0;
         __asm__ volatile(MLF_DOT4_LOOP("16", "vldrh.u16", MLF_DOT4_STEP_INT16)
-                         : MLF_DOT4_SUMS, MLF_DOT4_POINTERS
+                         : MLF_DOT4_SUMS, MLF_DOT4_POINTERS("l")
                          : [count] "r"(rest < most ? rest : most)
                          : "lr", "q0", "q1", "memory");
         sum.v0 += v0;
@@ -175,7 +176,7 @@ MLF_KERNEL struct mlf_float32x4 mlf_dot4_row_float(struct mlf_float32x4 sum, con
                      "letp lr, 1b\n"
                      "vstrw.32 q2, [%[parts]]\n vstrw.32 q3, [%[parts], #16]\n"
                      "vstrw.32 q4, [%[parts], #32]\n vstrw.32 q5, [%[parts], #48]\n"
-                     : MLF_DOT4_POINTERS
+                     : MLF_DOT4_POINTERS("r")
                      : [count] "r"(count), [parts] "r"(parts)
                      : "lr", "q0", "q1", "q2", "q3", "q4", "q5", "memory");
     sum.v0 += parts[0][0] + parts[0][1] + parts[0][2] + parts[0][3];
