@@ -88,6 +88,19 @@ def scalars(*, quantized: bool) -> bytes:
     return network.build([total, stored, network.dequantize(stored)])
 
 
+def test_probabilities_as_the_keyword_benchmark_returns_them() -> None:
+    """TensorFlow's converter gives an int16 SOFTMAX the scale 1/65535 and makes int32 of it."""
+    network = Network()
+    scores = network.input((3, 4), 0.07, 2)
+    softmax = network.activation((3, 4), 1 / 65535, -(1 << 15), dtype="int16")
+    network.operator("SOFTMAX", [scores], softmax, "SoftmaxOptions", Beta=1.0)
+    model = network.build([network.unary("QUANTIZE", softmax, scale=2 / 65535, dtype="int32")])
+    graph = parse_tflite(model, "network", "network.tflite")
+    value = np.arange(-60, 60, 10, dtype=np.int8).reshape(3, 4)
+    got = evaluate(graph, {graph.inputs[0]: value})[graph.outputs[0]]
+    np.testing.assert_array_equal(got, tflite_micro_run(model, [value])[0])
+
+
 @pytest.mark.parametrize("quantized", [True, False])
 def test_scalars_stay_scalars(quantized: bool) -> None:
     model = scalars(quantized=quantized)

@@ -77,7 +77,15 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Dequantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
     ),
     "quantise to float32": (
-        ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16 or uint8",
+        ops.Quantize(), [X], X, "'x' float32[1, 4, 4, 2]: the type must be int8, int16, uint8 or int32",
+    ),
+    "quantise float32 to int32": (
+        ops.Quantize(), [X], Tensor("y", X.shape, DType.INT32, Quantization((0.5,), (0,))),
+        "cannot bring 'x' float32[1, 4, 4, 2] to 'y' int32[1, 4, 4, 2]",
+    ),
+    "quantise int8 to int32 without a scale": (
+        ops.Quantize(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT32),
+        "'y' int32[4] has no scale and zero point",
     ),
     "softmax of a scalar": (
         ops.Softmax(), [image()], image(), "'x' float32[] has no dimension to go over",

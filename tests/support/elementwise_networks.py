@@ -213,13 +213,19 @@ def _cast(d: Drawing) -> None:
 
 
 def _quantize(d: Drawing) -> None:
-    """To int8 and int16, or between int8 and uint8, as TensorFlow Lite Micro does."""
-    target = d.choice("int8", "int16") if d.dtype != "uint8" else "int8"
-    if d.dtype == "int8":
-        target = d.choice("int8", "int16", "uint8")
-    scale = float(np.float32(d.draw(st.floats(0.004, 0.5)))) / (256 if target == "int16" else 1)
-    zero_point = {"int8": d.size(-128, 127), "int16": 0, "uint8": d.size(0, 255)}[target]
-    source = d.input((d.size(1, 3), d.size(1, 40)))
+    """To int8, int16 and int32, or between int8 and uint8, as TensorFlow Lite Micro does."""
+    target = d.choice(*{
+        "float32": ("int8", "int16"),
+        "int8": ("int8", "int16", "int32", "uint8"),
+        "int16": ("int8", "int16", "int32"),
+        "uint8": ("int8",),
+    }[d.dtype])  # fmt: skip
+    scale = float(np.float32(d.draw(st.floats(0.004, 0.5)))) / {"int16": 256, "int32": 65536}.get(target, 1)
+    zero_point = {"int8": d.size(-128, 127), "uint8": d.size(0, 255)}.get(target, 0)
+    affine = d.affine()
+    if d.dtype == "int16":
+        affine["zero_point"] = d.choice(0, d.size(-(2**15), 2**15 - 1))
+    source = d.input((d.size(1, 3), d.size(1, 40)), **affine)
     d.network.unary("QUANTIZE", source, scale=scale, zero_point=zero_point, dtype=target)
 
 

@@ -21,24 +21,35 @@ STORED = (DType.INT8, DType.INT16, DType.UINT8)
 
 @dataclass(frozen=True)
 class Quantize(Single):
-    """Brings numbers to the output's type, scale and zero point; uint8 comes from and becomes int8 only."""
+    """Brings numbers to the output's type, scale and zero point.
+
+    uint8 comes of and becomes int8 only, int32 comes of int8 and int16. An int16 input may have a zero point, as the
+    SOFTMAX of int8 gives it one.
+    """
 
     name: ClassVar[str] = "QUANTIZE"
     types: ClassVar[tuple[DType, ...]] = (*STORED, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = STORED
+    results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
-            rules.arithmetic(source, types=self.types)
+            self._check_source(source)
             or rules.arithmetic(output, types=self.results)
-            or self._check_bytes(source, output)
+            or rules.affine(output)
+            or self._check_pair(source, output)
             or rules.shape(output, source.shape)
             or (rules.computable(lambda: requantize_rescale(source, output)) if source.dtype in STORED else None)
         )
 
-    def _check_bytes(self, source: Tensor, output: Tensor) -> str | None:
+    def _check_source(self, source: Tensor) -> str | None:
+        if source.dtype is DType.INT16:
+            return rules.affine(source, offset=True)
+        return rules.arithmetic(source, types=self.types)
+
+    def _check_pair(self, source: Tensor, output: Tensor) -> str | None:
         pair = {source.dtype, output.dtype}
-        return f"cannot bring {source} to {output}" if DType.UINT8 in pair and DType.INT8 not in pair else None
+        alone = DType.UINT8 in pair and DType.INT8 not in pair
+        return f"cannot bring {source} to {output}" if alone or pair == {DType.FLOAT32, DType.INT32} else None
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

@@ -52,14 +52,14 @@ def alternatives(types: Sequence[DType], word: str = "or") -> str:
     return f"{', '.join(others)} {word} {last}" if others else last
 
 
-def affine(tensor: Tensor) -> Reason:
-    """``tensor`` is quantised with one scale and a zero point inside its type."""
+def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
+    """``tensor`` is quantised with one scale and a zero point inside its type: for int16 0, unless ``offset``."""
     quantization = tensor.quantization
     if quantization is None:
         return f"{tensor} has no scale and zero point"
     if quantization.per_channel:
         return f"{tensor} must have one scale, has {len(quantization.scales)}"
-    if tensor.dtype is DType.INT16 and quantization.zero_point != 0:
+    if tensor.dtype is DType.INT16 and quantization.zero_point != 0 and not offset:
         return f"{tensor} must have the zero point 0, as int16 always has"
     least, greatest = integer_range(tensor.dtype)
     if not least <= quantization.zero_point <= greatest:

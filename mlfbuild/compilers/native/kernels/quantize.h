@@ -56,9 +56,11 @@ MLF_QUANTIZE(int16, int16_t, INT16_MIN, INT16_MAX)
 MLF_REQUANTIZE(int8, int8_t, int8, int8_t, INT8_MIN, INT8_MAX)
 MLF_REQUANTIZE(int8, int8_t, uint8, uint8_t, 0, UINT8_MAX)
 MLF_REQUANTIZE(int8, int8_t, int16, int16_t, INT16_MIN, INT16_MAX)
+MLF_REQUANTIZE(int8, int8_t, int32, int32_t, INT32_MIN, INT32_MAX)
 MLF_REQUANTIZE(uint8, uint8_t, int8, int8_t, INT8_MIN, INT8_MAX)
 MLF_REQUANTIZE(int16, int16_t, int8, int8_t, INT8_MIN, INT8_MAX)
 MLF_REQUANTIZE(int16, int16_t, int16, int16_t, INT16_MIN, INT16_MAX)
+MLF_REQUANTIZE(int16, int16_t, int32, int32_t, INT32_MIN, INT32_MAX)
 
 #define MLF_DEQUANTIZE(suffix, type)                                                                                   \
     MLF_KERNEL void mlf_dequantize_##suffix(int32_t count, float scale, int32_t zero_point, const type *input,         \
