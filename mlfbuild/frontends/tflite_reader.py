@@ -27,6 +27,9 @@ MAXIMUM_RANK = 8
 MAXIMUM_COUNT = 1 << 16
 """Of tensors and of operators."""
 
+MAXIMUM_NAME = 500
+"""Characters of a name that are kept; longer ones would bury the reason of a message."""
+
 MAXIMUM_METADATA = 1 << 26
 """Bytes of vectors and strings, weights not counted; the largest models of microcontrollers have less than 2**20."""
 
@@ -218,4 +221,4 @@ class Reader:
 
 
 def _text(name: bytes) -> str:
-    return name.decode(errors="backslashreplace")
+    return name.decode(errors="backslashreplace")[:MAXIMUM_NAME]

@@ -176,6 +176,26 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
         lambda net, x: matmul(net, x, (2,), (1, 4, 4)),
         "BATCH_MATMUL 't2': 'x' float32[1, 4, 4, 2] and 't1' float32[2] must be matrices",
     ),
+    "reshaped to another shape than is said": (
+        lambda net, x: net.move("RESHAPE", x, (8, 4), net.integers([4, 8])),
+        "operator 0 (RESHAPE) writing 't2': 't2' float32[8, 4] should have the shape [4, 8]",
+    ),
+    "reshaped to another rank than is said": (
+        lambda net, x: net.move("RESHAPE", x, (8, 4), net.integers([-1])),
+        "operator 0 (RESHAPE) writing 't2': 't2' float32[8, 4] should have the shape [-1]",
+    ),
+    "a new dimension that is not there": (
+        lambda net, x: net.move("EXPAND_DIMS", x, (1, 4, 4, 2, 1), net.integers(5)),
+        "operator 0 (EXPAND_DIMS) writing 't2': axis 5 is not one of 5 dimensions",
+    ),
+    "a new dimension in another place": (
+        lambda net, x: net.move("EXPAND_DIMS", x, (1, 4, 4, 2, 1), net.integers(2)),
+        "operator 0 (EXPAND_DIMS) writing 't2': 't2' float32[1, 4, 4, 2, 1] should have the shape [1, 4, 1, 4, 2]",
+    ),
+    "squeezed dimensions that are not 1": (
+        lambda net, x: net.move("SQUEEZE", x, (4, 8), kind="SqueezeOptions"),
+        "SQUEEZE 't1': 'x' float32[1, 4, 4, 2] and 't1' float32[4, 8] differ in more than dimensions of 1",
+    ),
     "padded with another type": (
         lambda net, x: net.move("PADV2", x, (1, 4, 4, 2), net.integers([(0, 0)] * 4), net.integers([0])),
         (

@@ -296,6 +296,17 @@ MISTAKES: dict[str, tuple[Callable[[Network], object], str]] = {
         edit_tensor(BIAS, type=0, scales=[], zero_points=[]),
         "CONV_2D 'features': the bias 't2' float32[3] must be int32",
     ),
+    "bias of another scale": (
+        edit_tensor(BIAS, scales=[0.05, 0.2, 0.15]),
+        (
+            "CONV_2D 'features': the bias 't2' int32[3] has the scale 0.2, which should be that of the input times "
+            "that of the weights, 0.1"
+        ),
+    ),
+    "bias with a zero point": (
+        edit_tensor(BIAS, zero_points=[0, 0, 1]),
+        "CONV_2D 'features': the bias 't2' int32[3] has a zero point that is not 0",
+    ),
     "weights of other channels": (
         edit_tensor(WEIGHTS, shape=[3, 2, 1, 4]),
         (

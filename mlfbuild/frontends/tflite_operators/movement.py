@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.MirrorPadMode import MirrorPadMode
@@ -10,21 +10,34 @@ from tflite.MirrorPadMode import MirrorPadMode
 from mlfbuild.frontends.tflite_operators.kind import ANY_NUMBER, OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.frontends.tflite_reader import reading
-from mlfbuild.graph import Activation, Operator, Tensor, ops
+from mlfbuild.graph import Activation, Operator, ops
 from mlfbuild.graph.ops.rules import same_quantization
 from mlfbuild.graph.ops.slice import Steps
 
 
-def _same_bytes(kind: type[ops.Reshape], what: str) -> Callable[[Site], Operator]:
-    """Return the reader of an operator whose second input says ``what`` its output's shape says as well."""
+def _reshape(site: Site) -> Operator:
+    # The output's own shape is the truth; one that is computed at run time would make it a guess.
+    if len(site.inputs) > 1 and site.inputs[1] is not None:
+        wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
+        if not _fits(shape, wanted):
+            raise site.wrong(f"{site.output()} should have the shape {wanted}")
+    return ops.Reshape()
 
-    def read(site: Site) -> Operator:
-        # The output's own shape is the truth; one that is computed at run time would make it a guess.
-        if len(site.inputs) > 1 and site.inputs[1] is not None:
-            site.constant(1, what)
-        return kind()
 
-    return read
+def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
+    """Return whether ``shape`` is what ``wanted`` says, in which -1 is any size, and the only size 0 a scalar."""
+    if list(wanted) == [0]:
+        return not shape
+    return len(shape) == len(wanted) and all(size in {-1, real} for size, real in zip(wanted, shape, strict=True))
+
+
+def _expand_dims(site: Site) -> Operator:
+    shape = site.input(0).shape
+    axis = _only_axis(site, 1, len(shape) + 1)
+    wanted = (*shape[:axis], 1, *shape[axis:])
+    if site.output().shape != wanted:
+        raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")
+    return ops.ExpandDims()
 
 
 def _dimension(site: Site, axis: int, rank: int) -> int:
@@ -54,12 +67,12 @@ def _unpack(site: Site) -> Operator:
 
 
 def _split(site: Site) -> Operator:
-    return ops.Split(_only_axis(site, 1, site.input(0)))
+    return ops.Split(_only_axis(site, 1, len(site.input(0).shape)))
 
 
 def _split_v(site: Site) -> Operator:
     sizes = site.constant(1, "sizes").tolist()
-    axis = _only_axis(site, 2, site.input(0))
+    axis = _only_axis(site, 2, len(site.input(0).shape))
     lengths = [output.shape[axis] if axis < len(output.shape) else 0 for output in site.outputs]
     known = sum(size for size in sizes if size != -1)
     if [site.input(0).shape[axis] - known if size == -1 else size for size in sizes] != lengths:
@@ -67,11 +80,11 @@ def _split_v(site: Site) -> Operator:
     return ops.SplitV(axis)
 
 
-def _only_axis(site: Site, index: int, source: Tensor) -> int:
+def _only_axis(site: Site, index: int, rank: int) -> int:
     axes = site.constant(index, "axis")
     if axes.size != 1:
         raise site.wrong(f"has {axes.size} axes, takes 1")
-    return _dimension(site, int(axes[0]), len(source.shape))
+    return _dimension(site, int(axes[0]), rank)
 
 
 def _slice(site: Site) -> Operator:
@@ -206,13 +219,13 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.BROADCAST_TO: OperatorKind(_broadcast_to, 1, 1),
     BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
     BuiltinOperator.DEPTH_TO_SPACE: OperatorKind(_block(ops.DepthToSpace), 1),
-    BuiltinOperator.EXPAND_DIMS: OperatorKind(_same_bytes(ops.ExpandDims, "axis"), 1, 1),
+    BuiltinOperator.EXPAND_DIMS: OperatorKind(_expand_dims, 1, 1),
     BuiltinOperator.GATHER: OperatorKind(_gather, 2),
     BuiltinOperator.MIRROR_PAD: OperatorKind(_mirror_pad, 1, 1),
     BuiltinOperator.PACK: OperatorKind(_pack, ANY_NUMBER),
     BuiltinOperator.PAD: OperatorKind(lambda site: ops.Pad(_paddings(site)), 1, 1),
     BuiltinOperator.PADV2: OperatorKind(_padv2, 1, 2),
-    BuiltinOperator.RESHAPE: OperatorKind(_same_bytes(ops.Reshape, "new shape"), 1, 1),
+    BuiltinOperator.RESHAPE: OperatorKind(_reshape, 1, 1),
     BuiltinOperator.RESIZE_BILINEAR: OperatorKind(_resize(ops.ResizeBilinear), 1, 1),
     BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: OperatorKind(_resize(ops.ResizeNearestNeighbor), 1, 1),
     BuiltinOperator.SLICE: OperatorKind(_slice, 1, 2),
@@ -220,7 +233,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.SPACE_TO_DEPTH: OperatorKind(_block(ops.SpaceToDepth), 1),
     BuiltinOperator.SPLIT: OperatorKind(_split, 1, 1, order=(1, 0)),
     BuiltinOperator.SPLIT_V: OperatorKind(_split_v, 1, 2),
-    BuiltinOperator.SQUEEZE: OperatorKind(_same_bytes(ops.Squeeze, "dimensions"), 1),
+    BuiltinOperator.SQUEEZE: OperatorKind(lambda _: ops.Squeeze(), 1),
     BuiltinOperator.STRIDED_SLICE: OperatorKind(_strided_slice, 1, 3),
     BuiltinOperator.TILE: OperatorKind(_tile, 1, 1),
     BuiltinOperator.TRANSPOSE: OperatorKind(_transpose, 1, 1),

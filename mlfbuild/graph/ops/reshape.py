@@ -37,9 +37,21 @@ class Squeeze(Reshape):
 
     name: ClassVar[str] = "SQUEEZE"
 
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return super()._check(source, output) or _same_but_for_ones(source, output)
+
 
 @dataclass(frozen=True)
 class ExpandDims(Reshape):
     """Puts a dimension of 1 in."""
 
     name: ClassVar[str] = "EXPAND_DIMS"
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return super()._check(source, output) or _same_but_for_ones(source, output)
+
+
+def _same_but_for_ones(source: Tensor, output: Tensor) -> str | None:
+    if [size for size in source.shape if size != 1] == [size for size in output.shape if size != 1]:
+        return None
+    return f"{source} and {output} differ in more than dimensions of 1"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.graph.ops import rules
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph.quantize import Rescale, scale_of
 from mlfbuild.graph.types import DType, Tensor
 from mlfbuild.graph.wide_sums import LARGEST_SUM, wide_rescale
 
@@ -20,6 +20,9 @@ TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 
 _LARGEST_PRODUCT = 1 << 22
 """Of an int16 and an int8."""
+
+_LARGEST_DIFFERENCE = 0.02
+"""Between the scale of a bias and that of the products, as a part of the output's scale."""
 
 
 def check(
@@ -41,6 +44,7 @@ def check(
         or _check_weights(source, weights)
         or rules.parameters(weights, bias, channels, axis, biases)
         or (_check_range(weights, bias, channels) if source.dtype is DType.INT16 else None)
+        or (_check_bias(source, weights, bias, output) if source.dtype in rules.QUANTIZED else None)
     )
 
 
@@ -48,6 +52,26 @@ def _check_weights(source: Tensor, weights: Tensor) -> rules.Reason:
     if source.dtype is not DType.INT16:
         return None if weights.dtype is source.dtype else f"mixes {source} and {weights}"
     return None if weights.dtype is DType.INT8 else f"the weights {weights} over {source} must be int8"
+
+
+def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> rules.Reason:
+    """Return why ``bias`` cannot be added to sums of products, by TFLite's rule; one without a scale has theirs."""
+    affine = None if bias is None else bias.quantization
+    if affine is None or weights.quantization is None:
+        return None
+    if any(affine.zero_points):
+        return f"the bias {bias} has a zero point that is not 0"
+    scales = np.array(weights.quantization.scales) * scale_of(source)
+    if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
+        return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"
+    given, wanted = np.broadcast_arrays(np.array(affine.scales), scales)
+    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * scale_of(output))
+    if wrong.size == 0:
+        return None
+    return (
+        f"the bias {bias} has the scale {given[wrong[0]]:g}, which should be that of the input times that of the "
+        f"weights, {wanted[wrong[0]]:g}"
+    )
 
 
 def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.Reason:
