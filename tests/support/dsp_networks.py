@@ -6,6 +6,7 @@ Scales are such that outputs spread over the range of int8 and saturate at times
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,16 @@ def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.pointwise(layers.network.depthwise_conv2d(image, weights, **affine, **options), 4))
 
 
+def pool(seed: int, *, extreme: bool = False, channels: int = 1) -> Case:
+    """An average or the greatest of up to 250 pixels of at least so many ``channels``."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(layers.size(1, 2), layers.size(10, 25), layers.size(10, 12), layers.size(channels, 40))
+    size = layers.pick((1, 1), (2, 2), (3, 3), (2, 5), (10, 10), (10, 7))
+    stride = layers.pick((1, 1), (2, 2), (3, 2))
+    options = {"stride": stride, "padding": layers.pick("SAME", "VALID"), "activation": layers.pick("NONE", "RELU6")}
+    return layers.case(layers.network.pool2d(layers.pick("AVERAGE", "MAX"), image, size, **options))
+
+
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D below the peak": conv2d_below_peak,
@@ -171,4 +182,5 @@ KINDS: dict[str, Callable[..., Case]] = {
     "DEPTHWISE_CONV_2D": depthwise,
     "DEPTHWISE_CONV_2D in place": depthwise_in_place,
     "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,
+    "POOL_2D": partial(pool, channels=4),
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from support.drawing import Case
-from support.dsp_networks import Array, Layers
+from support.dsp_networks import Array, Layers, pool
 
 
 class MveLayers(Layers):
@@ -99,16 +99,6 @@ def add(seed: int, *, extreme: bool = False) -> Case:
     activation = layers.pick("NONE", "RELU", "RELU6")
     affine = {"scale": scale, "zero_point": layers.zero_point()}
     return layers.case(layers.network.binary(name, first, second, activation=activation, **affine))
-
-
-def pool(seed: int, *, extreme: bool = False) -> Case:
-    """An average or the greatest of up to 250 pixels."""
-    layers = MveLayers(seed, extreme=extreme)
-    image = layers.input(layers.size(1, 2), layers.size(10, 25), layers.size(10, 12), layers.size(1, 40))
-    size = layers.pick((1, 1), (2, 2), (3, 3), (2, 5), (10, 10), (10, 7))
-    stride = layers.pick((1, 1), (2, 2), (3, 2))
-    options = {"stride": stride, "padding": layers.pick("SAME", "VALID"), "activation": layers.pick("NONE", "RELU6")}
-    return layers.case(layers.network.pool2d(layers.pick("AVERAGE", "MAX"), image, size, **options))
 
 
 KINDS: dict[str, Callable[..., Case]] = {

@@ -17,7 +17,9 @@ _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """Pixels that surely add up within 32 bits."""
 
 _MOST_AVERAGED = 255
-"""Pixels whose sum Helium's kernel keeps in 16 bits."""
+"""Pixels whose sum the kernels for Helium and DSP keep in 16 bits."""
+_GROUP = 4
+"""Channels that the kernel for DSP computes at once."""
 
 
 def lower(graph: Graph, node: Node, settings: Settings) -> Call:
@@ -39,6 +41,8 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
         few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
         if source.dtype is DType.INT8 and few and settings.has("mve"):
             header, kind = "pool_mve.h", "int8_mve"
+        elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:
+            header, kind = "pool_dsp.h", "int8_dsp"
     return Call(word, header, (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
