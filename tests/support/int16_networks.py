@@ -78,7 +78,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
     layers = Int16Layers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (2, 3), (1, 1), (5, 5), (4, 1))
     height, width = layers.pick((layers.size(5, 9), layers.size(5, 12)), (5, 40), (40, 5), (5, 5))
-    image = layers.input(layers.size(1, 2), height, width, layers.pick(1, 3, 4, 4, 5, 8, 12, 12))
+    image = layers.input(layers.size(1, 2), height, width, layers.pick(8, 4, 16, 5, 8, 3, 16, 12, 1))
     window = {
         "stride": layers.pick((1, 1), (1, 1), (2, 2), (1, 2), (3, 1)),
         "padding": layers.pick("SAME", "VALID"),

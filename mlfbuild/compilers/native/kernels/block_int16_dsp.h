@@ -28,6 +28,13 @@ struct mlf_block_int16_dsp {
     int32_t pitch;  /* bytes from one pixel's output to the next one's */
 };
 
+/* From a sum to the stored output, in C. */
+MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t least)
+{
+    const int32_t value = (int32_t)(((int64_t)(int32_t)sum * multiplier + (INT64_C(1) << 31)) >> 32);
+    return (int16_t)(value < least ? least : value > INT16_MAX ? INT16_MAX : value);
+}
+
 #if MLF_DSP_ASM
 
 /*
@@ -141,12 +148,6 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_int16_dsp, MLF_PIXEL_INT16_DSP("ssat ", ", #16, "
 MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, MLF_PIXEL_INT16_DSP("usat ", ", #15, "))
 
 #else /* the same in C */
-
-MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t least)
-{
-    const int32_t value = (int32_t)(((int64_t)(int32_t)sum * multiplier + (INT64_C(1) << 31)) >> 32);
-    return (int16_t)(value < least ? least : value > INT16_MAX ? INT16_MAX : value);
-}
 
 /* Add the products of four inputs, whose pairs lie `step` pairs apart, and a word of weights. */
 MLF_KERNEL uint32_t mlf_group_int16_dsp(uint32_t sum, int32_t weights, const int16_t *input, int32_t step)

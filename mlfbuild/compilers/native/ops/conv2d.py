@@ -8,12 +8,15 @@ from mlfbuild.compilers.native.ops.conv2d_mve import lower_conv2d_mve
 from mlfbuild.compilers.native.ops.convolution import lower_convolution
 from mlfbuild.compilers.native.ops.float_mve import lower_conv2d_float_mve
 from mlfbuild.compilers.native.ops.int16_dsp import lower_conv2d_int16_dsp
+from mlfbuild.compilers.native.ops.int16_mve import lower_conv2d_int16_mve
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Conv2D
 
-_SPECIALISED = Specialised[Conv2D](lower_conv2d_float_mve, lower_conv2d_mve, lower_conv2d_dsp, lower_conv2d_int16_dsp)
+_SPECIALISED = Specialised[Conv2D](
+    lower_conv2d_float_mve, lower_conv2d_mve, lower_conv2d_dsp, lower_conv2d_int16_mve, lower_conv2d_int16_dsp
+)
 
 
 def lower(graph: Graph, node: Node, settings: Settings) -> Call:

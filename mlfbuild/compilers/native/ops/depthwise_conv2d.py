@@ -6,7 +6,10 @@ from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.ops.convolution import lower_convolution
 from mlfbuild.compilers.native.ops.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.compilers.native.ops.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
-from mlfbuild.compilers.native.ops.depthwise_int16_dsp import lower_depthwise_conv2d_int16_dsp
+from mlfbuild.compilers.native.ops.depthwise_int16 import (
+    lower_depthwise_conv2d_int16_dsp,
+    lower_depthwise_conv2d_int16_mve,
+)
 from mlfbuild.compilers.native.ops.float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
@@ -17,6 +20,7 @@ _SPECIALISED = Specialised[DepthwiseConv2D](
     lower_depthwise_conv2d_float_mve,
     lower_depthwise_conv2d_mve,
     lower_depthwise_conv2d_dsp,
+    lower_depthwise_conv2d_int16_mve,
     lower_depthwise_conv2d_int16_dsp,
 )
 

@@ -19,6 +19,7 @@ from mlfbuild.compilers.native.ops.float_mve import lower_fully_connected_float_
 from mlfbuild.compilers.native.ops.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.ops.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.compilers.native.ops.int16_dsp import lower_fully_connected_int16_dsp
+from mlfbuild.compilers.native.ops.int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.ops.specialised import Specialised
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Tensor
@@ -30,6 +31,7 @@ _SPECIALISED = Specialised[FullyConnected](
     lower_fully_connected_float_mve,
     lower_fully_connected_mve,
     lower_fully_connected_dsp,
+    lower_fully_connected_int16_mve,
     lower_fully_connected_int16_dsp,
 )
 

@@ -97,7 +97,7 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call |
     block = _PIXELS if pixels >= _PIXELS else 1
     return Call("conv2d", "conv2d_int16_dsp.h", _parameters(source, filter_, output, block * _row(inputs)), (
         *window_lines(node, operator.window(weights), source, output),
-        *_matmul_lines(operator, pixels, inputs, output),
+        *matmul_lines(operator, pixels, inputs, output),
         "mlf_conv2d_int16_dsp(&window, &matmul, input, filter, output, scratch);",
     ))  # fmt: skip
 
@@ -118,7 +118,7 @@ def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: s
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
-    matmul = _matmul_lines(operator, rows, inputs, output)
+    matmul = matmul_lines(operator, rows, inputs, output)
     if rows < _PIXELS and inputs % _GROUP == 0:
         statement = "mlf_matvec_int16_dsp(&matmul, input, filter, output);"
         return Call(word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
@@ -140,7 +140,8 @@ def _row(inputs: int) -> int:
     return -(-inputs // _GROUP) * _GROUP * _INT16
 
 
-def _matmul_lines(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> Sequence[str]:
+def matmul_lines(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> Sequence[str]:
+    """Return the local ``matmul`` of ``rows`` of ``inputs`` times a filter."""
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"rows": rows, "inputs": inputs, "outputs": output.shape[-1], "minimum": minimum, "maximum": maximum}
     texts = {name: str(value) for name, value in fields.items()}

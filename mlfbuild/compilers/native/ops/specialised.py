@@ -21,6 +21,7 @@ class Specialised(Generic[_Kind]):
     float_mve: _Lowering[_Kind]
     int8_mve: _Lowering[_Kind]
     int8_dsp: _Lowering[_Kind]
+    int16_mve: _Lowering[_Kind]
     int16_dsp: _Lowering[_Kind]
 
     def lower(self, graph: Graph, node: Node, operator: _Kind, settings: Settings) -> Call | None:
@@ -33,6 +34,8 @@ class Specialised(Generic[_Kind]):
             call = self.int8_mve(graph, node, operator)
         if call is None and dtype is DType.INT8 and settings.has("dsp"):
             call = self.int8_dsp(graph, node, operator)
-        if dtype is DType.INT16 and settings.has("dsp"):
+        if dtype is DType.INT16 and settings.has("mve"):
+            call = self.int16_mve(graph, node, operator)
+        if call is None and dtype is DType.INT16 and settings.has("dsp"):
             call = self.int16_dsp(graph, node, operator)
         return call
