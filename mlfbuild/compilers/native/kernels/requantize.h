@@ -110,6 +110,18 @@ MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
 #endif
 }
 
+/* Return value clamped to int16. */
+MLF_KERNEL int32_t mlf_saturate_int16(int32_t value)
+{
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
+    int32_t result;
+    __asm__("ssat %0, #16, %1" : "=r"(result) : "r"(value) : "cc");
+    return result;
+#else
+    return mlf_clamp(value, INT16_MIN, INT16_MAX);
+#endif
+}
+
 /* Turn the sum of an output channel into the stored output. */
 MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale,
                                  const struct mlf_quantization *quantization)

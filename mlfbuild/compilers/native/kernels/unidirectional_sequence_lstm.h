@@ -78,14 +78,13 @@ struct mlf_lstm {
 /* A gate of Q3.12, of what the row and the hidden row add to it. */
 MLF_KERNEL int32_t mlf_lstm_gate(int32_t from_row, int32_t from_hidden)
 {
-    const int32_t sum = mlf_clamp(from_row, INT16_MIN, INT16_MAX) + mlf_clamp(from_hidden, INT16_MIN, INT16_MAX);
-    return mlf_clamp(sum, INT16_MIN, INT16_MAX);
+    return mlf_saturate_int16(mlf_saturate_int16(from_row) + mlf_saturate_int16(from_hidden));
 }
 
 /* A product of two values of Q0.15, or of one and a cell, on the cell's scale. */
 MLF_KERNEL int32_t mlf_lstm_product(int32_t a, int32_t b, const struct mlf_rescale *rescale)
 {
-    return mlf_clamp(mlf_rescale_value((uint32_t)(a * b), rescale), INT16_MIN, INT16_MAX);
+    return mlf_saturate_int16(mlf_rescale_value((uint32_t)(a * b), rescale));
 }
 
 /* Take the unit with these gates a step on: return its stored hidden value, not yet bounded to its type. */
@@ -137,7 +136,7 @@ MLF_KERNEL int16_t mlf_lstm_unit_int16(const struct mlf_lstm_shape *shape, const
         mlf_lstm_gate(mlf_rescale_wide(x.v2, &rescales[2]), mlf_rescale_wide(h.v2, &rescales[6])),
         mlf_lstm_gate(mlf_rescale_wide(x.v3, &rescales[3]), mlf_rescale_wide(h.v3, &rescales[7])),
     };
-    return (int16_t)mlf_clamp(mlf_lstm_unit(lstm, table, gates, past, cell), INT16_MIN, INT16_MAX);
+    return (int16_t)mlf_saturate_int16(mlf_lstm_unit(lstm, table, gates, past, cell));
 }
 
 MLF_KERNEL float mlf_lstm_unit_float(const struct mlf_lstm_shape *shape, struct mlf_float_range range,
