@@ -78,7 +78,7 @@ class Pack(Joining):
         return _layers(inputs, outputs[0], self.axis)
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
-        return zip(sources, np.moveaxis(outputs[0], self.axis, 0), strict=True)
+        return zip(sources, _slabs(outputs[0], self.axis), strict=True)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Unpack(Parting):
         return _layers(outputs, inputs[0], self.axis)
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
-        return zip(np.moveaxis(sources[0], self.axis, 0), outputs, strict=True)
+        return zip(_slabs(sources[0], self.axis), outputs, strict=True)
 
 
 def _parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
@@ -122,3 +122,9 @@ def _pieces(whole: Array, lengths: Sequence[int], axis: int) -> Iterator[Array]:
     for length in lengths:
         yield whole[(slice(None),) * axis + (slice(start, start + length),)]
         start += length
+
+
+def _slabs(whole: Array, axis: int) -> Iterator[Array]:
+    """Yield views of what lies side by side along ``axis`` in ``whole``; iteration would copy scalars."""
+    turned = np.moveaxis(whole, axis, 0)
+    return (turned[index, ...] for index in range(len(turned)))
