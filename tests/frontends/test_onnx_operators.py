@@ -10,11 +10,11 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluate import evaluate
-from support.onnx_checks import RANDOM, Floats, assert_equal, floats
+from support.onnx_checks import RANDOM, Floats, assert_equal, floats, on_images
 from support.onnx_models import model, reference
 
 pytestmark = pytest.mark.usefixtures("same_numbers")
@@ -235,14 +235,4 @@ def others(draw: st.DrawFn) -> Case:
 def test_on_images(family: st.SearchStrategy[Case], data: st.DataObject) -> None:
     """A pool leaves its output with the channels last, as convolutions do; what follows must count as ONNX does."""
     nodes, constants, shape = data.draw(family)
-    front = [
-        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1, 1]),
-        helper.make_node("Transpose", ["p"], ["q"], perm=[0, 1, 3, 2]),
-    ]
-    graph = helper.make_graph(
-        [*front, *nodes], "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ())],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )  # fmt: skip
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
-    assert_equal(made.SerializeToString(), floats(*shape), compiled=False)
+    assert_equal(on_images(nodes, constants, shape), floats(*shape), compiled=False)

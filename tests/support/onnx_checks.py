@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
-from onnx import helper
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluate import evaluate
@@ -12,12 +16,9 @@ from support.host_c import run_on_host
 from support.native import compile_network
 from support.onnx_models import model, reference
 
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
-
-
 RANDOM = np.random.default_rng(5)
-
-
 START = RANDOM.bit_generator.state
 
 
@@ -45,6 +46,29 @@ def assert_equal(data: bytes, *inputs: Floats, compiled: bool = True) -> None:
         for result, expected in zip(results, wanted, strict=True):
             assert result.shape == expected.shape
             np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
+def on_images(
+    nodes: Sequence[onnx.NodeProto],
+    constants: Mapping[str, Array],
+    shape: Sequence[int],
+    element: int = TensorProto.FLOAT,
+) -> bytes:
+    """A model that makes ``y``, of the type ``element``, of ``p``, the input behind a pool.
+
+    ``p`` is stored with its channels last; ``q`` is it transposed.
+    """
+    front = [
+        helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1, 1]),
+        helper.make_node("Transpose", ["p"], ["q"], perm=[0, 1, 3, 2]),
+    ]
+    graph = helper.make_graph(
+        [*front, *nodes], "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", element, ())],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+    return bytes(made.SerializeToString())
 
 
 def small_network() -> bytes:

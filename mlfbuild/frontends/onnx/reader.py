@@ -99,6 +99,12 @@ def _plain(model: onnx.ModelProto) -> RawModel:
     opset = _opset(model)
     _check(model)
     graph = model.graph
+    if model.functions:
+        name = model.functions[0].name
+        raise UnsupportedModelError(
+            f"has functions of its own ({name!r}), which are not supported; write them out with "
+            f"onnx.inliner.inline_local_functions"
+        )
     if graph.sparse_initializer:
         raise UnsupportedModelError("has sparse weights, which are not supported; store them dense")
     constants = {tensor.name: read_tensor(tensor, f"weights {tensor.name!r}") for tensor in graph.initializer}
@@ -109,7 +115,10 @@ def _plain(model: onnx.ModelProto) -> RawModel:
 def _opset(model: onnx.ModelProto) -> int:
     if not model.HasField("graph"):
         raise GraphError("the file", "holds no graph")
-    version = next((entry.version for entry in model.opset_import if entry.domain in DOMAINS), 1)
+    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS} or {1}
+    if len(versions) > 1:
+        raise GraphError("the file", f"uses versions {' and '.join(map(str, sorted(versions)))} of ONNX's operators")
+    (version,) = versions
     if version < FIRST_OPSET:
         raise UnsupportedModelError(
             f"uses version {version} of ONNX's operators; supported are {FIRST_OPSET} and later: bring it forward with "

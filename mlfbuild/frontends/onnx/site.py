@@ -69,6 +69,13 @@ class Site:
             raise self.unsupported(f"the {what} {name!r} must be constant")
         return data
 
+    def constant_number(self, index: int, what: str) -> Array:
+        """Return the only element of the constant input ``index``, without dimensions."""
+        data = self.constant(index, what)
+        if data.size != 1:
+            raise GraphError(self.node.place, f"the {what} has {data.size} elements")
+        return data.reshape(())
+
     def constant_shape(self, index: int) -> tuple[int, ...] | None:
         """Return the shape of input ``index`` where it is constant."""
         return self.known.shape(self.node.inputs[index]) if self.has(index) else None

@@ -30,7 +30,7 @@ def _clip(site: Site) -> tuple[Value, ...]:
 
 
 def _bound(site: Site, index: int, what: str, default: float) -> float:
-    return float(site.constant(index, what).reshape(-1)[0]) if site.has(index) else default
+    return float(site.constant_number(index, what)) if site.has(index) else default
 
 
 def _relu(site: Site) -> tuple[Value, ...]:

@@ -51,6 +51,9 @@ def convolved(site: Site, value: Value, parameters: Parameters, target: Quantiza
 def _two_dimensional(site: Site, value: Value, weights: Array) -> Array:
     if weights.ndim != value.rank:
         raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
+    size = site.integers("kernel_shape")
+    if size is not None and size != weights.shape[2:]:
+        raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(weights.shape)}")
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 
@@ -192,6 +195,8 @@ def _widened(site: Site, source: Tensor, filter_size: Sequence[int], stride: Pai
             pair = (pads[outer], pads[outer + dimensions]) if mode == "NOTSET" else (0, 0)
             lines.append((full - sum(pair), pair))
     (height, rows), (width, columns) = lines
+    if min(height, width) < 1:
+        raise GraphError(site.node.place, f"makes an image of {height} by {width} pixels")
     return _Widened((height, width), (rows, columns))
 
 

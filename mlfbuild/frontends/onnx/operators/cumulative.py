@@ -11,16 +11,13 @@ from mlfbuild.frontends.onnx.operators.arithmetic import multiply
 from mlfbuild.frontends.onnx.operators.pieces import sliced
 from mlfbuild.frontends.onnx.operators.reductions import made_of_others
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import GraphError, Operator, Tensor, ops
+from mlfbuild.graph import Operator, Tensor, ops
 
 
 def _accumulated(site: Site, operator: Operator, neutral: int) -> tuple[Value, ...]:
     """Combine each element with all before it: with the one before, then with what is two before, then four."""
     value = site.value(0)
-    axes = site.constant(1, "axis").reshape(-1)
-    if axes.size != 1:
-        raise GraphError(site.node.place, f"the axis has {axes.size} elements")
-    axis = site.axis(int(axes[0]), value.rank)
+    axis = site.axis(int(site.constant_number(1, "axis")), value.rank)
     backwards = site.integer("reverse", 0) != 0
     if site.integer("exclusive", 0):
         value = _shifted(site, value, axis, 1, neutral, backwards=backwards)
@@ -34,17 +31,20 @@ def _accumulated(site: Site, operator: Operator, neutral: int) -> tuple[Value, .
 
 def _shifted(site: Site, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
     """Return ``value`` moved ``step`` along ``axis``, ``neutral`` where nothing is left."""
-    size = value.shape[axis]
+    size, stored = value.shape[axis], value.stored(axis)
+    if step >= size:
+        return Value(site.weights("filling", np.full(value.tensor.shape, neutral, value.dtype.numpy)), value.order)
     ranges = [range(other) for other in value.shape]
     ranges[axis] = range(step, size) if backwards else range(size - step)
-    shape = list(value.tensor.shape)
-    shape[value.stored(axis)] = min(step, size)
-    filling = site.weights("filling", np.full(shape, neutral, value.dtype.numpy))
-    if step >= size:
-        return Value(filling, value.order)
     rest = sliced(site, value, ranges).tensor
+    if value.dtype in ops.PadV2.types:
+        pair = (0, step) if backwards else (step, 0)
+        paddings = tuple(pair if other == stored else (0, 0) for other in range(value.rank))
+        return Value(site.emit(ops.PadV2(paddings, neutral), [rest], value.tensor.shape), value.order)
+    shape = [step if other == stored else length for other, length in enumerate(value.tensor.shape)]
+    filling = site.weights("filling", np.full(shape, neutral, value.dtype.numpy))
     parts = [rest, filling] if backwards else [filling, rest]
-    return Value(site.emit(ops.Concatenation(value.stored(axis)), parts, value.tensor.shape), value.order)
+    return Value(site.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
 
 
 def _cumulative_sum(site: Site) -> tuple[Value, ...]:

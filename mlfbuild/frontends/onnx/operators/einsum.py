@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import reduced
-from mlfbuild.frontends.onnx.operators.indexing import picked
+from mlfbuild.frontends.onnx.operators.indexing import all_places, picked
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import DType, GraphError, Tensor, ops
 
@@ -86,7 +86,7 @@ def _diagonal(site: Site, term: _Term) -> _Term:
     labels = "".join(dict.fromkeys(term.labels))
     if labels == term.labels:
         return term
-    places = np.arange(term.tensor.elements).reshape(term.tensor.shape)
+    places = all_places(site, term.tensor.shape)
     numbers = {label: number for number, label in enumerate(labels)}
     try:
         kept = np.einsum(places, [numbers[x] for x in term.labels], [numbers[x] for x in labels])

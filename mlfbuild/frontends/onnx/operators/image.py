@@ -103,6 +103,11 @@ def lines(site: Site, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tu
     up = site.integer("ceil_mode", 0) != 0
     found = []
     for axis in range(count):
+        if size[axis] + sum(padding[axis]) < reach[axis]:
+            raise GraphError(
+                site.node.place,
+                f"a window of {reach[axis]} does not fit {size[axis]} pixels with {padding[axis]} beside",
+            )
         output, full = _along(size[axis], reach[axis], strides[axis], padding[axis], up=up)
         found.append(Line(size[axis], filter_size[axis], strides[axis], dilations[axis], full, padding[axis], output))
     return tuple(found)

@@ -6,10 +6,12 @@ constant, so are the places; where they are computed, so are these, in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import add, binary, multiply
 from mlfbuild.frontends.onnx.operators.pieces import sliced, taken
@@ -20,9 +22,11 @@ _EXACT = 1 << 24
 """Whole numbers up to it are exact in float32."""
 
 
-def _places(shape: tuple[int, ...]) -> Array:
+def all_places(site: Site, shape: Sequence[int]) -> Array:
     """Return, for each element of a tensor of ``shape``, where it lies in memory."""
-    return np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape)
+    if math.prod(shape) > MAXIMUM_ELEMENTS:
+        raise site.unsupported(f"places of more than {MAXIMUM_ELEMENTS} elements")
+    return np.arange(math.prod(shape)).reshape(shape)
 
 
 def picked(site: Site, value: Value, places: Array) -> Value:
@@ -65,11 +69,11 @@ def _gather_elements(site: Site) -> tuple[Value, ...]:
     if site.is_constant(1):
         indices = _checked(site, site.constant(1, "indices")[..., np.newaxis], (size,))[..., 0]
         _check_within(site, indices.shape, value.shape, axis)
-        return (picked(site, value, np.take_along_axis(_cut(value, indices.shape, axis), indices, axis)),)
+        return (picked(site, value, np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)),)
     wanted = site.tensor(1)
     _check_within(site, wanted.shape, value.shape, axis)
-    step = int(np.prod(value.shape[axis + 1 :], dtype=np.int64))
-    first = np.take(_cut(value, wanted.shape, axis), [0], axis=axis)
+    step = math.prod(value.shape[axis + 1 :])
+    first = np.take(_cut(site, value, wanted.shape, axis), [0], axis=axis)
     along = multiply(site, from_front(site, wanted, size), step)
     return (_picked_by_computed(site, value, add(site, along, site.weights("places", first.astype(np.float32)))),)
 
@@ -83,10 +87,10 @@ def _check_within(site: Site, shape: tuple[int, ...], limits: tuple[int, ...], a
         raise GraphError(site.node.place, f"indices {list(shape)} do not fit a tensor {list(limits)}")
 
 
-def _cut(value: Value, shape: tuple[int, ...], axis: int) -> Array:
+def _cut(site: Site, value: Value, shape: tuple[int, ...], axis: int) -> Array:
     """Return the places of ``value``, cut to ``shape`` in all dimensions but ``axis``."""
     cut = tuple(slice(None) if other == axis else slice(size) for other, size in enumerate(shape))
-    return _places(value.shape)[cut]
+    return all_places(site, value.shape)[cut]
 
 
 def _gather_nd(site: Site) -> tuple[Value, ...]:
@@ -98,25 +102,25 @@ def _gather_nd(site: Site) -> tuple[Value, ...]:
     sizes = value.shape[batch : batch + depth]
     if site.is_constant(1):
         indices = _checked(site, site.constant(1, "indices"), sizes)
-        return (picked(site, value, places_of(value.shape, indices, batch)),)
+        return (picked(site, value, places_of(site, value.shape, indices, batch)),)
     if batch:
         raise site.unsupported("computed indices with batch_dims")
     return (_looked_up(site, value, site.value(1), sizes),)
 
 
-def places_of(shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
+def places_of(site: Site, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
     """Return where in a tensor of ``shape`` the elements lie that ``indices`` name, as GatherND and ScatterND do."""
     leading = np.ogrid[tuple(slice(size) for size in indices.shape[:batch])] if batch else ()
     spread = [index.reshape(*index.shape, *(1 for _ in indices.shape[batch:-1])) for index in leading]
     picked_from = (*spread, *np.moveaxis(indices, -1, 0))
-    found: Array = _places(shape)[picked_from]
+    found: Array = all_places(site, shape)[picked_from]
     return found
 
 
 def _looked_up(site: Site, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
     """GatherND by computed indices: their place is a sum of steps, beside it all of the dimensions behind."""
     rest = value.shape[len(sizes) :]
-    step = int(np.prod(rest, dtype=np.int64))
+    step = math.prod(rest)
     total: Tensor | None = None
     for number in reversed(range(len(sizes))):
         ranges = [*(range(size) for size in indices.shape[:-1]), range(number, number + 1)]
@@ -125,7 +129,7 @@ def _looked_up(site: Site, value: Value, indices: Value, sizes: tuple[int, ...])
         total = along if total is None else add(site, total, along)
         step *= sizes[number]
     assert total is not None
-    behind = _places((int(np.prod(rest, dtype=np.int64)),)).astype(np.float32)
+    behind = all_places(site, (math.prod(rest),)).astype(np.float32)
     found = _picked_by_computed(site, value, add(site, total, site.weights("places", behind)))
     return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
 
@@ -134,10 +138,12 @@ def _compress(site: Site) -> tuple[Value, ...]:
     """Keep what a constant condition says; how much that is must be known."""
     value = site.held_in_order(0)
     kept = np.flatnonzero(site.constant(1, "condition"))
+    if kept.size == 0:
+        raise site.unsupported("a condition that keeps nothing")
     axis = None if "axis" not in site.node.attributes else site.axis(site.integer("axis", 0), value.rank)
     size = value.tensor.elements if axis is None else value.shape[axis]
-    if kept.size == 0 or kept[-1] >= size:
-        raise site.unsupported(f"a condition that keeps {kept.size} of {size}, the last at {kept[-1:].tolist()}")
+    if kept[-1] >= size:
+        raise GraphError(site.node.place, f"the condition keeps element {kept[-1]} of {size}")
     return (picked(site, value, kept),) if axis is None else (taken(site, value, axis, kept),)
 
 
@@ -151,7 +157,7 @@ def _reverse_sequence(site: Site) -> tuple[Value, ...]:
         )
     if lengths.min() < 0 or lengths.max() > value.shape[time]:
         raise GraphError(site.node.place, f"has sequences that are longer than {value.shape[time]}")
-    places = np.moveaxis(_places(value.shape), batch, 0)
+    places = np.moveaxis(all_places(site, value.shape), batch, 0)
     turned = [
         np.concatenate([rows[:length][::-1], rows[length:]]) for rows, length in zip(places, lengths, strict=True)
     ]
@@ -163,7 +169,7 @@ def _scatter_elements(site: Site) -> tuple[Value, ...]:
     axis = site.axis(site.integer("axis", 0), value.rank)
     _check_within(site, indices.shape, value.shape, axis)
     indices = _checked(site, indices[..., np.newaxis], (value.shape[axis],))[..., 0]
-    places = np.take_along_axis(_cut(value, indices.shape, axis), indices, axis)
+    places = np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)
     return (_scattered(site, value, places),)
 
 
@@ -172,7 +178,7 @@ def _scatter_nd(site: Site) -> tuple[Value, ...]:
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= value.rank:
         raise GraphError(site.node.place, f"indices {list(indices.shape)} do not fit {value.tensor}")
-    return (_scattered(site, value, places_of(value.shape, _checked(site, indices, value.shape[:depth]))),)
+    return (_scattered(site, value, places_of(site, value.shape, _checked(site, indices, value.shape[:depth]))),)
 
 
 def _scattered(site: Site, value: Value, places: Array) -> Value:
@@ -194,7 +200,7 @@ def _overwritten(site: Site, value: Value, row: Tensor, places: Array) -> Value:
     """Take every element from the tensor or from the updates behind it."""
     source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
     both = site.emit(ops.Concatenation(0), [source, row], (source.elements + row.elements,))
-    origin = _places(value.shape).reshape(-1)
+    origin = all_places(site, value.shape).reshape(-1)
     origin[places] = source.elements + np.arange(places.size)
     return taken(site, site.made(both), 0, origin.reshape(value.shape))
 

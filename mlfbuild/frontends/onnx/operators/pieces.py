@@ -23,6 +23,7 @@ def common_order(values: Sequence[Value]) -> Order:
 def _concat(site: Site) -> tuple[Value, ...]:
     values = [site.held(index) for index in range(len(site.node.inputs))]
     if len(values) == 1:
+        site.axis(site.integer("axis", 1), values[0].rank)
         return (values[0],)
     if len({value.rank for value in values}) > 1:
         raise GraphError(site.node.place, "takes tensors of one rank")
@@ -231,7 +232,7 @@ def padded(site: Site, value: Value, paddings: Sequence[tuple[int, int]]) -> Val
 def _fill(site: Site) -> float:
     if site.opset < 11:
         return site.real_attribute("value", 0.0)
-    return float(site.constant(2, "padding").reshape(-1)[0]) if site.has(2) else 0.0
+    return float(site.constant_number(2, "padding")) if site.has(2) else 0.0
 
 
 def _center_crop_pad(site: Site) -> tuple[Value, ...]:

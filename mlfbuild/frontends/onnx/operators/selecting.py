@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mlfbuild.frontends.onnx.builder import checked
+from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import binary
 from mlfbuild.frontends.onnx.operators.normalization import along_rows
@@ -17,11 +19,12 @@ from mlfbuild.graph import DType, GraphError, Tensor, ops
 def _one_hot(site: Site) -> tuple[Value, ...]:
     """Put one value where the index is, another one elsewhere; indices below 0 count from the end."""
     indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
-    depth = int(site.constant(1, "depth").reshape(-1)[0])
+    depth = int(site.constant_number(1, "depth"))
     if depth < 1 or values.size != 2:
         raise GraphError(site.node.place, f"has the depth {depth} and {values.size} values")
     rank = len(indices.shape) + 1
     axis = site.axis(site.integer("axis", -1), rank)
+    checked(site.name, (*indices.shape, depth), DType.INT64)  # before anything of that size is made
     whole = site.emit(ops.Cast(), [indices], indices.shape, DType.INT32)
     column = site.builder.reshaped(whole, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
@@ -56,6 +59,8 @@ def _eye_like(site: Site) -> tuple[Value, ...]:
         raise site.unsupported(f"dtype {code}; supported are {', '.join(d.value for d in ELEMENT_TYPES.values())}")
     dtype = ELEMENT_TYPES[code] if code else value.dtype
     rows, columns = value.shape
+    if rows * columns > MAXIMUM_ELEMENTS:
+        raise site.unsupported(f"makes a constant of more than {MAXIMUM_ELEMENTS} elements")
     diagonal = np.eye(rows, columns, k=site.integer("k", 0))
     return (site.made(site.weights("diagonal", diagonal.astype(dtype.numpy))),)
 

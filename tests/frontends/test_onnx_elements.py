@@ -1,0 +1,227 @@
+"""ONNX operators that are made of others: attributes and shapes drawn, against ONNX's own evaluator.
+
+All read an image whose channels are stored last, so that they must count dimensions as ONNX does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph.evaluate import evaluate
+from support.onnx_checks import RANDOM, assert_equal, floats, on_images
+from support.onnx_models import model, reference
+
+pytestmark = pytest.mark.usefixtures("same_numbers")
+
+Case = tuple[list[onnx.NodeProto], dict[str, npt.NDArray[Any]], tuple[int, ...]]
+SHAPE = (2, 3, 4, 5)
+
+
+@st.composite
+def gathered_elements(draw: st.DrawFn) -> Case:
+    """By constant indices, and by such as the network computes."""
+    axis = draw(st.integers(0, 3))
+    sizes = list(SHAPE)  # ONNX's evaluator takes no smaller ones beside the axis, nor a negative one
+    sizes[axis] = draw(st.integers(1, 6))
+    indices = RANDOM.integers(-SHAPE[axis], SHAPE[axis], sizes)
+    node = helper.make_node("GatherElements", ["p", "i"], ["y"], axis=axis)
+    return _perhaps_computed(draw, node, indices)
+
+
+@st.composite
+def gathered_slices(draw: st.DrawFn) -> Case:
+    batch = draw(st.integers(0, 1))
+    depth = draw(st.integers(1, 4 - batch))
+    limits = SHAPE[batch : batch + depth]
+    leading = [SHAPE[0]] * batch + draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
+    indices = np.stack([RANDOM.integers(-size, size, leading) for size in limits], axis=-1)
+    node = helper.make_node("GatherND", ["p", "i"], ["y"], batch_dims=batch)
+    return ([node], {"i": indices}, SHAPE) if batch else _perhaps_computed(draw, node, indices)
+
+
+def _perhaps_computed(draw: st.DrawFn, node: onnx.NodeProto, indices: npt.NDArray[Any]) -> Case:
+    if draw(st.booleans()):
+        return [node], {"i": indices}, SHAPE
+    nothing = [helper.make_node("Mul", ["x", "nothing"], ["zeros"]),
+               helper.make_node("ReduceMax", ["zeros"], ["zero"], keepdims=0),
+               helper.make_node("Add", ["zero", "wanted"], ["sum"]),
+               helper.make_node("Cast", ["sum"], ["i"], to=TensorProto.INT64)]  # fmt: skip
+    return [*nothing, node], {"nothing": np.float32(0), "wanted": indices.astype(np.float32)}, SHAPE
+
+
+@st.composite
+def scattered_elements(draw: st.DrawFn) -> Case:
+    axis = draw(st.integers(-4, 3))
+    sizes = [draw(st.integers(1, min(size, 2))) for size in SHAPE]
+    reduction = draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
+    indices = RANDOM.permuted(np.broadcast_to(np.arange(SHAPE[axis]), (*sizes, SHAPE[axis])), axis=-1)
+    chosen = np.moveaxis(indices.take(range(sizes[axis]), axis=-1), -1, axis).take(
+        0, axis=axis if axis < 0 else axis + 1
+    )
+    if reduction != "none":
+        chosen = chosen % 2
+    constants = {"i": chosen, "u": floats(*chosen.shape)}
+    return (
+        [helper.make_node("ScatterElements", ["p", "i", "u"], ["y"], axis=axis, reduction=reduction)],
+        constants,
+        SHAPE,
+    )
+
+
+@st.composite
+def scattered_slices(draw: st.DrawFn) -> Case:
+    depth = draw(st.integers(1, 4))
+    count, reduction = draw(st.integers(1, 3)), draw(st.sampled_from(["none", "add", "mul", "max", "min"]))
+    places = RANDOM.permutation(int(np.prod(SHAPE[:depth])))[:count]
+    indices = np.stack(np.unravel_index(places, SHAPE[:depth]), axis=-1)
+    if reduction != "none":
+        indices = np.concatenate([indices, indices[:1]])
+    constants = {"i": indices, "u": floats(len(indices), *SHAPE[depth:])}
+    return [helper.make_node("ScatterND", ["p", "i", "u"], ["y"], reduction=reduction)], constants, SHAPE
+
+
+@st.composite
+def cumulative(draw: st.DrawFn) -> Case:
+    attributes = {"exclusive": draw(st.integers(0, 1)), "reverse": draw(st.integers(0, 1))}
+    return (
+        [helper.make_node("CumSum", ["p", "a"], ["y"], **attributes)],
+        {"a": np.array(draw(st.integers(-4, 3)))},
+        SHAPE,
+    )
+
+
+@st.composite
+def products(draw: st.DrawFn) -> Case:
+    axes = draw(st.lists(st.integers(-4, -1), unique=True, max_size=4))
+    names, constants = (["p", "axes"], {"axes": np.array(axes)}) if axes else (["p"], {})
+    return [helper.make_node("ReduceProd", names, ["y"], keepdims=draw(st.integers(0, 1)))], constants, SHAPE
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Case:
+    """One to three dimensions; the evaluator goes wrong where padding differs from side to side."""
+    dimensions = draw(st.integers(1, 3))
+    operator = draw(st.sampled_from(["MaxPool", "AveragePool", "LpPool"]))
+    kernel = [draw(st.integers(1, 3)) for _ in range(dimensions)]
+    attributes: dict[str, Any] = {
+        "kernel_shape": kernel,
+        "strides": [draw(st.integers(1, 2)) for _ in kernel],
+        "dilations": [draw(st.integers(1, 2)) for _ in kernel],
+        "pads": [draw(st.integers(0, (size - 1) // 2)) for size in kernel] * 2,
+    }
+    if operator == "LpPool":
+        attributes["p"] = draw(st.integers(1, 4))
+    if operator == "AveragePool":
+        attributes["count_include_pad"] = draw(st.integers(0, 1))
+    shape = (1, 2, *(6, 5, 7)[:dimensions])
+    return [helper.make_node(operator, ["x"], ["y"], **attributes)], {}, shape
+
+
+EQUATIONS = ("abcd->dcba", "abcd->", "abcd->bd", "abcd,abcd->acb", "abcd,cd->abd", "abcd,be->aecd", "abcd,abed->abce",
+             "...cd,...cd->...", "abcd,d", "abcd, ef -> abcdef", "...->...", "abcd,ad->bc")  # fmt: skip
+
+
+@st.composite
+def einsums(draw: st.DrawFn) -> Case:
+    equation = draw(st.sampled_from(EQUATIONS))
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    if len(terms) == 1:
+        return [helper.make_node("Einsum", ["p"], ["y"], equation=equation)], {}, SHAPE
+    sizes = dict(zip("abcdef", (*SHAPE, 6, 2), strict=True))
+    other = [sizes[label] for label in terms[1].removeprefix("...")]
+    return [helper.make_node("Einsum", ["p", "w"], ["y"], equation=equation)], {"w": floats(*other)}, SHAPE
+
+
+@st.composite
+def others(draw: st.DrawFn) -> Case:
+    node, constants = helper.make_node, {"values": np.array([-1.5, 2], np.float32), "depth": np.array(5),
+                                         "sizes": np.array([3, 6]), "power": np.array([2, 0, 3, 1, 5], np.float32),
+                                         "root": np.array([0.5, 1.5, 2.25, 1, 0.1], np.float32),
+                                         "kept": np.array([True, False, True])}  # fmt: skip
+    return draw(st.sampled_from([
+        [node("Hardmax", ["p"], ["y"], axis=draw(st.integers(-4, 3)))],
+        [node("Floor", ["p"], ["f"]), node("OneHot", ["f", "depth", "values"], ["y"], axis=draw(st.integers(-5, 4)))],
+        [node("CenterCropPad", ["p", "sizes"], ["y"], axes=[2, 3])],
+        [node("Compress", ["p", "kept"], ["y"], axis=1)],
+        [node("Compress", ["p", "kept"], ["y"])],
+        [node("Pow", ["p", "power"], ["y"])],
+        [node("Abs", ["p"], ["a"]), node("Pow", ["a", "root"], ["y"])],
+        [node("Gelu", ["p"], ["y"], approximate=draw(st.sampled_from(["none", "tanh"])))],
+        [node("Round", ["p"], ["r"]), node("Sin", ["r"], ["s"]), node("Cos", ["s"], ["y"])],
+    ])), constants, SHAPE  # fmt: skip
+
+
+@st.composite
+def nearby_channels(draw: st.DrawFn) -> Case:
+    """The evaluator takes as many channels as the batch has images."""
+    beta = draw(st.sampled_from([0.5, 0.75, 1.0]))
+    node = helper.make_node("LRN", ["p"], ["y"], size=draw(st.integers(1, 5)), alpha=0.1, beta=beta, bias=2.0)
+    return [node], {}, (3, 3, 4, 5)
+
+
+FAMILIES = {
+    "gathered elements": gathered_elements(), "gathered slices": gathered_slices(),
+    "scattered elements": scattered_elements(), "scattered slices": scattered_slices(), "cumulative": cumulative(),
+    "products": products(), "pools": pools(), "einsums": einsums(),
+    "nearby channels": nearby_channels(), "others": others(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_on_images(family: str, data: st.DataObject) -> None:
+    nodes, constants, shape = data.draw(FAMILIES[family])
+    if family == "pools":
+        made = model(nodes, [("x", shape)], [("y", [None] * len(shape))])
+    else:
+        made = on_images(nodes, constants, shape)
+    assert_equal(made, floats(*shape), compiled=False)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_norms_of_images(p: int) -> None:
+    """ONNX's evaluator has no GlobalLpPool."""
+    x = floats(2, 3, 4, 5)
+    graph = parse_onnx(on_images([helper.make_node("GlobalLpPool", ["p"], ["y"], p=p)], {}, x.shape), "net", "net.onnx")
+    wanted = (np.abs(x).astype(np.float64) ** p).sum(axis=(2, 3), keepdims=True) ** (1 / p)
+    np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], wanted, rtol=1e-5)
+
+
+WHOLE = ("int8", "uint8", "int16", "int32", "int64")
+INTEGERS = {"Add": WHOLE, "Sub": WHOLE, "Mul": WHOLE, "Div": WHOLE[:-1], "Mod": WHOLE[:-1], "Max": WHOLE, "Min": WHOLE,
+            "Less": WHOLE, "Equal": WHOLE, "Pow": WHOLE[3:]}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", INTEGERS)
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_integers(operator: str, data: st.DataObject) -> None:
+    """That stand for themselves: narrow ones wrap round."""
+    dtype = data.draw(st.sampled_from(INTEGERS[operator]))
+    limits = np.iinfo(dtype) if np.dtype(dtype).itemsize < 4 else np.iinfo(np.int16)
+    x = RANDOM.integers(limits.min, limits.max + 1, (3, 20)).astype(dtype)
+    z = RANDOM.integers(limits.min, limits.max + 1, (20,)).astype(dtype)
+    z = np.where(z == 0, 1, z % 4 if operator == "Pow" else z).astype(dtype)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    node = helper.make_node(
+        operator, ["x", "z"], ["y"], **({"fmod": data.draw(st.integers(0, 1))} if operator == "Mod" else {})
+    )
+    result = TensorProto.BOOL if operator in {"Less", "Equal"} else element
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("x", element, x.shape)],
+        [helper.make_tensor_value_info("y", result, x.shape)], [onnx.numpy_helper.from_array(z, "z")],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+    with np.errstate(all="ignore"):
+        wanted = reference(made, {"x": x})[0]
+    np.testing.assert_array_equal(evaluate(parse_onnx(made, "net", "net.onnx"), {"x": x})["y"], wanted)
