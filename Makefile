@@ -34,7 +34,7 @@ sweep: ## the exhaustive tests, which take long
 	@scripts/setup.sh test
 	$(PYTEST) -m sweep
 
-fuzz: ## damaged archives: 100,000, or ten minutes of them
+fuzz: ## damaged archives and models: 100,000 of each, or ten minutes of them
 	@scripts/setup.sh test
 	$(PYTEST) -m fuzz
 

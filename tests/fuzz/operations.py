@@ -50,7 +50,7 @@ def exercise(data: bytes, other: Library, folder: Path) -> str:
         try:
             library = read_archive(data, "a.tar")
         except InputFileError as error:
-            _check(error)
+            assert_one_line(error)
             _validate(data, folder, readable=False)
             return "refused"
         _validate(data, folder, readable=True)
@@ -61,9 +61,9 @@ def exercise(data: bytes, other: Library, folder: Path) -> str:
         return "read"
 
 
-def _check(error: MlfError) -> None:
+def assert_one_line(error: MlfError, longest: int = 2000) -> None:
     text = str(error)
-    assert text and "\n" not in text and text.isprintable() and len(text) < 2000, f"not one clear line: {text!r}"
+    assert text and "\n" not in text and text.isprintable() and len(text) < longest, f"not one clear line: {text!r}"
 
 
 def _validate(data: bytes, folder: Path, *, readable: bool) -> None:
@@ -73,7 +73,7 @@ def _validate(data: bytes, folder: Path, *, readable: bool) -> None:
     try:
         report = validate_archive(path)
     except InputFileError as error:
-        _check(error)
+        assert_one_line(error)
         refusal = error
     path.unlink()
     assert (report is not None) == readable, f"reading and judging disagree: {refusal}"
@@ -115,7 +115,7 @@ def _unpack(library: Library, folder: Path) -> None:
     try:
         unpack(library, destination, archive_id="0" * 64)
     except (InputFileError, UsageError, ConflictError) as error:
-        _check(error)
+        assert_one_line(error)
         refusal = error
     assert destination.exists() == (refusal is None), f"something was written before: {refusal}"
     assert {path.name for path in folder.iterdir()} <= {"tree"}, "written beside the destination"
@@ -128,4 +128,4 @@ def _documented(*errors: type[MlfError]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        _check(error)
+        assert_one_line(error)
