@@ -238,7 +238,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], str]] = {
     "hidden rows that are constant": (
         "int8",
         tensor(HIDDEN, is_variable=False),
-        f"{PLACE}tensor 13 'in18': is kept from run to run and has to be a variable",
+        f"{PLACE}tensor 13 'in18' is kept from run to run and has to be a variable",
     ),
     "time first, but not in the states": (
         "int8",
