@@ -16,6 +16,8 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.graph.ops.window import output_size
 from support.drawing import ACTIVATIONS, Case
+from support.random_layers import arg, batch_matmul, prelu, reduce, select, transpose_conv
+from support.random_movements import rearrange
 from support.random_operators import LARGEST, binary, broadcast, move, unary
 from support.tflite_builder import Network
 
@@ -92,6 +94,11 @@ class RandomGraph:
     def rescaled(self, tensor: int, factor: float) -> dict[str, Any]:
         """Keyword arguments of an output whose values are ``factor`` times as large; none for float32."""
         return self.affine(self.scale_of(tensor) * factor) if self.quantized(tensor) else {}
+
+    def same_affine(self, tensor: int) -> dict[str, Any]:
+        """Keyword arguments of a tensor with the scale and zero point of ``tensor``; none for float32."""
+        spec = self.network.tensors[tensor]
+        return {"scale": spec.scales[0], "zero_point": spec.zero_points[0]} if self.quantized(tensor) else {}
 
     def learn(self, tensor: int, spread: float, *, exact: bool) -> None:
         self.known.append(tensor)
@@ -268,8 +275,10 @@ def _dequantize(g: RandomGraph, source: int) -> None:
         g.learn(g.network.dequantize(source), 256 * g.scale_of(source), exact=True)
 
 
-_IMAGE_OPERATORS: tuple[Callable[[RandomGraph, int], None], ...] = (_conv2d, _depthwise_conv2d, _pool, _pad, _add)
+_OF_ANY_SHAPE: tuple[Callable[[RandomGraph, int], None], ...] = (_conv2d, _depthwise_conv2d, _pool, _pad, _add)
+_IMAGE_OPERATORS = (*_OF_ANY_SHAPE, transpose_conv)
 _OPERATORS = (
-    *_IMAGE_OPERATORS, _add, _fully_connected, _mean, _softmax, _reshape, _reshape, _quantize, _dequantize,
-    unary, unary, binary, binary, move, move,
+    *_OF_ANY_SHAPE, _add, _fully_connected, _mean, _softmax, _reshape, _reshape, _quantize, _dequantize,
+    unary, unary, binary, binary, move, move, rearrange, rearrange,
+    arg, batch_matmul, prelu, reduce, select,
 )  # fmt: skip
