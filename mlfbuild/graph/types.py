@@ -132,6 +132,8 @@ class Tensor:
                 f"tensor {self.name!r}",
                 f"holds {data.dtype}{list(data.shape)}, declared {self.dtype.value}{list(self.shape)}",
             )
+        if self.dtype is DType.BOOL and data.view(np.uint8).max(initial=0) > 1:
+            raise GraphError(f"tensor {self.name!r}", "holds a byte that is neither false (0) nor true (1)")
         data.setflags(write=False)
 
     @property

@@ -463,6 +463,14 @@ def test_wrong_attribute(build: Callable[[Network, int], None], expected: str) -
     assert nonsense(net.build()) == expected
 
 
+def test_a_bool_that_is_neither() -> None:
+    net = Network()
+    x = net.input((2,), dtype="bool", name="x")
+    net.operator("LOGICAL_AND", [x, net.constant(np.array([False, True]))], net.activation((2,), dtype="bool"))
+    net.tensors[1].content = b"\x00\xfb"
+    assert message(net.build()) == "tensor 't1': holds a byte that is neither false (0) nor true (1)"
+
+
 def test_tensors_that_overlap() -> None:
     net = network()
     net.tensors += [TensorSpec("x" * 10_000, [1], 0)] * 3000
