@@ -113,27 +113,27 @@ MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, cons
 MLF_KERNEL void mlf_gather_window_dsp(const struct mlf_window *window, const struct mlf_corner_dsp *corner,
                                       int32_t zero_point, int8_t *bytes)
 {
+    const struct mlf_size *const filter = &window->filter;
     const int32_t depth = window->input_channels;
-    const int32_t line = window->filter.width * depth;
+    const int32_t line = filter->width * depth;
+    const int32_t pitch = window->dilation.height * window->input.width * depth;
+    const struct mlf_taps rows = mlf_clip(corner->y, filter->height, window->dilation.height, window->input.height);
+    const struct mlf_taps columns = mlf_clip(corner->x, filter->width, window->dilation.width, window->input.width);
     const int columns_inside = mlf_columns_inside_dsp(window, corner);
-    for (int32_t row = 0; row < window->filter.height; row++, bytes += line) {
-        const int32_t y = corner->y + row * window->dilation.height;
-        if (!mlf_inside_dsp(y, window->input.height)) {
-            memset(bytes, zero_point, (size_t)line);
-            continue;
+    const int8_t *from = corner->image + (corner->y * window->input.width + corner->x) * depth + rows.first * pitch;
+    int8_t *to = bytes + rows.first * line;
+    if (!columns_inside || rows.end - rows.first != filter->height) {
+        memset(bytes, zero_point, (size_t)(filter->height * line));
+    }
+    if (columns_inside) {
+        for (int32_t row = rows.first; row < rows.end; row++, to += line, from += pitch) {
+            memcpy(to, from, (size_t)line);
         }
-        const int8_t *const source = corner->image + (y * window->input.width + corner->x) * depth;
-        if (columns_inside) {
-            memcpy(bytes, source, (size_t)line);
-            continue;
-        }
-        for (int32_t column = 0; column < window->filter.width; column++) {
-            const int32_t x = column * window->dilation.width;
-            if (mlf_inside_dsp(corner->x + x, window->input.width)) {
-                memcpy(bytes + column * depth, source + x * depth, (size_t)depth);
-            } else {
-                memset(bytes + column * depth, zero_point, (size_t)depth);
-            }
+        return;
+    }
+    for (int32_t row = rows.first; row < rows.end; row++, to += line, from += pitch) {
+        for (int32_t column = columns.first; column < columns.end; column++) {
+            memcpy(to + column * depth, from + column * window->dilation.width * depth, (size_t)depth);
         }
     }
 }

@@ -106,17 +106,23 @@ MLF_KERNEL uint32_t mlf_greatest4_dsp(const struct mlf_window *window, const str
     return greatest;
 }
 
-/* Return the mean of `count` elements with one of two sums of 16 bits, as a byte. */
-MLF_KERNEL uint32_t mlf_mean_dsp(uint32_t sums, int32_t count)
+/* Return the means of `count` elements with these sums of 16 bits, in the order of the bytes that were added. */
+MLF_KERNEL uint32_t mlf_means_dsp(uint32_t even, uint32_t odd, int32_t count)
 {
-    return (uint8_t)mlf_rounded_quotient((int16_t)(uint16_t)sums, count);
+    uint32_t means = 0;
+    for (int32_t c = 0; c < 4; c++) {
+        const uint32_t next = even >> 16;
+        means = means >> 8 | (uint32_t)mlf_rounded_quotient((int16_t)(uint16_t)even, count) << 24;
+        even = odd;
+        odd = next;
+    }
+    return means;
 }
 
 /* The means of four channels under a window; input points at the first channel. */
 MLF_KERNEL uint32_t mlf_average4_dsp(const struct mlf_window *window, const struct mlf_taps *rows,
                                      const struct mlf_taps *columns, const int8_t *input)
 {
-    const int32_t count = mlf_tap_count(rows, columns);
     uint32_t even = 0;
     uint32_t odd = 0;
     for (int32_t row = rows->first; row < rows->end; row++) {
@@ -126,8 +132,7 @@ MLF_KERNEL uint32_t mlf_average4_dsp(const struct mlf_window *window, const stru
             odd = mlf_add_odd_dsp(odd, word);
         }
     }
-    return mlf_mean_dsp(even, count) | mlf_mean_dsp(odd, count) << 8 | mlf_mean_dsp(even >> 16, count) << 16 |
-           mlf_mean_dsp(odd >> 16, count) << 24;
+    return mlf_means_dsp(even, odd, mlf_tap_count(rows, columns));
 }
 
 MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range range)
