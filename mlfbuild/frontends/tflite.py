@@ -11,14 +11,18 @@ from collections.abc import Mapping, Sequence
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
-from mlfbuild.frontends.tflite_operators import OPERATORS, SUPPORTED, Site, operator_name
+from mlfbuild.frontends.tflite_operators import OPERATORS, SHAPES, SUPPORTED, Site, operator_name
 from mlfbuild.frontends.tflite_operators.variables import OPERANDS
 from mlfbuild.frontends.tflite_reader import RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite_tensors import Tensors
 from mlfbuild.frontends.tflite_variables import Key, Value, Variables
-from mlfbuild.graph import DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
 from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.rules import alternatives
+
+_MOST_NUMBERS = 64
+"""Elements of a tensor that is taken for part of a shape."""
 
 
 def parse_tflite(data: bytes, name: str, where: str) -> Graph:
@@ -128,7 +132,11 @@ class _Importer:
 
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         if operator.code in OPERATORS:
-            return [self._node(operator)]
+            node = self._node(operator)
+            return [] if self._is_computed(operator, node) else [node]
+        if operator.code in SHAPES:
+            self._know(operator)
+            return []
         site = self._site_of_variable(operator)
         if operator.code == BuiltinOperator.READ_VARIABLE:
             return self._variables.read(site, operator.inputs[0], operator.outputs[0])
@@ -137,6 +145,47 @@ class _Importer:
         if operator.code == BuiltinOperator.CALL_ONCE:
             self._variables.initialise(site, self._called(site))
         return []
+
+    def _know(self, operator: RawOperator) -> None:
+        """Make the output of an operator of shapes a constant."""
+        kind, place = SHAPES[operator.code], self._place(operator)
+        if (len(operator.inputs), len(operator.outputs)) != (kind.values, 1):
+            raise GraphError(place, f"has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs, "
+                                    f"takes {kind.values} and writes 1")  # fmt: skip
+        site = self._site(operator, [self._tensors.at(place, index) for index in operator.inputs], operator.outputs)
+        output = site.output()
+        if output.dtype not in kind.types:
+            supported = alternatives(kind.types, "and")
+            raise site.unsupported(f"type {output.dtype.value} of {output.name!r}; supported are {supported}")
+        value = kind.read(site)
+        if value.shape != output.shape:
+            raise site.wrong(f"{output} should have the shape {list(value.shape)}")
+        self._settle(site, operator.outputs[0], value)
+
+    def _is_computed(self, operator: RawOperator, node: Node) -> bool:
+        """Compute a node that makes few whole numbers of constants, as shapes are computed: others may read them."""
+        place, kind = self._place(operator), OPERATORS[operator.code]
+        indices = _ordered(operator.inputs, kind.order)[: kind.values]
+        inputs = [None if index == -1 else self._tensors.at(place, index) for index in indices if not kind.states]
+        outputs = [self._tensors.at(place, index) for index in operator.outputs]
+        if not inputs or any(tensor is not None and tensor.data is None for tensor in inputs):
+            return False
+        if any(tensor.dtype not in WHOLE or tensor.elements > _MOST_NUMBERS for tensor in outputs):
+            return False
+        reason = node.operator.check(inputs, outputs)
+        if reason is not None:
+            raise OperatorError(place, reason)
+        values = [None if tensor is None else tensor.data for tensor in inputs]
+        site = self._site(operator, inputs, operator.outputs)
+        for index, value in zip(operator.outputs, node.operator.reference(inputs, values, outputs), strict=True):
+            self._settle(site, index, value)
+        return True
+
+    def _settle(self, site: Site, index: int, value: Array) -> None:
+        """Make tensor ``index``, which ``site`` writes, the constant ``value``."""
+        if self._tensors.at(site.place, index).constant:
+            raise GraphError(site.place, "writes a constant")
+        self._tensors.fill(index, value)
 
     def _site_of_variable(self, operator: RawOperator) -> Site:
         """Return an operator of variables without the handle, which no tensor of a graph is."""

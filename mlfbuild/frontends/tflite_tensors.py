@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 from tflite.TensorType import TensorType
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite_operators import type_name
+from mlfbuild.frontends.tflite_operators.shapes import zeros
 from mlfbuild.frontends.tflite_reader import RawSubgraph, RawTensor
 from mlfbuild.graph import Array, DType, GraphError, OperatorError, Quantization, State, Tensor
 
@@ -96,17 +96,6 @@ class Tensors:
         if raw.index not in self._made:
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
         return self._made[raw.index]
-
-
-def zeros(tensor: Tensor) -> Array:
-    """Return what stands for zeros in ``tensor``: the zero point in all of an int8 or uint8 one.
-
-    The array is one element seen everywhere: a file may declare a huge tensor in a few bytes.
-    """
-    zero = np.int64(0)
-    if tensor.quantization is not None and tensor.dtype in {DType.INT8, DType.UINT8}:
-        zero = np.int64(tensor.quantization.zero_points[0])
-    return np.broadcast_to(zero.astype(tensor.dtype.numpy), tensor.shape)
 
 
 def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlfbuild.frontends.tflite_operators import Site
+from mlfbuild.frontends.tflite_operators.shapes import zeros
 from mlfbuild.frontends.tflite_reader import reading
-from mlfbuild.frontends.tflite_tensors import Tensors, zeros
+from mlfbuild.frontends.tflite_tensors import Tensors
 from mlfbuild.graph import Array, GraphError, Node, State, Tensor, ops
 from mlfbuild.graph.ops.rules import same_quantization
 

@@ -95,6 +95,18 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
         lambda net, x: net.move("DEPTH_TO_SPACE", x, (1, 4, 4, 2), kind="DepthToSpaceOptions", BlockSize=0),
         "DEPTH_TO_SPACE 't1': 't1' float32[1, 4, 4, 2] cannot be cut into squares of 0",
     ),
+    "reversed twice": (
+        lambda net, x: net.move("REVERSE_V2", x, (1, 4, 4, 2), net.integers([1, -3]), kind="ReverseV2Options"),
+        "REVERSE_V2 't2': [1, 1] are not different dimensions of 'x' float32[1, 4, 4, 2]",
+    ),
+    "filled with many": (
+        lambda net, x: net.operator("FILL", [net.integers([1, 4]), x], net.activation((1, 4)), "FillOptions"),
+        "FILL 't2': 'x' float32[1, 4, 4, 2] must have one element",
+    ),
+    "filled to another shape": (
+        lambda net, x: net.operator("FILL", [net.integers([1, 4]), x], net.activation((4, 1)), "FillOptions"),
+        "operator 0 (FILL) writing 't2': 't2' float32[4, 1] should have the shape [1, 4]",
+    ),
     "repeated zero times": (
         lambda net, x: net.move("TILE", x, (1, 4, 4, 2), net.integers([1, 0, 1, 1])),
         "TILE 't2': multiples [1, 0, 1, 1] do not fit 'x' float32[1, 4, 4, 2]",

@@ -64,6 +64,20 @@ def _div(d: Drawing) -> None:
     d.network.binary("DIV", left, right, activation=d.choice(*ACTIVATIONS), **result)
 
 
+def _floor(name: str) -> Callable[[Drawing], None]:
+    """A division by what is not 0, half of which comes out even."""
+
+    def draw(d: Drawing) -> None:
+        left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
+        d.values[1] = np.where(d.values[1] == 0, d.values[1].dtype.type(3), d.values[1])
+        if d.choice(True, False):
+            d.values[:] = [value.round() * 3 for value in d.values]
+            d.values[1] = np.where(d.values[1] == 0, d.values[1].dtype.type(3), d.values[1])
+        d.network.binary(name, left, right, **d.affine())
+
+    return draw
+
+
 def _same_scale(name: str) -> Callable[[Drawing], None]:
     def draw(d: Drawing) -> None:
         affine = d.affine()
@@ -245,6 +259,8 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "EQUAL": _relation("EQUAL"),
     "EXP": _exp,
     "FLOOR": _rounding("FLOOR"),
+    "FLOOR_DIV": _floor("FLOOR_DIV"),
+    "FLOOR_MOD": _floor("FLOOR_MOD"),
     "GREATER": _relation("GREATER"),
     "GREATER_EQUAL": _relation("GREATER_EQUAL"),
     "HARD_SWISH": _unary("HARD_SWISH", 0.02),
@@ -281,7 +297,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "int16", "float32")),
     **dict.fromkeys(("EXP", "LOG", "NEG", "SQRT"), ("float32",)),
-    **dict.fromkeys(("CEIL", "COS", "FLOOR", "ROUND", "SIN", "SQUARE"), ("float32",)),
+    **dict.fromkeys(("CEIL", "COS", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "ROUND", "SIN", "SQUARE"), ("float32",)),
     **dict.fromkeys(("GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL"), ("int8", "int32", "int64", "float32")),
     **dict.fromkeys(("EQUAL", "NOT_EQUAL"), ("int8", "int32", "int64", "float32", "bool")),
     **dict.fromkeys(("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"), ("bool",)),
@@ -305,6 +321,8 @@ LITERT: Mapping[str, Sequence[str]] = {
     "ABS": ("int32",),
     "ADD": ("int32", "int64"),
     "DIV": ("int16",),
+    "FLOOR_DIV": ("int32",),
+    "FLOOR_MOD": ("int32", "int64"),
     "NEG": ("int8", "int16", "int32", "int64"),
     "RELU_N1_TO_1": ("int8", "float32"),
     "SIGN": ("int32", "float32"),

@@ -28,7 +28,7 @@ def _concatenation(d: Drawing) -> None:
 
 
 def _pack(d: Drawing) -> None:
-    shape, affine = d.shape(1, 3), d.affine()
+    shape, affine = d.shape(0, 3), d.affine()
     axis, written = _axis(d, len(shape) + 1)
     sources = [d.input(shape, **affine) for _ in range(d.size(1, 4))]
     output = d.network.like(sources[0], (*shape[:axis], len(sources), *shape[axis:]))
@@ -36,7 +36,7 @@ def _pack(d: Drawing) -> None:
 
 
 def _unpack(d: Drawing) -> None:
-    shape = d.shape(2, 4)
+    shape = d.shape(1, 4)
     axis, written = _axis(d, len(shape))
     source = d.input(shape)
     outputs = [d.network.like(source, (*shape[:axis], *shape[axis + 1 :])) for _ in range(shape[axis])]
@@ -117,6 +117,20 @@ def _broadcast_to(d: Drawing) -> None:
     shape = d.shape(1, 4)
     source = tuple(d.choice(size, 1) for size in shape)[d.size(0, len(shape) - 1) :]
     d.network.move("BROADCAST_TO", d.input(source), shape, d.network.integers(shape), kind="BroadcastToOptions")
+
+
+def _fill(d: Drawing) -> None:
+    shape, affine = d.shape(1, 4), d.affine()
+    dims, value = d.network.integers(shape), d.input((), **affine)
+    d.network.operator("FILL", [dims, value], d.network.activation(shape, **affine), "FillOptions")
+
+
+def _reverse(d: Drawing) -> None:
+    """Along dimensions that follow each other, which TensorFlow Lite Micro takes for granted."""
+    shape = d.shape(1, 4)
+    first = d.size(0, len(shape) - 1)
+    axes = range(first, d.size(first, len(shape) - 1) + 1)
+    d.network.move("REVERSE_V2", d.input(shape), shape, d.network.integers(list(axes)), kind="ReverseV2Options")
 
 
 def _space_to_depth(d: Drawing) -> None:
@@ -223,12 +237,14 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "CONCATENATION": _concatenation,
     "DEPTH_TO_SPACE": _depth_to_space,
     "EXPAND_DIMS": _expand_dims,
+    "FILL": _fill,
     "GATHER": _gather,
     "MIRROR_PAD": _mirror_pad,
     "PACK": _pack,
     "PADV2": _padv2,
     "RESIZE_BILINEAR": _resize("RESIZE_BILINEAR", "ResizeBilinearOptions"),
     "RESIZE_NEAREST_NEIGHBOR": _resize("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
+    "REVERSE_V2": _reverse,
     "SLICE": _slice,
     "SPACE_TO_BATCH_ND": _space_to_batch,
     "SPACE_TO_DEPTH": _space_to_depth,
@@ -251,6 +267,8 @@ TYPES: Mapping[str, Sequence[str]] = {
     "SLICE": ("int8", "int16", "int32", "float32", "bool"),
     **dict.fromkeys(("PADV2", "SPLIT", "SPLIT_V", "UNPACK"), ("int8", "int16", "int32", "float32")),
     "STRIDED_SLICE": ("int8", "int16", "int32", "float32", "bool"),
+    "FILL": ("int8", "int32", "float32"),
+    "REVERSE_V2": EVERY,
     "TILE": (),
 }
 """Those of TensorFlow Lite Micro."""
@@ -263,6 +281,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("EXPAND_DIMS", "TRANSPOSE"), ("int32", "int64", "uint8", "bool")),
     **dict.fromkeys(("CONCATENATION", "PACK"), ("uint8",)),
     **dict.fromkeys(("SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE"), ("int64", "uint8")),
+    "FILL": ("int16", "int64", "bool"),
     "RESIZE_BILINEAR": ("int16",),
     "RESIZE_NEAREST_NEIGHBOR": ("int32",),
     "TILE": EVERY,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.frontends.tflite_operators import elementwise, layers, lstm, movement, reductions, svdf, variables
+from mlfbuild.frontends.tflite_operators import elementwise, layers, lstm, movement, reductions, shapes, svdf, variables
 from mlfbuild.frontends.tflite_operators.kind import OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site, name_of
 
-__all__ = ["OPERATORS", "SUPPORTED", "OperatorKind", "Site", "operator_name", "type_name"]
+__all__ = ["OPERATORS", "SHAPES", "SUPPORTED", "OperatorKind", "Site", "operator_name", "type_name"]
 
 _FAMILIES = (elementwise, layers, lstm, movement, reductions, svdf)
 
@@ -30,5 +30,8 @@ def type_name(code: int) -> str:
 OPERATORS: Mapping[int, OperatorKind] = {code: kind for family in _FAMILIES for code, kind in family.KINDS.items()}
 """The operators that become one of a graph, by their code."""
 
-SUPPORTED = tuple(sorted({*OPERATORS, *variables.OPERANDS}, key=operator_name))
+SHAPES: Mapping[int, shapes.ShapeKind] = shapes.KINDS
+"""The operators whose values are known from the shapes of their inputs, by their code."""
+
+SUPPORTED = tuple(sorted({*OPERATORS, *SHAPES, *variables.OPERANDS}, key=operator_name))
 """The codes of all operators, in the alphabetical order of their names."""

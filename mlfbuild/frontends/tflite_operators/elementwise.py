@@ -39,6 +39,8 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.EQUAL: OperatorKind(lambda _: ops.Equal(), 2),
     BuiltinOperator.EXP: OperatorKind(lambda _: ops.Exp(), 1),
     BuiltinOperator.FLOOR: OperatorKind(lambda _: ops.Floor(), 1),
+    BuiltinOperator.FLOOR_DIV: OperatorKind(lambda _: ops.FloorDiv(), 2),
+    BuiltinOperator.FLOOR_MOD: OperatorKind(lambda _: ops.FloorMod(), 2),
     BuiltinOperator.GREATER: OperatorKind(lambda _: ops.Greater(), 2),
     BuiltinOperator.GREATER_EQUAL: OperatorKind(lambda _: ops.GreaterEqual(), 2),
     BuiltinOperator.HARD_SWISH: OperatorKind(lambda _: ops.HardSwish(), 1),

@@ -146,6 +146,18 @@ def _broadcast_to(site: Site) -> Operator:
     return ops.BroadcastTo()
 
 
+def _fill(site: Site) -> Operator:
+    wanted = tuple(int(size) for size in site.constant(1, "shape"))
+    if wanted != site.output().shape:
+        raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")
+    return ops.Fill()
+
+
+def _reverse(site: Site) -> Operator:
+    rank = len(site.input(0).shape)
+    return ops.ReverseV2(tuple(_dimension(site, int(axis), rank) for axis in site.constant(1, "axes")))
+
+
 def _block(kind: type[ops.SpaceToDepth | ops.DepthToSpace]) -> Callable[[Site], Operator]:
     def read(site: Site) -> Operator:
         with reading(site.place):
@@ -220,6 +232,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
     BuiltinOperator.DEPTH_TO_SPACE: OperatorKind(_block(ops.DepthToSpace), 1),
     BuiltinOperator.EXPAND_DIMS: OperatorKind(_expand_dims, 1, 1),
+    BuiltinOperator.FILL: OperatorKind(_fill, 1, 1, order=(1, 0)),
     BuiltinOperator.GATHER: OperatorKind(_gather, 2),
     BuiltinOperator.MIRROR_PAD: OperatorKind(_mirror_pad, 1, 1),
     BuiltinOperator.PACK: OperatorKind(_pack, ANY_NUMBER),
@@ -228,6 +241,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.RESHAPE: OperatorKind(_reshape, 1, 1),
     BuiltinOperator.RESIZE_BILINEAR: OperatorKind(_resize(ops.ResizeBilinear), 1, 1),
     BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: OperatorKind(_resize(ops.ResizeNearestNeighbor), 1, 1),
+    BuiltinOperator.REVERSE_V2: OperatorKind(_reverse, 1, 1),
     BuiltinOperator.SLICE: OperatorKind(_slice, 1, 2),
     BuiltinOperator.SPACE_TO_BATCH_ND: OperatorKind(_phases(ops.SpaceToBatchNd), 1, 2),
     BuiltinOperator.SPACE_TO_DEPTH: OperatorKind(_block(ops.SpaceToDepth), 1),

@@ -9,6 +9,7 @@ from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV,
 from mlfbuild.graph.ops.conv2d import Conv2D
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.erf import Erf
+from mlfbuild.graph.ops.floor_div import FloorDiv, FloorMod
 from mlfbuild.graph.ops.fully_connected import FullyConnected
 from mlfbuild.graph.ops.gather import Gather
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
@@ -32,7 +33,7 @@ from mlfbuild.graph.ops.space_to_batch import BatchToSpaceNd, SpaceToBatchNd
 from mlfbuild.graph.ops.squared_difference import SquaredDifference
 from mlfbuild.graph.ops.svdf import Svdf
 from mlfbuild.graph.ops.tabulated import Cos, Exp, Log, Sin, Sqrt
-from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, SpaceToDepth, Tile, Transpose
+from mlfbuild.graph.ops.transpose import BroadcastTo, DepthToSpace, Fill, ReverseV2, SpaceToDepth, Tile, Transpose
 from mlfbuild.graph.ops.transpose_conv import TransposeConv
 from mlfbuild.graph.ops.unidirectional_sequence_lstm import UnidirectionalSequenceLstm
 
@@ -59,7 +60,10 @@ __all__ = [
     "Erf",
     "Exp",
     "ExpandDims",
+    "Fill",
     "Floor",
+    "FloorDiv",
+    "FloorMod",
     "FullyConnected",
     "Gather",
     "Greater",
@@ -99,6 +103,7 @@ __all__ = [
     "Reshape",
     "ResizeBilinear",
     "ResizeNearestNeighbor",
+    "ReverseV2",
     "Round",
     "Rsqrt",
     "SelectV2",

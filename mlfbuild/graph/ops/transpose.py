@@ -1,4 +1,4 @@
-"""TRANSPOSE, TILE, BROADCAST_TO, SPACE_TO_DEPTH and DEPTH_TO_SPACE: a tensor seen with other strides."""
+"""TRANSPOSE, REVERSE_V2, TILE, BROADCAST_TO, FILL, SPACE_TO_DEPTH, DEPTH_TO_SPACE: a tensor seen with other strides."""
 
 from __future__ import annotations
 
@@ -46,6 +46,35 @@ class BroadcastTo(Movement):
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
         yield np.broadcast_to(sources[0], outputs[0].shape), outputs[0]
+
+
+@dataclass(frozen=True)
+class Fill(BroadcastTo):
+    """One element everywhere."""
+
+    name: ClassVar[str] = "FILL"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        if inputs[0].elements != 1:
+            return f"{inputs[0]} must have one element"
+        return super()._check_shapes(inputs, outputs)
+
+
+@dataclass(frozen=True)
+class ReverseV2(Movement):
+    """The elements in the other order along ``axes``, which are counted from 0."""
+
+    axes: tuple[int, ...]
+
+    name: ClassVar[str] = "REVERSE_V2"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        if len(set(self.axes)) < len(self.axes) or any(not 0 <= axis < len(inputs[0].shape) for axis in self.axes):
+            return f"{list(self.axes)} are not different dimensions of {inputs[0]}"
+        return rules.shape(outputs[0], inputs[0].shape)
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        yield np.flip(sources[0], self.axes), outputs[0]
 
 
 @dataclass(frozen=True)

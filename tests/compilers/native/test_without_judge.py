@@ -50,6 +50,14 @@ def test_quotients_of_int32() -> None:
     ]  # fmt: skip
 
 
+def test_floors_of_quotients_by_zero() -> None:
+    for name, expected in (("FLOOR_DIV", [0, -4, INT32.min]), ("FLOOR_MOD", [0, 1, 0])):
+        net = Network()
+        sources = [net.input((3,), dtype="int32") for _ in range(2)]
+        net.binary(name, *sources, dtype="int32")
+        assert run(net, [7, -7, INT32.min], [0, 2, -1]) == expected
+
+
 def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], output: tuple[float, int]) -> list[int]:
     net = Network()
     x = net.input((len(values),), *source, dtype=dtype)

@@ -1,0 +1,125 @@
+"""Operators of shapes, and what is computed of their values, are constants when a file has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.tflite import parse_tflite
+from support.host_c import run_on_host
+from support.native import compile_bytes
+from support.oracle import litert_run, tflite_micro_run
+from support.tflite_builder import Network
+
+
+def flattened() -> Network:
+    """What Keras writes of a Flatten whose batch may be any: SHAPE, STRIDED_SLICE, PACK, RESHAPE."""
+    net = Network()
+    x = net.input((2, 3, 4))
+    shape = net.operator("SHAPE", [x], net.activation((3,), dtype="int32"), "ShapeOptions", OutType=2)
+    bounds = [net.integers([at]) for at in (0, 1, 1)]
+    batch = net.operator(
+        "STRIDED_SLICE", [shape, *bounds], net.activation((), dtype="int32"), "StridedSliceOptions", ShrinkAxisMask=1
+    )
+    wanted = net.activation((2,), dtype="int32")
+    net.operator("PACK", [batch, net.integers(12)], wanted, "PackOptions", Axis=0, ValuesCount=2)
+    net.operator("RESHAPE", [x, wanted], net.activation((2, 12)))
+    return net
+
+
+def test_shapes_are_attributes() -> None:
+    model = flattened().build()
+    graph = parse_tflite(model, "net", "net")
+    assert [node.operator.name for node in graph.nodes] == ["RESHAPE"]
+    value = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    (got,), (expected,) = run_on_host(compile_bytes(model), [value]), tflite_micro_run(model, [value])
+    assert got.shape == (2, 12)
+    np.testing.assert_array_equal(got, expected.reshape(2, 12))
+
+
+def shape_of(net: Network) -> None:
+    net.operator("SHAPE", [net.input((2, 5))], net.activation((2,), dtype="int32"), "ShapeOptions", OutType=2)
+
+
+def rank_of(net: Network) -> None:
+    net.operator("RANK", [net.input((2, 5))], net.activation((), dtype="int32"), "RankOptions")
+
+
+def zeros_like(net: Network) -> None:
+    net.operator("ZEROS_LIKE", [net.input((2, 5))], net.activation((2, 5)), "ZerosLikeOptions")
+
+
+def broadcast_args(net: Network) -> None:
+    net.input((1,))
+    shapes = [net.integers([2, 1, 3]), net.integers([4, 1])]
+    net.operator("BROADCAST_ARGS", shapes, net.activation((3,), dtype="int32"))
+
+
+@pytest.mark.parametrize("build", [shape_of, rank_of, zeros_like, broadcast_args])
+def test_values(build: Callable[[Network], None]) -> None:
+    net = Network()
+    build(net)
+    model = net.build()
+    assert parse_tflite(model, "net", "net").nodes == ()
+    values = [np.ones(net.tensors[index].shape, np.float32) for index in net.inputs]
+    judge = litert_run if build is rank_of else tflite_micro_run
+    (got,), (expected,) = run_on_host(compile_bytes(model), values), judge(model, values)
+    np.testing.assert_array_equal(got, expected)
+    assert got.dtype == expected.dtype
+
+
+def test_zeros_of_int8_are_zero_points() -> None:
+    net = Network()
+    net.operator("ZEROS_LIKE", [net.input((3,), 0.5, -7)], net.activation((3,), 0.5, -7), "ZerosLikeOptions")
+    graph = parse_tflite(net.build(), "net", "net")
+    assert graph.tensor(graph.outputs[0]).data.tolist() == [-7, -7, -7]
+
+
+PLACE = "operator 0 (SHAPE) writing 't1'"
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "inputs", "error", "message"),
+    [
+        ((3,), "int32", 1, UnsupportedModelError, f"net: {PLACE}: 't1' int32[3] should have the shape [2]"),
+        ((2,), "bool", 1, UnsupportedModelError, f"net: {PLACE}: type bool of 't1'; supported are int32 and int64"),
+        ((2,), "int32", 2, InputFileError,
+         f"net: not a valid TFLite model: {PLACE}: has 2 inputs and 1 outputs, takes 1 and writes 1"),
+    ],
+)  # fmt: skip
+def test_mistakes(shape: tuple[int, ...], dtype: str, inputs: int, error: type[Exception], message: str) -> None:
+    net = Network()
+    x = net.input((2, 5))
+    net.operator("SHAPE", [x] * inputs, net.activation(shape, dtype=dtype), "ShapeOptions")
+    with pytest.raises(error) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert str(caught.value) == message
+
+
+def test_a_value_is_written_once() -> None:
+    net = Network()
+    x, y = net.input((2, 5)), net.activation((2,), dtype="int32")
+    for _ in range(2):
+        net.operator("SHAPE", [x], y, "ShapeOptions")
+    with pytest.raises(InputFileError, match="operator 1 \\(SHAPE\\) writing 't1': writes a constant"):
+        parse_tflite(net.build(), "net", "net")
+
+
+def test_shapes_that_do_not_broadcast() -> None:
+    net = Network()
+    net.input((1,))
+    net.operator("BROADCAST_ARGS", [net.integers([2, 3]), net.integers([4])], net.activation((2,), dtype="int32"))
+    with pytest.raises(UnsupportedModelError, match="the shapes \\[2, 3\\] and \\[4\\] do not broadcast"):
+        parse_tflite(net.build(), "net", "net")
+
+
+def test_numbers_that_break_a_rule() -> None:
+    net = Network()
+    net.input((1,))
+    net.operator("ADD", [net.integers([2, 3]), net.integers([4, 5, 6])], net.activation((2,), dtype="int32"),
+                 "AddOptions")  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match="do not broadcast"):
+        parse_tflite(net.build(), "net", "net")
