@@ -13,7 +13,7 @@ PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
     "errors", "messages", "files", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
-    "compilers", "firmware", "emulator", "steps",
+    "compilers", "executor", "host", "firmware", "emulator", "steps",
 )  # fmt: skip
 DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}
 

@@ -1,0 +1,194 @@
+"""The static plan of an executor graph: where each entry lies, and the calls in order.
+
+Inputs and outputs lie in the caller's buffers, parameters in flash, everything else in one storage, whose offsets the
+memory planner of the native compiler chooses by lifetimes; the graph's own storage ids are only what it never exceeds.
+A ``__nop`` is no call: what it writes is what it reads. Outputs that nothing can write in place are copied at the end.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from mlfbuild.compilers.native.arena import Buffer, Span, place
+from mlfbuild.compilers.native.storages import aligned
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
+
+MOST_TENSORS = 1 << 16
+"""Of a static graph: calls name them by numbers of 16 bits."""
+NO_CALL = "__nop"
+COPY = "__copy"
+
+
+class Area(enum.Enum):
+    """The kinds of memory, by the words of ``mlf_executor.h``."""
+
+    INPUT = enum.auto()
+    OUTPUT = enum.auto()
+    CONSTANT = enum.auto()
+    STORAGE = enum.auto()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies."""
+
+    area: Area
+    position: int
+    """Number of the input or output in call order, offset in the storage, or the entry whose parameter it is."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An entry of the graph, or an output that one is copied to."""
+
+    entry: int
+    place: Place
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a packed function with tensors, or a copy of the first one to the second."""
+
+    function: str | None
+    tensors: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """All that a static executor has to know."""
+
+    graph: ExecutorGraph
+    calls: tuple[Call, ...]
+    storage_size: int
+    """Bytes."""
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The packed functions that are called, each once, in order of the first call."""
+        return tuple(dict.fromkeys(call.function for call in self.calls if call.function is not None))
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The entries of the parameters that calls read, in order of first use."""
+        used = (tensor.place for call in self.calls for tensor in call.tensors)
+        return tuple(dict.fromkeys(place.position for place in used if place.area is Area.CONSTANT))
+
+
+def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str) -> GraphPlan:
+    """Return the plan of ``graph``, whose arguments called as ``params`` are constant; ``where`` names it in messages.
+
+    Raises ``InputFileError`` where a ``__nop`` or ``__copy`` makes no sense, ``UnsupportedModelError`` for a graph of
+    more tensors than ``MOST_TENSORS``.
+    """
+    if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
+        raise UnsupportedModelError(f"{where}: has {len(graph.shape)} tensors; at most {MOST_TENSORS} are supported")
+    return _Planning(graph, params, where).plan()
+
+
+class _Planning:
+    """Places found so far, by root: the entry whose bytes an entry is."""
+
+    def __init__(self, graph: ExecutorGraph, params: Collection[str], where: str) -> None:
+        self._graph = graph
+        self._where = where
+        self._roots = self._aliases()
+        self._places: dict[int, Place] = {}
+        self._name_arguments(params)
+
+    def plan(self) -> GraphPlan:
+        copies = list(self._place_outputs())
+        nodes = [(node, index) for index, node in enumerate(self._graph.nodes) if self._is_call(node)]
+        calls = [(node.function, self._entries(node, index)) for node, index in nodes]
+        size = self._place_storage([entries for _, entries in calls], {entry for entry, _ in copies})
+        return GraphPlan(
+            self._graph,
+            (
+                *(Call(None if name == COPY else name, self._tensors(entries)) for name, entries in calls),
+                *(Call(None, (*self._tensors([entry]), Tensor(entry, to))) for entry, to in copies),
+            ),
+            size,
+        )
+
+    @staticmethod
+    def _is_call(node: GraphNode) -> bool:
+        return node.op == CALL and node.function != NO_CALL
+
+    def _aliases(self) -> dict[int, int]:
+        roots = {entry: entry for entry in range(len(self._graph.shape))}
+        for index, node in enumerate(self._graph.nodes):
+            if node.function in {NO_CALL, COPY}:
+                self._check_pair(node, index)
+            if node.function == NO_CALL:
+                roots[self._graph.node_row_ptr[index]] = roots[self._graph.entry(node.inputs[0])]
+        return roots
+
+    def _check_pair(self, node: GraphNode, index: int) -> None:
+        first, end = self._graph.node_row_ptr[index], self._graph.node_row_ptr[index + 1]
+        sizes = [self._graph.tensor(self._graph.entry(source), "").size for source in node.inputs]
+        if end - first != 1 or sizes != [self._graph.tensor(first, "").size]:
+            raise InputFileError(
+                f"{self._where}: node {index} {node.name!r}: {node.function} needs one input and one output of "
+                f"the same size, has {len(node.inputs)} and {end - first} ({sizes} bytes); export the archive again"
+            )
+
+    def _name_arguments(self, params: Collection[str]) -> None:
+        inputs = 0
+        for node in self._graph.arg_nodes:
+            entry = self._graph.node_row_ptr[node]
+            if self._graph.nodes[node].name in params:
+                self._places[entry] = Place(Area.CONSTANT, entry)
+            else:
+                self._places[entry] = Place(Area.INPUT, inputs)
+                inputs += 1
+
+    def _place_outputs(self) -> Iterator[tuple[int, Place]]:
+        """Place what can be written where the caller wants it; yield (entry, place) of what is to be copied there."""
+        for index, head in enumerate(self._graph.heads):
+            entry, place = self._graph.entry(head), Place(Area.OUTPUT, index)
+            if self._roots[entry] in self._places:
+                yield entry, place
+            else:
+                self._places[self._roots[entry]] = place
+
+    def _entries(self, node: GraphNode, index: int) -> tuple[int, ...]:
+        first, end = self._graph.node_row_ptr[index], self._graph.node_row_ptr[index + 1]
+        return (*(self._graph.entry(source) for source in node.inputs), *range(first, end))
+
+    def _place_storage(self, calls: list[tuple[int, ...]], copied: Collection[int]) -> int:
+        lives: dict[int, list[int]] = {}
+        for at, entries in enumerate(calls):
+            for entry in entries:
+                lives.setdefault(self._roots[entry], []).append(at)
+        for entry in copied:
+            lives.setdefault(self._roots[entry], []).append(len(calls))
+        roots = [root for root in lives if root not in self._places]
+        buffers = [Buffer((Span(self._size(root), min(lives[root]), max(lives[root])),)) for root in roots]
+        offsets, size = place(buffers)
+        by_id, size_by_id = self._by_storage_id(roots)
+        if size_by_id < size:
+            offsets, size = tuple(by_id[root] for root in roots), size_by_id
+        self._places.update((root, Place(Area.STORAGE, at)) for root, at in zip(roots, offsets, strict=True))
+        return size
+
+    def _size(self, root: int) -> int:
+        """Return the bytes that a root needs: the most of what is the same."""
+        sizes = (self._graph.tensor(entry, "").size for entry, its in self._roots.items() if its == root)
+        return aligned(max(sizes))
+
+    def _by_storage_id(self, roots: list[int]) -> tuple[Mapping[int, int], int]:
+        """Return the offset of each root, and the bytes of all, if those with one storage id share memory."""
+        sizes: dict[int, int] = {}
+        for root in roots:
+            storage = self._graph.storage_id[root]
+            sizes[storage] = max(sizes.get(storage, 0), self._size(root))
+        offsets, end = {}, 0
+        for storage, size in sizes.items():
+            offsets[storage] = end
+            end += size
+        return {root: offsets[self._graph.storage_id[root]] for root in roots}, end
+
+    def _tensors(self, entries: Collection[int]) -> tuple[Tensor, ...]:
+        return tuple(Tensor(entry, self._places[self._roots[entry]]) for entry in entries)

@@ -1,0 +1,171 @@
+"""Prints the static executor of a graph: constant tables for ``mlf_executor.h``, and the function firmware calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
+from mlfbuild.executor.entry import print_run, print_workspace
+from mlfbuild.executor.graph_plan import Call, GraphPlan, Place, Tensor
+from mlfbuild.library.c_interface import CInterface
+from mlfbuild.library.data_type import CODE_NAMES, parse_dtype
+
+Array = npt.NDArray[np.generic]
+
+PARAMS_SECTION = ".rodata.tvm"
+_CODES = {name: code for code, name in CODE_NAMES.items()}
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """What the file of a static executor is made of."""
+
+    interface: CInterface
+    plan: GraphPlan
+    params: Mapping[str, Array]
+    """By the names of the graph's arguments."""
+    kernel_workspace: int
+    """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
+    params_section: str = PARAMS_SECTION
+
+
+def print_graph(source: GraphSource, front_matter: str) -> str:
+    """Return the text of the C file."""
+    tensors = _distinct(source.plan.calls)
+    parts = [
+        front_matter,
+        f"#define MLF_MODULE {source.interface.name}",
+        "\n".join(_includes(source)),
+        "\n".join(_prototypes(source.plan)),
+        *_parameters(source),
+        *_shapes(source.plan, tensors),
+        *_tables(source, tensors),
+        print_workspace(source.interface),
+        print_run(source.interface, list(_body(source))),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _distinct(calls: Sequence[Call]) -> dict[Tensor, int]:
+    """Return the number in the table of every tensor that calls name."""
+    tensors = dict.fromkeys(tensor for call in calls for tensor in call.tensors)
+    return {tensor: index for index, tensor in enumerate(tensors)}
+
+
+def _includes(source: GraphSource) -> Iterator[str]:
+    most = max((len(call.tensors) for call in source.plan.calls), default=1)
+    yield f'#include "tvmgen_{source.interface.name}.h"'
+    yield ""
+    yield f"#define MLF_MOST_ARGUMENTS {most}"
+    yield '#include "mlf_executor.h"'
+    yield '#include "mlf_workspace.h"'
+
+
+def _prototypes(plan: GraphPlan) -> Iterator[str]:
+    for name in plan.functions:
+        yield f"mlf_packed {name};"
+
+
+def _parameters(source: GraphSource) -> Iterator[str]:
+    graph = source.plan.graph
+    names = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
+    for entry in source.plan.parameters:
+        values = _numbers(source.params[names[entry]])
+        section = f'__attribute__((section("{source.params_section}"), aligned(16)))'
+        yield "\n".join(
+            [
+                section,
+                f"static const {_c_type(values)} mlf_parameter_{entry}[{values.size}] = {{",
+                *_value_lines(values),
+                "};",
+            ]
+        )
+
+
+def _value_lines(values: Array) -> Iterator[str]:
+    if values.dtype == np.float64:
+        return record_lines([repr(value) for value in values.reshape(-1).tolist()], 4)
+    return array_lines(values)
+
+
+def _numbers(values: Array) -> Array:
+    """Return ``values`` as numbers that C has a type for: others as unsigned integers of the same bytes."""
+    dtype = values.dtype.newbyteorder("=")
+    values = np.ascontiguousarray(values.astype(dtype, copy=False))
+    if values.dtype == np.bool_ or values.dtype.name in _C_TYPES:
+        return values.astype(np.uint8) if values.dtype == np.bool_ else values
+    return values.view(f"uint{8 * values.dtype.itemsize}")
+
+
+_C_TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {
+    "float32": "float",
+    "float64": "double",
+}
+
+
+def _c_type(values: Array) -> str:
+    return _C_TYPES[values.dtype.name]
+
+
+def _shapes(plan: GraphPlan, tensors: Mapping[Tensor, int]) -> Iterator[str]:
+    shapes = sorted({plan.graph.shape[tensor.entry] for tensor in tensors})
+    for shape in shapes:
+        if shape:
+            sizes = ", ".join(integer(size) for size in shape)
+            yield f"static const int64_t {_shape_name(shape)}[{len(shape)}] = {{{sizes}}};"
+
+
+def _shape_name(shape: Sequence[int]) -> str:
+    return f"mlf_shape_{'x'.join(str(size) for size in shape)}" if shape else "NULL"
+
+
+def _tables(source: GraphSource, tensors: Mapping[Tensor, int]) -> Iterator[str]:
+    graph = source.plan.graph
+    rows = [f"    {_tensor_row(tensor, graph.shape[tensor.entry], graph.dltype[tensor.entry])}," for tensor in tensors]
+    yield "\n".join(["static const struct mlf_tensor mlf_tensors[] = {", *rows, "};"])
+    arguments = [tensors[tensor] for call in source.plan.calls for tensor in call.tensors]
+    yield "\n".join(
+        ["static const mlf_argument mlf_arguments[] = {", *array_lines(np.array(arguments, np.uint16)), "};"]
+    )
+    yield "\n".join(["static const struct mlf_call mlf_calls[] = {", *_call_rows(source.plan), "};"])
+
+
+def _tensor_row(tensor: Tensor, shape: tuple[int, ...], dtype: str) -> str:
+    kind = parse_dtype(dtype)
+    assert kind is not None  # the graph's reader has seen to it
+    data = f"mlf_parameter_{tensor.place.position}" if tensor.place.area.name == "CONSTANT" else "NULL"
+    position = _position(tensor.place)
+    types = f"{{{_CODES.get(kind.code, 3)}, {kind.bits}, {kind.lanes}}}"
+    return f"{{{data}, {_shape_name(shape)}, {position}, {types}, MLF_{tensor.place.area.name}, {len(shape)}}}"
+
+
+def _position(place: Place) -> int:
+    return 0 if place.area.name == "CONSTANT" else place.position
+
+
+def _call_rows(plan: GraphPlan) -> Iterator[str]:
+    first = 0
+    for call in plan.calls:
+        count = len(call.tensors)
+        if call.function is None:
+            count = plan.graph.tensor(call.tensors[0].entry, "").size
+        yield f"    {{{call.function or 'NULL'}, {first}, {count}}},"
+        first += len(call.tensors)
+
+
+def _body(source: GraphSource) -> Iterator[str]:
+    interface, plan = source.interface, source.plan
+    for kind, members in (("inputs", interface.inputs), ("outputs", interface.outputs)):
+        pointers = ", ".join(f"{kind}->{member.name}" for member in members) or "NULL"
+        yield f"    void *const {kind}_in_order[] = {{{pointers}}};"
+    storage = f"{interface.prefix}_workspace" if plan.storage_size else "NULL"
+    yield f"    const struct mlf_run run = {{inputs_in_order, outputs_in_order, {storage}}};"
+    yield ""
+    if source.kernel_workspace:
+        start = f"{interface.prefix}_workspace + {plan.storage_size}"
+        yield f"    mlf_workspace_begin({start}, {source.kernel_workspace});"
+    yield f"    return mlf_execute(mlf_tensors, mlf_arguments, mlf_calls, {len(plan.calls)}, &run);"

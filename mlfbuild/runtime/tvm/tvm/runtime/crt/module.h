@@ -1,0 +1,26 @@
+/* The table of a module's packed functions, which archives exported with `system-lib` have. */
+#ifndef TVM_RUNTIME_CRT_MODULE_H_
+#define TVM_RUNTIME_CRT_MODULE_H_
+
+#include "tvm/runtime/c_backend_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct TVMFuncRegistry {
+    const char *names; /* their number in two bytes, then each with a zero byte behind it, then a zero byte */
+    TVMBackendPackedCFunc *funcs;
+} TVMFuncRegistry;
+
+typedef struct TVMModule {
+    const TVMFuncRegistry *registry;
+} TVMModule;
+
+const TVMModule *TVMSystemLibEntryPoint(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TVM_RUNTIME_CRT_MODULE_H_ */

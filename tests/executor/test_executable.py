@@ -1,0 +1,102 @@
+"""What is generated around modules of other compilers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from mlfbuild import open_archive
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.executor.executable import executable
+from mlfbuild.executor.kernel_workspace import kernel_workspace
+from mlfbuild.library import CodegenFile, Module, TensorInfo
+from support.libraries import native_module
+
+
+def module_of(shared: Path, archive: str, name: str | None = None) -> Module:
+    library = open_archive(shared / "archives" / f"{archive}.tar")
+    return library.modules[0] if name is None else library.module(name)
+
+
+def test_modules_of_the_native_compiler_need_nothing() -> None:
+    assert executable(native_module("net")) is None
+
+
+@pytest.mark.parametrize("archive", ["add-graph", "add-aotp", "v5-many-graphlink"])
+def test_generated_files(shared: Path, archive: str, golden: Callable[[str, str], None]) -> None:
+    found = executable(module_of(shared, archive))
+    assert found is not None
+    texts = {path: bytes(data).decode() for path, data in found.files.items() if "/runtime-" not in path}
+    for path, text in texts.items():
+        assert all(len(line) <= 120 for line in text.splitlines()), path
+        golden(text, path.rpartition("/")[2])
+
+
+def test_storage_of_a_graph_is_far_below_what_its_ids_ask(shared: Path) -> None:
+    found = executable(module_of(shared, "kws_int8-graph"))
+    assert found is not None
+    text = bytes(found.files["executor/kws_int8_entry.c"]).decode()
+    assert "mlf_workspace_begin(tvmgen_kws_int8_workspace + 48000, 56192);" in text  # of 102,950 bytes
+
+
+SOURCE = """
+TVM_DLL int32_t tvmgen_net_fused_a(void* args) {
+  void* pad = TVMBackendAllocWorkspace(1, dev_id, (uint64_t)100, 2, 32);
+  void* cast = TVMBackendAllocWorkspace(1, dev_id, (uint64_t)16, 2, 32);
+  return 0;
+}
+TVM_DLL int32_t tvmgen_net_fused_b(void* args) {
+  void* pad = TVMBackendAllocWorkspace(1, dev_id, (uint64_t)300, 2, 32);
+  return 0;
+}
+TVM_DLL int32_t tvmgen_net___tvm_main__(void* args) {
+  void* sid_1 = TVMBackendAllocWorkspace(1, 0, (uint64_t)1000, 0, 8);
+  return 0;
+}
+"""
+
+
+def test_workspace_that_kernels_take() -> None:
+    module = native_module("net")
+    assert kernel_workspace(module, [SOURCE]) == 1008 + 304
+    assert kernel_workspace(module, [SOURCE.replace("300", "20")]) == 1008 + 128
+    assert kernel_workspace(module, [";", "int x;"]) == 0
+    with pytest.raises(UnsupportedModelError, match=r"net: takes 'n \* 4' bytes of workspace"):
+        kernel_workspace(module, [SOURCE.replace("(uint64_t)300", "n * 4")])
+
+
+def test_names_that_are_the_same_in_c(shared: Path) -> None:
+    module = module_of(shared, "add-graph")
+    clash = (replace(module.inputs[0], name="a.b"), replace(module.inputs[1], name="a/b"))
+    with pytest.raises(InputFileError, match=r"add: the names 'a\.b', 'a/b' are not different in C"):
+        executable(replace(module, inputs=clash))
+
+
+def test_a_module_without_known_tensors_is_left_alone(shared: Path) -> None:
+    module = module_of(shared, "add-aotp")
+    assert executable(replace(module, inputs=(), outputs=())) is None
+    assert executable(replace(module, codegen=())) is None
+
+
+def test_sizes_without_shapes(shared: Path) -> None:
+    module = module_of(shared, "add-aotp")
+    plain = tuple(TensorInfo(tensor.name, tensor.dtype, tensor.size) for tensor in module.inputs)
+    found = executable(replace(module, inputs=plain))
+    assert found is not None
+    assert "mlf_shape_2, " in bytes(found.files["executor/add_entry.c"]).decode()
+
+
+def test_units_say_whose_they_are(shared: Path) -> None:
+    module = module_of(shared, "add-aotp")
+    other = CodegenFile(PurePosixPath("host/src/more.c"), b"int more;\n")
+    found = executable(replace(module, codegen=(*module.codegen, other)))
+    assert found is not None
+    assert "executor/more.c" in found.sources
+    assert bytes(found.files["executor/more.c"]).decode().splitlines()[1:] == [
+        "#define MLF_MODULE add",
+        "#define tvmgen_add_run mlf_add_packed_run /* the C interface has this name */",
+        '#include "../codegen/host/src/more.c"',
+    ]

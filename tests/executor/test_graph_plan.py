@@ -1,0 +1,135 @@
+"""Static plans of random executor graphs, played through: whatever a call reads must still be there."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, Place, plan_graph
+from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+
+
+def graph_of(nodes: list[tuple[GraphNode, list[tuple[int, ...]]]], heads: list[NodeEntry]) -> ExecutorGraph:
+    """A graph of nodes with the shapes of their int8 outputs; each entry has a storage id of its own."""
+    shapes = [shape for _, its in nodes for shape in its]
+    rows = tuple(itertools.accumulate((len(its) for _, its in nodes), initial=0))
+    return ExecutorGraph(
+        nodes=tuple(node for node, _ in nodes),
+        arg_nodes=tuple(index for index, (node, _) in enumerate(nodes) if node.op == INPUT),
+        heads=tuple(heads),
+        node_row_ptr=rows,
+        shape=tuple(shapes),
+        dltype=("int8",) * len(shapes),
+        storage_id=tuple(range(len(shapes))),
+    )
+
+
+def call(name: str, *inputs: NodeEntry) -> GraphNode:
+    return GraphNode(CALL, name, inputs, (("func_name", name),))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> ExecutorGraph:
+    """Two inputs, two parameters and up to 12 nodes, which may be ``__nop`` and ``__copy``; any entries are outputs."""
+    sizes = st.sampled_from([(4,), (3, 20), (100,), ()])
+    nodes = [(GraphNode(INPUT, name), [draw(sizes)]) for name in ("x", "p0", "y", "p1")]
+    known = [(NodeEntry(at), its[0]) for at, (_, its) in enumerate(nodes)]
+    for at in range(4, 4 + draw(st.integers(0, 12))):
+        kind = draw(st.sampled_from(["call", "call", "call", NO_CALL, COPY]))
+        read = draw(st.lists(st.sampled_from(known), min_size=1, max_size=3 if kind == "call" else 1))
+        shapes = draw(st.lists(sizes, min_size=1, max_size=2)) if kind == "call" else [read[0][1]]
+        nodes.append((call(f"f{at}" if kind == "call" else kind, *(entry for entry, _ in read)), shapes))
+        known += [(NodeEntry(at, index), shape) for index, shape in enumerate(shapes)]
+    heads = draw(st.lists(st.sampled_from([entry for entry, _ in known]), min_size=1, max_size=4))
+    return graph_of(nodes, heads)
+
+
+def values_of(graph: ExecutorGraph) -> list[int]:
+    """The entry whose value each entry has."""
+    values = list(range(len(graph.shape)))
+    for index, node in enumerate(graph.nodes):
+        if node.function in {NO_CALL, COPY}:
+            values[graph.node_row_ptr[index]] = values[graph.entry(node.inputs[0])]
+    return values
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(graphs())
+def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
+    plan = plan_graph(graph, {"p0", "p1"}, "net")
+    value = values_of(graph)
+    memory: dict[tuple[Area, int], tuple[int, int]] = {}
+
+    def put(place: Place, entry: int) -> None:
+        for offset in range(graph.tensor(entry, "").size):
+            memory[spot(place, offset)] = (value[entry], offset)
+
+    def holds(place: Place, entry: int) -> bool:
+        size = graph.tensor(entry, "").size
+        return all(memory.get(spot(place, at)) == (value[entry], at) for at in range(size))
+
+    def spot(place: Place, offset: int) -> tuple[Area, int]:
+        return (place.area, place.position + offset if place.area is Area.STORAGE else place.position * 1000 + offset)
+
+    put(Place(Area.INPUT, 0), 0)
+    put(Place(Area.INPUT, 1), 2)
+    for entry in (1, 3):
+        put(Place(Area.CONSTANT, entry), entry)
+    functions = [node.function for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
+    assert [each.function for each in plan.calls][: len(functions)] == [
+        None if name == COPY else name for name in functions
+    ]
+    nodes = (node for node in graph.nodes if node.op == CALL and node.function != NO_CALL)
+    for each in plan.calls:
+        node = next(nodes, None)
+        read = len(node.inputs) if node is not None else 1
+        for tensor in each.tensors[:read]:
+            assert holds(tensor.place, tensor.entry)
+        for tensor in each.tensors[read:]:
+            assert tensor.place.area in {Area.STORAGE, Area.OUTPUT}
+            if tensor.place.area is Area.STORAGE:
+                assert tensor.place.position + graph.tensor(tensor.entry, "").size <= plan.storage_size
+            put(tensor.place, tensor.entry)
+    for index, head in enumerate(graph.heads):
+        assert holds(Place(Area.OUTPUT, index), graph.entry(head))
+
+
+def chain(ids: tuple[int, ...]) -> ExecutorGraph:
+    """x of 100 bytes through four calls of 100, with these storage ids."""
+    nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [(GraphNode(INPUT, "x"), [(100,)])]
+    nodes += [(call(f"f{at}", NodeEntry(at)), [(100,)]) for at in range(4)]
+    graph = graph_of(nodes, [NodeEntry(4)])
+    return ExecutorGraph(**(vars(graph) | {"storage_id": ids}))
+
+
+def test_storage_is_shared_by_lifetime_whatever_the_ids() -> None:
+    assert plan_graph(chain((0, 1, 2, 3, 4)), (), "net").storage_size == 2 * 112
+    assert plan_graph(chain((0, 1, 2, 1, 2)), (), "net").storage_size == 2 * 112
+
+
+def test_an_argument_may_be_a_parameter_that_comes_first() -> None:
+    nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [
+        (GraphNode(INPUT, "p0"), [(4,)]),
+        (GraphNode(INPUT, "x"), [(4,)]),
+        (call("f", NodeEntry(0), NodeEntry(1)), [(4,)]),
+    ]
+    (only,) = plan_graph(graph_of(nodes, [NodeEntry(2)]), {"p0"}, "net").calls
+    assert [tensor.place for tensor in only.tensors] == [
+        Place(Area.CONSTANT, 0),
+        Place(Area.INPUT, 0),
+        Place(Area.OUTPUT, 0),
+    ]
+
+
+@pytest.mark.parametrize("name", [NO_CALL, COPY])
+def test_copies_of_other_sizes(name: str) -> None:
+    nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [
+        (GraphNode(INPUT, "x"), [(4,)]),
+        (call(name, NodeEntry(0)), [(5,)]),
+    ]
+    with pytest.raises(InputFileError, match=f"net: node 1 '{name}': {name} needs one input and one output"):
+        plan_graph(graph_of(nodes, [NodeEntry(1)]), (), "net")
