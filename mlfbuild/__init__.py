@@ -11,6 +11,11 @@ Scripts that work on archives need two functions and the values of ``mlfbuild.li
     for tensor in library.module("kws").inputs:
         print(tensor.name, tensor.dtype, tensor.shape, tensor.size)
     mlfbuild.write_archive(library, "again.tar")
+
+A third one runs a network on this machine::
+
+    model = mlfbuild.load("kws.tar")
+    outputs = model.run({"input_1": spectrogram})
 """
 
 from __future__ import annotations
@@ -19,9 +24,10 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mlfbuild.host import Model
     from mlfbuild.library import Library
 
-__all__ = ["open_archive", "write_archive"]
+__all__ = ["load", "open_archive", "write_archive"]
 
 __version__ = "0.1.0"
 
@@ -78,3 +84,12 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
     from mlfbuild.archive.load import write_archive as write_file
 
     write_file(library, Path(path), version)
+
+
+def load(
+    archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+) -> Model:
+    """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.host.load``."""
+    from mlfbuild.host import load as load_model
+
+    return load_model(archive, model, isolated=isolated, timeout=timeout)

@@ -8,7 +8,7 @@ import click
 
 from mlfbuild import __version__
 from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validate
-from mlfbuild.cli.file_verbs import clashes, compile_model, unpack
+from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
 from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
 from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
@@ -16,7 +16,7 @@ from mlfbuild.cli.tool_verbs import cmake_dir, schema
 
 _SECTIONS = (
     ("Project", (init, check, plan, generate, build, verify)),
-    ("Files, no project needed", (compile_model, inspect, validate, convert, merge, compare, unpack, clashes)),
+    ("Files, no project needed", (compile_model, inspect, validate, convert, merge, compare, unpack, run, clashes)),
     ("About the tool", (schema, cmake_dir)),
 )
 

@@ -10,6 +10,7 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.errors import UsageError
+from mlfbuild.messages import counted
 
 _FILE = click.Path(path_type=Path)
 
@@ -81,6 +82,36 @@ def unpack(settings: Settings, archive: Path, output: Path) -> None:
     elif not settings.quiet:
         written, unchanged, removed = len(result.written), len(result.unchanged), len(result.removed)
         show(f"{output}: {written} files written, {unchanged} unchanged, {removed} removed")
+
+
+@verb("model", "format")
+@click.argument("archive", type=_FILE)
+@click.option(
+    "--inputs",
+    type=_FILE,
+    required=True,
+    metavar="X.npz",
+    help="Arrays in0 or in_NAME or NAME; the first axis counts cases.",
+)
+@click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
+              metavar="SECONDS", help="What one case may take.")  # fmt: skip
+def run(settings: Settings, archive: Path, inputs: Path, output: Path, timeout: float) -> None:
+    """Run a network of ARCHIVE on this machine, whoever exported it.
+
+    Its C is compiled with this machine's compiler, once, and runs in a process of its own: a crash or a hang is exit
+    status 7, and nothing is written.
+    """
+    from mlfbuild.steps.run import run_archive
+
+    if len(settings.model) > 1:
+        raise UsageError("--model: run takes one")
+    result = run_archive(archive, next(iter(settings.model), None), inputs, output, timeout)
+    if settings.json:
+        names = [tensor.name for tensor in result.outputs]
+        show_json({"model": result.model, "cases": result.cases, "outputs": names, "file": output})
+    elif not settings.quiet:
+        show(f"{output}: {counted(result.cases, 'case')} of {result.model}")
 
 
 @verb("format")

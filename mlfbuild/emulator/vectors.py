@@ -82,6 +82,26 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     return Vectors(counts.pop(), inputs, outputs)
 
 
+def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:
+    """Return the number of cases in ``path`` and the inputs of ``module`` there, as ``Vectors`` has them.
+
+    An array may also be called as the input itself; expected outputs in the file are left alone. Raises as
+    ``load_vectors``.
+    """
+    arrays = _read(path)
+    for index, tensor in enumerate(module.inputs):
+        for name in (tensor.name, sanitize_name(tensor.name)):
+            if name in arrays and f"in{index}" not in arrays:
+                arrays[f"in{index}"] = arrays.pop(name)
+    inputs = _arrays_of(path, arrays, "in", module.inputs)
+    counts = {len(array) for array in inputs}
+    if len(counts) != 1:
+        raise InputFileError(f"{path}: the arrays hold different numbers of cases: {sorted(counts)}")
+    if counts == {0}:
+        raise CheckFailedError(f"{path}: holds no cases; the first axis of each array counts them")
+    return counts.pop(), inputs
+
+
 def _names(prefix: str, tensors: Sequence[TensorInfo]) -> str:
     return ", ".join(f"{prefix}{index}" for index in range(len(tensors))) or f"no {prefix}puts"
 

@@ -1,0 +1,85 @@
+"""Compiles a module's C with this machine's compiler into a shared object, kept under the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import mlfbuild
+from mlfbuild.code.files import OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelError
+from mlfbuild.executor.executable import Executable, executable
+from mlfbuild.files import make_folder, sha256
+from mlfbuild.host.shim import print_shim
+from mlfbuild.library import FULL_MODEL, Module
+from mlfbuild.process import find_tool, run
+
+_FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
+_COMPILE_SECONDS = 600.0
+
+
+def shared_object(module: Module) -> Path:
+    """Return the shared object of ``module``, compiled now unless the cache has it.
+
+    Raises ``UnsupportedModelError`` for a module that this machine cannot run, ``ToolNotFoundError`` without a C
+    compiler, ``ProcessFailedError`` where the code does not compile or calls what nobody defines.
+    """
+    build = _executable(module)
+    files = {f"codegen/{file.path}": file.data for file in module.codegen}
+    files |= {path: bytes(content) for path, content in build.files.items()}
+    files["host_shim.c"] = print_shim(module).encode()
+    compiler = find_tool("gcc", os.environ.get("CC") or None)
+    path = _cache() / f"{_key(files, build, compiler)}.so"
+    if not path.exists():
+        _compile(module, files, build, compiler, path)
+    return path
+
+
+def _executable(module: Module) -> Executable:
+    if module.style != FULL_MODEL:
+        raise UnsupportedModelError(f"{module.name}: is an operator, not a network; a firmware calls its function")
+    objects = [str(file.path) for file in module.codegen if file.path.suffix in OBJECT_SUFFIXES]
+    if objects:
+        raise UnsupportedModelError(f"{module.name}: {objects[0]} is compiled for another machine; export C sources")
+    if not module.inputs or not module.outputs:
+        raise UnsupportedModelError(f"{module.name}: does not tell its inputs and outputs; export it again")
+    found = executable(module)
+    if found is not None:
+        return found
+    sources = tuple(f"codegen/{file.path}" for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
+    if not sources or not module.model_id:
+        raise UnsupportedModelError(f"{module.name}: has no C code that can be called; export it for the target c")
+    return Executable(sources, ("codegen/host/include",), ())
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / "mlfbuild" / "host"
+    make_folder(folder)
+    return folder
+
+
+def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:
+    parts = [mlfbuild.__version__, run([compiler, "--version"]), *_FLAGS, *build.sources]
+    parts += [f"{path} {sha256(data)}" for path, data in sorted(files.items())]
+    return sha256("\n".join(parts).encode())
+
+
+def _compile(module: Module, files: dict[str, bytes], build: Executable, compiler: Path, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as name:
+        folder = Path(name)
+        for relative, data in files.items():
+            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+            (folder / relative).write_bytes(data)
+        includes = [f"-I{folder / each}" for each in (*build.include_dirs, *build.private_include_dirs)]
+        sources = [folder / source for source in (*build.sources, "host_shim.c")]
+        made = folder / "module.so"
+        try:
+            run([compiler, *_FLAGS, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+        except ProcessFailedError as error:
+            raise ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output) from None
+        try:
+            made.replace(path)  # whole or not at all, whoever else compiles the same
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror}") from None

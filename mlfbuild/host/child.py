@@ -1,0 +1,52 @@
+"""Runs a shared object for ``isolated.Child``: requests come in on stdin, answers go out on stdout.
+
+It imports nothing but the standard library and runs in Python's isolated mode, so that it starts quickly and nothing
+around it changes what it does. What the model's code prints goes to stderr.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+
+def main(path: str, inputs: list[int], outputs: list[int]) -> None:
+    """Answer requests until stdin ends: ``r`` and the inputs with status and outputs, ``z`` with the reset's status."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    code = ctypes.CDLL(path)
+    requests = sys.stdin.buffer
+    while kind := requests.read(1):
+        if kind == b"r":
+            values = [_buffer(requests.read(size)) for size in inputs]
+            results = [_buffer(bytes(size)) for size in outputs]
+            status = code.mlf_host_run(_pointers(values), _pointers(results))
+            answers.write(status.to_bytes(4, "little", signed=True))
+            for size, result in zip(outputs, results):  # noqa: B905 - made from each other just above
+                answers.write(ctypes.string_at(_aligned(result), size))
+        else:
+            answers.write(code.mlf_host_reset().to_bytes(4, "little", signed=True))
+        answers.flush()
+
+
+_ALIGNMENT = 64
+
+
+def _buffer(data: bytes) -> ctypes.Array[ctypes.c_char]:
+    """Return memory that holds ``data`` from its first aligned address on."""
+    memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
+    ctypes.memmove(_aligned(memory), data, len(data))
+    return memory
+
+
+def _aligned(memory: ctypes.Array[ctypes.c_char]) -> int:
+    return -(-ctypes.addressof(memory) // _ALIGNMENT) * _ALIGNMENT
+
+
+def _pointers(buffers: list[ctypes.Array[ctypes.c_char]]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * max(1, len(buffers)))(*(_aligned(memory) for memory in buffers))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *([int(size) for size in text.split(",") if size] for text in sys.argv[2:4]))

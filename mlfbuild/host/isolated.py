@@ -1,0 +1,106 @@
+"""A model in a process of its own, which may crash or hang alone."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from mlfbuild.errors import ProcessFailedError, TimedOutError
+from mlfbuild.host.model import Array, empty_output
+from mlfbuild.library import Module
+
+_RUN, _RESET = b"r", b"z"
+
+
+class Child:
+    """The shared object in a child process, which is started anew after it crashed or was stopped."""
+
+    def __init__(self, path: Path, module: Module, timeout: float) -> None:
+        self._path = path
+        self._module = module
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Run once; as ``Machine``. Raises ``ProcessFailedError`` after a crash, ``TimedOutError`` after a hang."""
+        answer = self._ask(_RUN + b"".join(array.tobytes() for array in inputs), self._answer_size())
+        outputs, offset = [], 4
+        for tensor in self._module.outputs:
+            array = empty_output(tensor)
+            piece = np.frombuffer(answer, array.dtype, array.size, offset)
+            outputs.append(piece.reshape(array.shape).copy())
+            offset += array.nbytes
+        return int.from_bytes(answer[:4], "little", signed=True), outputs
+
+    def reset(self) -> int:
+        """Begin anew; as ``Machine``."""
+        return int.from_bytes(self._ask(_RESET, 4), "little", signed=True)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def _answer_size(self) -> int:
+        return 4 + sum(tensor.size for tensor in self._module.outputs)
+
+    def _ask(self, request: bytes, size: int) -> bytes:
+        process = self._process or self._start()
+        self._process = process
+        try:
+            answer = _exchange(process, request, size, self._timeout)
+        except subprocess.TimeoutExpired:
+            self.close()
+            raise TimedOutError(f"{self._module.name}: still running after {self._timeout:g} s, stopped") from None
+        if len(answer) < size:
+            status = process.wait()
+            self.close()
+            raise ProcessFailedError(f"{self._module.name}: its code {_end(status)}")
+        return answer
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        module = self._module
+        sizes = [",".join(str(tensor.size) for tensor in tensors) for tensors in (module.inputs, module.outputs)]
+        command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path), *sizes]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:
+    """Write ``request`` and read ``size`` bytes, fewer where the process ended."""
+    import threading
+
+    assert process.stdin is not None
+    assert process.stdout is not None
+    answer: list[bytes] = []
+    worker = threading.Thread(target=_talk, args=(process.stdin, process.stdout, request, size, answer), daemon=True)
+    worker.start()
+    worker.join(timeout)
+    if worker.is_alive():
+        raise subprocess.TimeoutExpired("module", timeout)
+    return answer[0] if answer else b""
+
+
+def _talk(to: IO[bytes], source: IO[bytes], request: bytes, size: int, answer: list[bytes]) -> None:
+    try:
+        to.write(request)
+        to.flush()
+        answer.append(source.read(size))
+    except OSError:  # it ended before it had read everything
+        return
+
+
+def _end(status: int) -> str:
+    """Say how a process ended."""
+    if status < 0:
+        try:
+            return f"crashed ({signal.Signals(-status).name})"
+        except ValueError:
+            return f"was ended by signal {-status}"
+    return f"ended the process with status {status}"

@@ -1,0 +1,163 @@
+"""A model on this machine: ``load`` an archive, ``run`` it with numpy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.archive.load import open_archive
+from mlfbuild.errors import ProcessFailedError, UsageError
+from mlfbuild.host.build import shared_object
+from mlfbuild.library import Library, Module, TensorInfo
+from mlfbuild.library.numpy_types import dtype_called
+
+Array = npt.NDArray[Any]
+
+
+class Machine(Protocol):
+    """Where a model's code runs: in this process or in a child."""
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Return the status and the outputs for inputs in call order, all checked."""
+
+    def reset(self) -> int:
+        """Begin the state anew and return the status."""
+
+    def close(self) -> None:
+        """End what was begun for the model."""
+
+
+class Model:
+    """A network of an archive, ready to run on this machine."""
+
+    def __init__(self, module: Module, machine: Machine) -> None:
+        self._module = module
+        self._machine = machine
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        return self._module.name
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs in call order: name, dtype, shape (``None`` where the archive does not tell), bytes."""
+        return self._module.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs in call order, as ``inputs``."""
+        return self._module.outputs
+
+    def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+        """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
+
+        Raises ``ValueError`` where an input is missing, unknown, or has another dtype or shape, before any code of the
+        model runs, and ``ProcessFailedError`` where the model returns an error, crashes or takes too long.
+        """
+        unknown = inputs.keys() - {tensor.name for tensor in self.inputs}
+        if unknown:
+            names = ", ".join(repr(tensor.name) for tensor in self.inputs)
+            raise ValueError(f"{self.name}: has no input {min(unknown)!r}; its inputs are {names}")
+        status, outputs = self._machine.run([_checked(self.name, t, inputs.get(t.name)) for t in self.inputs])
+        if status != 0:
+            raise ProcessFailedError(f"{self.name}: its run function returned {status}")
+        return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
+
+    def reset(self) -> None:
+        """Let a network that keeps something between runs begin anew; others have nothing to forget."""
+        self._machine.reset()
+
+    def close(self) -> None:
+        """Give back what the model holds; it cannot run any more."""
+        self._machine.close()
+
+
+def load(
+    archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+) -> Model:
+    """Return the network called ``model`` of ``archive`` (needed where there are several), compiled for this machine.
+
+    With ``isolated`` its code runs in a process of its own: a crash, or a run of more than ``timeout`` seconds, is an
+    error of that run and takes nothing else along. Without, it runs in this process, as fast as it is.
+
+    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have, and as
+    ``build.shared_object`` does.
+    """
+    module = _module(open_archive(Path(archive)), model, Path(archive))
+    path = shared_object(module)
+    if not isolated:
+        return Model(module, InProcess(path, module))
+    from mlfbuild.host.isolated import Child
+
+    return Model(module, Child(path, module, timeout))
+
+
+def _module(library: Library, name: str | None, archive: Path) -> Module:
+    names = [module.name for module in library.modules]
+    if name is None and len(names) == 1:
+        return library.modules[0]
+    if name not in names:
+        what = "holds several modules; choose one" if name is None else f"has no module {name!r}"
+        raise UsageError(f"{archive}: {what} (of {', '.join(names)})")
+    return library.module(name)
+
+
+def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:
+    where = f"{model}: input {tensor.name!r}"
+    if given is None:
+        raise ValueError(f"{where}: is missing")
+    value = np.asarray(given)
+    if value.dtype != dtype_called(tensor.dtype):
+        raise ValueError(f"{where}: is {value.dtype}, must be {tensor.dtype}")
+    fits = value.nbytes == tensor.size if tensor.shape is None else value.shape == tensor.shape
+    if not fits:
+        wanted = f"{tensor.size} bytes" if tensor.shape is None else f"shape {list(tensor.shape)}"
+        raise ValueError(f"{where}: has shape {list(value.shape)}, must have {wanted}")
+    return np.ascontiguousarray(value)
+
+
+def empty_output(tensor: TensorInfo) -> Array:
+    """Return an array for an output: of its shape, a vector where the archive does not tell."""
+    dtype = dtype_called(tensor.dtype)
+    return np.zeros(tensor.size // dtype.itemsize if tensor.shape is None else tensor.shape, dtype)
+
+
+class InProcess:
+    """The shared object in this process; a copy of its own, as the module's memory is static."""
+
+    def __init__(self, path: Path, module: Module) -> None:
+        self._outputs = module.outputs
+        self._lock = threading.Lock()
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "module.so"
+            shutil.copyfile(path, copy)
+            self._code = ctypes.CDLL(str(copy))
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Run once; as ``Machine``."""
+        outputs = [empty_output(tensor) for tensor in self._outputs]
+        with self._lock:
+            status = int(self._code.mlf_host_run(_pointers(inputs), _pointers(outputs)))
+        return status, outputs
+
+    def reset(self) -> int:
+        """Begin anew; as ``Machine``."""
+        with self._lock:
+            return int(self._code.mlf_host_reset())
+
+    def close(self) -> None:
+        """Nothing can be given back: C libraries that were loaded stay."""
+
+
+def _pointers(arrays: list[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))

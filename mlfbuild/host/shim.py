@@ -1,0 +1,67 @@
+"""The C between ctypes and a module: all inputs and outputs as arrays of pointers, pools brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.library import Module, Pool
+from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix, symbol_prefix
+
+
+def print_shim(module: Module) -> str:
+    """Return a C file with ``mlf_host_run(inputs, outputs)`` and ``mlf_host_reset()`` for ``module``.
+
+    Raises ``UnsupportedModelError`` where its caller must bring what this machine does not have.
+    """
+    if module.devices:
+        raise UnsupportedModelError(
+            f"{module.name}: wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
+        )
+    external = [pool for pool in module.pools if pool.external]
+    return "\n".join([*_head(module), *_pools(module, external), *_run(module, external), *_reset(module), ""])
+
+
+def _head(module: Module) -> Iterator[str]:
+    yield f'#include "{struct_prefix(module.name)}.h"'
+    yield "#include <string.h>"
+    yield ""
+
+
+def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
+    for pool in external:
+        name = sanitize_name(pool.name)
+        macro = f"{macro_prefix(module.name)}_{name.upper()}"
+        if pool.kind == "workspace":
+            yield f"static uint8_t pool_{name}[{macro}_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));"
+        else:
+            yield f"static uint8_t pool_{name}[{macro}_CONSTANT_POOL_SIZE] __attribute__((aligned(64))) = {{"
+            yield f"    {macro}_CONSTANT_POOL_DATA"
+            yield "};"
+
+
+def _run(module: Module, external: list[Pool]) -> Iterator[str]:
+    prefix = struct_prefix(module.name)
+    yield "int32_t mlf_host_run(void **inputs, void **outputs);"
+    yield "int32_t mlf_host_run(void **inputs, void **outputs)"
+    yield "{"
+    for kind in ("inputs", "outputs"):
+        yield f"    struct {prefix}_{kind} its_{kind};"
+    arguments = ["&its_inputs", "&its_outputs"]
+    if external:
+        pools = ", ".join(f"pool_{sanitize_name(pool.name)}" for pool in external)
+        yield f"    struct {prefix}_workspace_pools pools = {{{pools}}};"
+        arguments.append("&pools")
+    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
+        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+    yield f"    return {symbol_prefix(module.name)}_run({', '.join(arguments)});"
+    yield "}"
+
+
+def _reset(module: Module) -> Iterator[str]:
+    body = f"return {symbol_prefix(module.name)}_reset();" if module.state_size else "return 0;"
+    yield "int32_t mlf_host_reset(void);"
+    yield "int32_t mlf_host_reset(void)"
+    yield "{"
+    yield f"    {body}"
+    yield "}"
