@@ -23,6 +23,7 @@ from mlfbuild.compilers.native.ops import (
     reshape,
     resize,
     select,
+    shift,
     softmax,
     svdf,
     transpose_conv,
@@ -34,6 +35,7 @@ from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, Operator
 from mlfbuild.graph import ops as graph_ops
+from mlfbuild.graph.ops.shift import Shift
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
     {
@@ -128,6 +130,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.TransposeConv: transpose_conv,
         graph_ops.UnidirectionalSequenceLstm: unidirectional_sequence_lstm,
         graph_ops.Unpack: movement,
+        Shift: shift,
     }
 )
 """The module of each operator, with a function ``lower(graph, node, settings) -> Call``."""

@@ -8,12 +8,14 @@ from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
+from mlfbuild.compilers.native.passes.shift_states import shift_states
 from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
 from mlfbuild.graph import Graph
 
 PASSES = (
     fold_constants,
     remove_identities,
+    shift_states,
     fuse_padding,
     widen_depthwise,
     fold_scales,

@@ -11,7 +11,7 @@
 
 #include "mlfbuild-0123456789ab/add.h"
 #include "mlfbuild-0123456789ab/compiler.h"
-#include "mlfbuild-0123456789ab/copy.h"
+#include "mlfbuild-0123456789ab/shift.h"
 
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_NET_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
@@ -31,28 +31,18 @@ TVMGEN_NET_PARAMS static const float tvmgen_net_initial_0[4] = {
     0.0f, 1.0f, 2.0f, 3.0f,
 };
 
-/* Of these 16 bytes 16 are in use at one time. */
-TVMGEN_NET_WORKSPACE static uint8_t tvmgen_net_workspace[16];
-
 MLF_ALIGNED(8) static uint8_t tvmgen_net_state[16];
 /* Whether the state has begun. */
 static uint8_t tvmgen_net_state_begun;
 
-/* SLICE float32[1,4] -> float32[1,3] */
-MLF_NOINLINE static void tvmgen_net_slice_0(const float *input, float *output)
+/* STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4] */
+MLF_NOINLINE static void tvmgen_net_shift_0(const uint8_t *kept, const uint8_t *latest, uint8_t *output)
 {
-    memcpy(output, input + 1, 12);
-}
-
-/* CONCATENATION float32[1,3], float32[1,1] -> float32[1,4] */
-MLF_NOINLINE static void tvmgen_net_concatenation_1(const float *input0, const float *input1, float *output)
-{
-    memcpy(output, input0, 12);
-    memcpy(output + 3, input1, 4);
+    mlf_shift(1, 16, 4, kept, latest, output);
 }
 
 /* ADD float32[1,4], float32[1,4] -> float32[1,4] */
-MLF_NOINLINE static void tvmgen_net_add_2(const float *first, const float *second, float *output)
+MLF_NOINLINE static void tvmgen_net_add_1(const float *first, const float *second, float *output)
 {
     const struct mlf_broadcast shape = {
         .sizes = {1, 1, 1, 1, 1, 4},
@@ -77,7 +67,6 @@ int32_t mlf_net_reset(void *kept)
 int32_t mlf_net_run(const struct tvmgen_net_inputs *inputs, const struct tvmgen_net_outputs *outputs,
     void *workspace, void *kept)
 {
-    uint8_t *const arena = (uint8_t *)workspace;
     uint8_t *const state = (uint8_t *)kept;
 
     /* Read, so that linkers keep it as long as the model is in use. */
@@ -85,23 +74,19 @@ int32_t mlf_net_run(const struct tvmgen_net_inputs *inputs, const struct tvmgen_
     if (inputs == NULL || outputs == NULL) {
         return -1;
     }
+    (void)workspace; /* nothing lies in it */
     if (inputs->x == NULL || (uintptr_t)inputs->x % 4 != 0 || outputs->y == NULL || (uintptr_t)outputs->y % 4 != 0 ||
-        outputs->window == NULL || (uintptr_t)outputs->window % 4 != 0 || workspace == NULL ||
-        (uintptr_t)workspace % 16 != 0 || kept == NULL || (uintptr_t)kept % 8 != 0) {
+        outputs->window == NULL || (uintptr_t)outputs->window % 4 != 0 || kept == NULL || (uintptr_t)kept % 8 != 0) {
         return -1;
     }
 
-    /* 0: drop
-       SLICE float32[1,4] -> float32[1,3] */
-    tvmgen_net_slice_0((const float *)(void *)&state[0], (float *)(void *)&arena[0]);
+    /* 0: join
+       STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4] */
+    tvmgen_net_shift_0((const uint8_t *)&state[0], (const uint8_t *)inputs->x, (uint8_t *)outputs->window);
 
-    /* 1: join
-       CONCATENATION float32[1,3], float32[1,1] -> float32[1,4] */
-    tvmgen_net_concatenation_1((const float *)(void *)&arena[0], (const float *)inputs->x, (float *)outputs->window);
-
-    /* 2: add y
+    /* 1: add y
        ADD float32[1,4], float32[1,4] -> float32[1,4] */
-    tvmgen_net_add_2((const float *)outputs->window, (const float *)(void *)&state[0], (float *)outputs->y);
+    tvmgen_net_add_1((const float *)outputs->window, (const float *)(void *)&state[0], (float *)outputs->y);
 
     memcpy(&state[0], outputs->window, 16);
     return 0;
@@ -120,5 +105,5 @@ int32_t tvmgen_net_run(struct tvmgen_net_inputs *inputs, struct tvmgen_net_outpu
     if (!tvmgen_net_state_begun) {
         (void)tvmgen_net_reset();
     }
-    return mlf_net_run(inputs, outputs, tvmgen_net_workspace, tvmgen_net_state);
+    return mlf_net_run(inputs, outputs, NULL, tvmgen_net_state);
 }

@@ -57,7 +57,7 @@ int32_t tvmgen_net_run(
 /*!
  * \brief Workspace size for TVM module "net"
  */
-#define TVMGEN_NET_WORKSPACE_SIZE 16
+#define TVMGEN_NET_WORKSPACE_SIZE 0
 
 /*!
  * \brief begins anew for TVM module "net": the next run is as the first one

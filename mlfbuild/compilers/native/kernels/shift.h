@@ -1,0 +1,41 @@
+/*
+ * One step of a ring buffer whose elements lie in the order of time: the oldest ones go, the latest ones follow.
+ *
+ * Bytes are moved towards the start, in order, so that the output may lie where the buffer does.
+ */
+#ifndef MLF_SHIFT_H_
+#define MLF_SHIFT_H_
+
+#include <stdint.h>
+#include <string.h>
+
+#include "compiler.h"
+
+/* Copy count bytes to where they are, or to a place before. Word by word: libraries made small move single bytes. */
+MLF_KERNEL void mlf_move_back(uint8_t *to, const uint8_t *from, int32_t count)
+{
+    int32_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        uint32_t word;
+        memcpy(&word, from + i, sizeof word);
+        memcpy(to + i, &word, sizeof word);
+    }
+    for (; i < count; i++) {
+        to[i] = from[i];
+    }
+}
+
+/* Of `blocks` buffers of `size` bytes each, one behind the other, drop `step` bytes each for those of `latest`. */
+MLF_KERNEL void mlf_shift(int32_t blocks, int32_t size, int32_t step, const uint8_t *kept, const uint8_t *latest,
+                          uint8_t *output)
+{
+    for (int32_t block = 0; block < blocks; block++) {
+        mlf_move_back(output, kept + step, size - step);
+        mlf_move_back(output + size - step, latest, step);
+        kept += size;
+        latest += step;
+        output += size;
+    }
+}
+
+#endif /* MLF_SHIFT_H_ */
