@@ -36,6 +36,8 @@ class _Rates:
 _PORTABLE = _Rates(3.0, 6.0, 15.0, 10.0, 0.9, 60, 1, 0.0)
 _DSP = _Rates(0.85, 2.1, 15.0, 6.5, 0.9, 220, 3, 3.5)
 _MVE = _Rates(0.17, 0.6, 3.0, 1.8, 0.35, 280, 2, 0.8)
+_DSP_INT16 = _Rates(0.9, 3.0, 15.0, 4.0, 0.9, 220, 3, 0.0)
+_MVE_INT16 = _Rates(0.3, 1.4, 15.0, 4.0, 0.35, 280, 3, 0.0)
 
 
 _BORDER = 0.25
@@ -90,11 +92,14 @@ class Costs:
         return stage.work * rates.element
 
     def _rates(self, stage: Stage) -> _Rates:
-        if stage.output.dtype is not DType.INT8:
+        wide = stage.output.dtype is DType.INT16
+        if stage.output.dtype is not DType.INT8 and not wide:
             return _PORTABLE
         if self.settings.has("mve"):
-            return _MVE
-        return _DSP if self.settings.has("dsp") else _PORTABLE
+            return _MVE_INT16 if wide else _MVE
+        if self.settings.has("dsp"):
+            return _DSP_INT16 if wide else _DSP
+        return _PORTABLE
 
 
 def _steps_inside(lines: Lines, first: int, end: int) -> int:

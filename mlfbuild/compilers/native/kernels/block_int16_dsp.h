@@ -1,6 +1,6 @@
 /*
- * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of output
- * channels. Sums fit 32 bits, as the compiler has proved, and become outputs in two instructions:
+ * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of
+ * output channels. Sums fit 32 bits, as the compiler has proved, and become outputs in two instructions:
  *
  *   (sum * m + 2^(s - 1)) >> s  =  (sum * (m << (32 - s)) + 2^31) >> 32  =  SMMULR, for shifts s of 16 to 32
  *
@@ -141,7 +141,7 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
         __asm__ volatile(body);                                                                                        \
     }
 
-/* Three pixels whose inputs are interleaved: (0, 1) of the first, of the second, of the third, (2, 3) of the first, ... */
+/* Inputs of three pixels are interleaved: (0, 1) of the first, the second and the third, (2, 3) of the first, ... */
 MLF_DEFINE_INT16_DSP(mlf_pixels3_int16_dsp, MLF_PIXELS3_INT16_DSP("ssat ", ", #16, "))
 MLF_DEFINE_INT16_DSP(mlf_pixels3_relu_int16_dsp, MLF_PIXELS3_INT16_DSP("usat ", ", #15, "))
 MLF_DEFINE_INT16_DSP(mlf_pixel_int16_dsp, MLF_PIXEL_INT16_DSP("ssat ", ", #16, "))
@@ -153,8 +153,8 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, MLF_PIXEL_INT16_DSP("usat ", ", #
 MLF_KERNEL uint32_t mlf_group_int16_dsp(uint32_t sum, int32_t weights, const int16_t *input, int32_t step)
 {
     const int16_t *const next = input + 2 * step;
-    return sum + (uint32_t)(input[0] * mlf_byte_of_dsp(weights, 0)) + (uint32_t)(input[1] * mlf_byte_of_dsp(weights, 2)) +
-           (uint32_t)(next[0] * mlf_byte_of_dsp(weights, 1)) + (uint32_t)(next[1] * mlf_byte_of_dsp(weights, 3));
+    sum += (uint32_t)(input[0] * mlf_byte_of_dsp(weights, 0)) + (uint32_t)(input[1] * mlf_byte_of_dsp(weights, 2));
+    return sum + (uint32_t)(next[0] * mlf_byte_of_dsp(weights, 1)) + (uint32_t)(next[1] * mlf_byte_of_dsp(weights, 3));
 }
 
 /* A block of one or three pixels; outputs are at least `least`. */

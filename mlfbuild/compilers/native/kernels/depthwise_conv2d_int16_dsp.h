@@ -58,7 +58,8 @@ struct mlf_taps_int16_dsp {
     "tbb [pc, r3]\n"                                                                                                   \
     "2:\n\t"                                                                                                           \
     ".byte (3f - 2b) / 2, (4f - 2b) / 2, (5f - 2b) / 2, (6f - 2b) / 2\n"                                               \
-    "3:\n\t" MLF_TAP4_INT16_DSP "4:\n\t" MLF_TAP4_INT16_DSP "5:\n\t" MLF_TAP4_INT16_DSP "6:\n\t" MLF_TAP4_INT16_DSP     \
+    "3:\n\t" MLF_TAP4_INT16_DSP "4:\n\t" MLF_TAP4_INT16_DSP                                                            \
+    "5:\n\t" MLF_TAP4_INT16_DSP "6:\n\t" MLF_TAP4_INT16_DSP                                                            \
     "cmp r0, lr\n\t"                                                                                                   \
     "bne 3b\n\t"                                                                                                       \
     "ldmia r1!, {r3-r6}\n\t"                                                                                           \

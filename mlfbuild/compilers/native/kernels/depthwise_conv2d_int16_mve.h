@@ -1,11 +1,11 @@
 /*
  * DEPTHWISE_CONV_2D of int16 activations for Helium (MVE): one output channel for each input channel, a multiple of
- * eight of them, any window. Taps are found as in depthwise_conv2d_int16_dsp.h. Eight channels take 9 instructions a tap
- * (1.1 a product): VMULLB and VMULLT add up even and odd channels apart, VRMULH does what SMMULR does, and VQMOVN puts
- * them together again.
+ * eight of them, any window. Taps are found as in depthwise_conv2d_int16_dsp.h. Eight channels take 9 instructions a
+ * tap (1.1 a product): VMULLB and VMULLT multiply even and odd channels apart, VRMULH does what SMMULR does, and VQMOVN
+ * puts them together again.
  *
- * The filter holds for every eight channels, in words: biases of channels 0, 2, 4, 6, 1, 3, 5, 7; for each tap two words
- * of the weights of all eight, a byte each; multipliers, in the order of the biases.
+ * The filter holds for every eight channels, in words: biases of channels 0, 2, 4, 6, 1, 3, 5, 7; for each tap two
+ * words of the weights of all eight, a byte each; multipliers, in the order of the biases.
  */
 #ifndef MLF_DEPTHWISE_CONV2D_INT16_MVE_H_
 #define MLF_DEPTHWISE_CONV2D_INT16_MVE_H_

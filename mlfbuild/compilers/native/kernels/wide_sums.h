@@ -1,8 +1,9 @@
 /*
  * Layers of int16 activations and int8 weights: sums of products, and how a sum becomes an int16 of the output's scale.
  *
- * Sums are exact in 64 bits. A product has at most 23 bits, so that partial sums of up to MLF_PRODUCTS_INT16 of them are
- * added in 32. A sum is finished in one of two ways, which TensorFlow Lite Micro tells apart by the type of the bias:
+ * Sums are exact in 64 bits. A product has at most 23 bits, so that partial sums of up to MLF_PRODUCTS_INT16 of them
+ * are added in 32. A sum is finished in one of two ways, which TensorFlow Lite Micro tells apart by the type of the
+ * bias:
  *
  *   wide     bias and sum have 64 bits, the factor's multiplier has 15, and the product is rounded once
  *   narrow   the sum and an int32 bias are taken modulo 2^32 and rescaled as in layers of int8
