@@ -234,6 +234,35 @@ BROKEN |= {
         ops.Gather(2, 1), [X, Tensor("i", (2, 4), DType.INT32)], X,
         "'x' float32[1, 4, 4, 2] and 'i' int32[2, 4] differ in their first 1 dimensions",
     ),
+    "a choice of two shapes": (
+        ops.Select(), [Tensor("c", (4,), DType.BOOL), image(4), image(1)], image(4),
+        "'x' float32[1] should have the shape [4]",
+    ),
+    "places of too many positions": (
+        ops.GatherNd(), [image(4), Tensor("i", (1, 2), DType.INT32)], image(1),
+        "'i' int32[1, 2] has no rows of at most 1 positions in 'x' float32[4]",
+    ),
+    "places that are not there": (
+        ops.GatherNd(), [image(4, 2), Tensor("i", (1, 2), DType.INT32, data=np.array([[1, 2]], np.int32))], image(1),
+        "'i' int32[1, 2] holds positions that are not in 'x' float32[4, 2]",
+    ),
+    "a sum of one tensor": (
+        ops.AddN(), [image(4)], image(4), "a required input is absent",
+    ),
+    "a sum of more int8 than 32 bits hold": (
+        ops.AddN(), [image(4, dtype=DType.INT8)] * 17, image(4, dtype=DType.INT8),
+        "adds 17 int8 tensors, of which at most 16 surely add up within 32 bits",
+    ),
+    "a sum of two shapes": (
+        ops.AddN(), [image(4), image(1)], image(4), "'x' float32[1] should have the shape [4]",
+    ),
+    "sums along no dimension": (
+        ops.Cumsum(1), [image(4)], image(4), "axis 1 is not a dimension of 'x' float32[4]",
+    ),
+    "sums to a tiny scale": (
+        ops.Cumsum(0), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),
+        "the output's scale 1e-08 is too small for inputs of scale 0.5",
+    ),
     "factors of another type": (
         ops.PRelu(), [Tensor("x", (4,), DType.INT16, SCALE), Tensor("a", (4,), DType.INT16, SCALE)],
         Tensor("y", (4,), DType.INT16, SCALE), "'a' int16[4]: the type must be int8",

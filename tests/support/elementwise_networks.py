@@ -210,14 +210,21 @@ def _logical(name: str) -> Callable[[Drawing], None]:
     return draw
 
 
-def _select(d: Drawing) -> None:
-    shape, affine = d.shape(1, 5), d.affine()
-    parts = [tuple(d.choice(size, 1) for size in shape) for _ in range(2)]
-    condition = Drawing(d.draw, "bool")
-    d.values.append(condition.data(shape))
-    d.network.inputs.append(d.network.activation(shape, dtype="bool"))
-    sources = [d.network.inputs[-1], *(d.input(part, **affine) for part in parts)]
-    d.network.operator("SELECT_V2", sources, d.network.activation(shape, **affine), "SelectV2Options")
+def _select(name: str) -> Callable[[Drawing], None]:
+    """A choice between two tensors: SELECT_V2's broadcast, SELECT's have one shape."""
+
+    def draw(d: Drawing) -> None:
+        shape, affine = d.shape(1, 5), d.affine()
+        parts = [tuple(d.choice(size, 1) for size in shape) if name == "SELECT_V2" else shape for _ in range(2)]
+        condition = Drawing(d.draw, "bool")
+        d.values.append(condition.data(shape))
+        d.network.inputs.append(d.network.activation(shape, dtype="bool"))
+        sources = [d.network.inputs[-1], *(d.input(part, **affine) for part in parts)]
+        d.network.operator(
+            name, sources, d.network.activation(shape, **affine), f"{name.title().replace('_', '')}Options"
+        )
+
+    return draw
 
 
 def _cast(d: Drawing) -> None:
@@ -284,7 +291,8 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "RSQRT": _positive("RSQRT"),
     "ROUND": _rounding("ROUND"),
-    "SELECT_V2": _select,
+    "SELECT": _select("SELECT"),
+    "SELECT_V2": _select("SELECT_V2"),
     "SIGN": _unary("SIGN"),
     "SIN": _wave("SIN"),
     "SQRT": _positive("SQRT"),
@@ -305,7 +313,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("RELU_N1_TO_1", "SIGN"), ()),
+    **dict.fromkeys(("RELU_N1_TO_1", "SELECT", "SIGN"), ()),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -314,6 +322,7 @@ TYPES: Mapping[str, Sequence[str]] = {
 
 LITERT: Mapping[str, Sequence[str]] = {
     "CAST": ("int64", "uint8"),
+    "SELECT": ("int8", "int16", "int32", "int64", "uint8", "float32", "bool"),
     "SELECT_V2": ("int32", "int64", "uint8", "bool"),
     **dict.fromkeys(("EXP", "LOG", "SQRT"), ("int8", "int16")),
     **dict.fromkeys(("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"), ("int16",)),

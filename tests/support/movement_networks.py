@@ -182,6 +182,21 @@ def _gather(d: Drawing) -> None:
     d.network.move("GATHER", source, result, indices, kind="GatherOptions", Axis=written, BatchDims=common)
 
 
+def _gather_nd(d: Drawing) -> None:
+    """Places that are constant or an input, some of them of all dimensions."""
+    shape = d.shape(1, 4)
+    depth = d.size(1, len(shape))
+    counts = d.shape(1, 2)
+    places = d.random.integers(0, shape[:depth], (*counts, depth)).astype(np.int32)
+    source = d.input(shape)
+    indices = d.network.integers(places)
+    if d.choice(True, False):
+        d.values.append(places)
+        indices = d.network.activation(places.shape, dtype="int32")
+        d.network.inputs.append(indices)
+    d.network.move("GATHER_ND", source, (*counts, *shape[depth:]), indices, kind="GatherNdOptions")
+
+
 def _blocks(d: Drawing) -> tuple[list[int], list[tuple[int, int]], list[int], list[int]]:
     """Sizes of blocks, margins, and the sizes that fit them with margins and in blocks."""
     dimensions = d.size(1, 2)
@@ -239,6 +254,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "EXPAND_DIMS": _expand_dims,
     "FILL": _fill,
     "GATHER": _gather,
+    "GATHER_ND": _gather_nd,
     "MIRROR_PAD": _mirror_pad,
     "PACK": _pack,
     "PADV2": _padv2,
@@ -268,6 +284,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("PADV2", "SPLIT", "SPLIT_V", "UNPACK"), ("int8", "int16", "int32", "float32")),
     "STRIDED_SLICE": ("int8", "int16", "int32", "float32", "bool"),
     "FILL": ("int8", "int32", "float32"),
+    "GATHER_ND": ("int8", "float32"),
     "REVERSE_V2": EVERY,
     "TILE": (),
 }
@@ -282,6 +299,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("CONCATENATION", "PACK"), ("uint8",)),
     **dict.fromkeys(("SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE"), ("int64", "uint8")),
     "FILL": ("int16", "int64", "bool"),
+    "GATHER_ND": ("int16", "int32", "int64", "uint8", "bool"),
     "RESIZE_BILINEAR": ("int16",),
     "RESIZE_NEAREST_NEIGHBOR": ("int32",),
     "TILE": EVERY,

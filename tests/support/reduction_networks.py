@@ -34,6 +34,24 @@ def _arg(name: str) -> Callable[[Drawing], None]:
     return draw
 
 
+def _cumsum(d: Drawing) -> None:
+    """Of int8 without zero point, which TensorFlow Lite Micro begins the sum with."""
+    shape, affine = d.shape(greatest=6), d.affine()
+    axis = d.size(-len(shape), len(shape) - 1)
+    source = d.input(shape, **({**affine, "zero_point": 0} if d.quantized else affine))
+    output = d.network.activation(shape, **d.affine(0.05, 4))
+    options = {"Exclusive": d.choice(True, False), "Reverse": d.choice(True, False)}
+    d.network.operator("CUMSUM", [source, d.network.integers([axis])], output, "CumsumOptions", **options)
+
+
+def _add_n(d: Drawing) -> None:
+    """As CUMSUM."""
+    shape, affine = d.shape(), d.affine()
+    affine = {**affine, "zero_point": 0} if d.quantized else affine
+    sources = [d.input(shape, **affine) for _ in range(d.size(2, 5))]
+    d.network.operator("ADD_N", sources, d.network.activation(shape, **d.affine(0.05, 4)), "AddNOptions")
+
+
 def _l2_normalization(d: Drawing) -> None:
     source = d.input(d.shape(greatest=9))
     if d.choice(True, False, False):
@@ -43,8 +61,10 @@ def _l2_normalization(d: Drawing) -> None:
 
 
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    "ADD_N": _add_n,
     "ARG_MAX": _arg("ARG_MAX"),
     "ARG_MIN": _arg("ARG_MIN"),
+    "CUMSUM": _cumsum,
     "L2_NORMALIZATION": _l2_normalization,
     "MEAN": _reduction("MEAN"),
     "REDUCE_ALL": _reduction("REDUCE_ALL"),
@@ -67,6 +87,8 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), ("int32",)),
     **dict.fromkeys(("MEAN", "SUM"), ("int32", "int64")),
     **dict.fromkeys(("REDUCE_MAX", "REDUCE_MIN"), ("int16", "int32", "int64")),
+    "ADD_N": ("int32",),
+    "CUMSUM": ("int32", "int64"),
     "REDUCE_ANY": ("bool",),
     "REDUCE_PROD": ("int32", "int64", "float32"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.frontends.tflite_operators.kind import OperatorKind
+from mlfbuild.frontends.tflite_operators.kind import ANY_NUMBER, OperatorKind
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.frontends.tflite_reader import reading
 from mlfbuild.graph import Activation, Operator, ops
@@ -30,6 +30,7 @@ def _leaky_relu(site: Site) -> Operator:
 KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.ABS: OperatorKind(lambda _: ops.Abs(), 1),
     BuiltinOperator.ADD: OperatorKind(_activated(ops.Add, "AddOptions"), 2),
+    BuiltinOperator.ADD_N: OperatorKind(lambda _: ops.AddN(), ANY_NUMBER),
     BuiltinOperator.CAST: OperatorKind(lambda _: ops.Cast(), 1),
     BuiltinOperator.CEIL: OperatorKind(lambda _: ops.Ceil(), 1),
     BuiltinOperator.COS: OperatorKind(lambda _: ops.Cos(), 1),
@@ -64,6 +65,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.RELU_N1_TO_1: OperatorKind(lambda _: ops.ReluN1To1(), 1),
     BuiltinOperator.ROUND: OperatorKind(lambda _: ops.Round(), 1),
     BuiltinOperator.RSQRT: OperatorKind(lambda _: ops.Rsqrt(), 1),
+    BuiltinOperator.SELECT: OperatorKind(lambda _: ops.Select(), 3),
     BuiltinOperator.SELECT_V2: OperatorKind(lambda _: ops.SelectV2(), 3),
     BuiltinOperator.SIGN: OperatorKind(lambda _: ops.Sign(), 1),
     BuiltinOperator.SIN: OperatorKind(lambda _: ops.Sin(), 1),

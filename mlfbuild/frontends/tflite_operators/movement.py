@@ -234,6 +234,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.EXPAND_DIMS: OperatorKind(_expand_dims, 1, 1),
     BuiltinOperator.FILL: OperatorKind(_fill, 1, 1, order=(1, 0)),
     BuiltinOperator.GATHER: OperatorKind(_gather, 2),
+    BuiltinOperator.GATHER_ND: OperatorKind(lambda _: ops.GatherNd(), 2),
     BuiltinOperator.MIRROR_PAD: OperatorKind(_mirror_pad, 1, 1),
     BuiltinOperator.PACK: OperatorKind(_pack, ANY_NUMBER),
     BuiltinOperator.PAD: OperatorKind(lambda site: ops.Pad(_paddings(site)), 1, 1),

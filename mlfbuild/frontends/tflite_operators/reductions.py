@@ -43,6 +43,13 @@ def _arg(kind: Callable[[int], Operator]) -> Callable[[Site], Operator]:
     return read
 
 
+def _cumsum(site: Site) -> Operator:
+    with reading(site.place):
+        options = site.read_options("CumsumOptions")
+        exclusive, reverse = bool(options.Exclusive()), bool(options.Reverse())
+    return _arg(lambda axis: ops.Cumsum(axis, exclusive, reverse))(site)
+
+
 def _l2_normalization(site: Site) -> Operator:
     with reading(site.place):
         activation = site.activation(site.read_options("L2NormOptions").FusedActivationFunction())
@@ -54,6 +61,7 @@ def _l2_normalization(site: Site) -> Operator:
 KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.ARG_MAX: OperatorKind(_arg(ops.ArgMax), 1, 1),
     BuiltinOperator.ARG_MIN: OperatorKind(_arg(ops.ArgMin), 1, 1),
+    BuiltinOperator.CUMSUM: OperatorKind(_cumsum, 1, 1),
     BuiltinOperator.L2_NORMALIZATION: OperatorKind(_l2_normalization, 1),
     BuiltinOperator.MEAN: OperatorKind(_reduction(ops.Mean), 1, 1),
     BuiltinOperator.REDUCE_ALL: OperatorKind(_reduction(ops.ReduceAll), 1, 1),

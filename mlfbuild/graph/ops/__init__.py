@@ -7,14 +7,15 @@ from mlfbuild.graph.ops.cast import Cast
 from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
 from mlfbuild.graph.ops.concatenation import Concatenation, Pack, Split, SplitV, Unpack
 from mlfbuild.graph.ops.conv2d import Conv2D
+from mlfbuild.graph.ops.cumsum import AddN, Cumsum
 from mlfbuild.graph.ops.depthwise_conv2d import DepthwiseConv2D
 from mlfbuild.graph.ops.erf import Erf
 from mlfbuild.graph.ops.floor_div import FloorDiv, FloorMod
 from mlfbuild.graph.ops.fully_connected import FullyConnected
-from mlfbuild.graph.ops.gather import Gather
+from mlfbuild.graph.ops.gather import Gather, GatherNd
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
 from mlfbuild.graph.ops.l2_normalization import L2Normalization
-from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, SelectV2
+from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, Select, SelectV2
 from mlfbuild.graph.ops.logistic import Logistic, Tanh
 from mlfbuild.graph.ops.math import Abs, Neg, Rsqrt, Sign, Square
 from mlfbuild.graph.ops.maximum import Maximum, Minimum
@@ -40,6 +41,7 @@ from mlfbuild.graph.ops.unidirectional_sequence_lstm import UnidirectionalSequen
 __all__ = [
     "Abs",
     "Add",
+    "AddN",
     "ArgMax",
     "ArgMin",
     "AveragePool2D",
@@ -51,6 +53,7 @@ __all__ = [
     "Concatenation",
     "Conv2D",
     "Cos",
+    "Cumsum",
     "DepthToSpace",
     "DepthwiseConv2D",
     "Dequantize",
@@ -66,6 +69,7 @@ __all__ = [
     "FloorMod",
     "FullyConnected",
     "Gather",
+    "GatherNd",
     "Greater",
     "GreaterEqual",
     "HardSwish",
@@ -106,6 +110,7 @@ __all__ = [
     "ReverseV2",
     "Round",
     "Rsqrt",
+    "Select",
     "SelectV2",
     "Sign",
     "Sin",

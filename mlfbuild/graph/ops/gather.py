@@ -1,4 +1,4 @@
-"""GATHER: slices of a tensor in the order of indices."""
+"""GATHER and GATHER_ND: slices of a tensor in the order of indices."""
 
 from __future__ import annotations
 
@@ -67,3 +67,44 @@ class Gather(Operator):
         axis = self.axis - self.batch_dims
         picked = [np.take(batch, row, axis=axis, mode="clip") for batch, row in zip(batches, rows, strict=True)]
         return (np.stack(picked).reshape(*common, *picked[0].shape),)
+
+
+@dataclass(frozen=True)
+class GatherNd(Operator):
+    """Slices of the first input at places, each a row of the second one: positions in the leading dimensions.
+
+    A position that is not there, known only when the network runs, is taken as the nearest one.
+    """
+
+    name: ClassVar[str] = "GATHER_ND"
+    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=2)
+        if reason is not None:
+            return reason
+        (source, indices), output = inputs, outputs[0]
+        assert source is not None and indices is not None
+        return (
+            (None if source.dtype is output.dtype else f"mixes {source} and {output}")
+            or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
+            or rules.same_quantization(source, output)
+            or self._check_places(source, indices)
+            or rules.shape(output, (*indices.shape[:-1], *source.shape[indices.shape[-1] :]))
+        )
+
+    def _check_places(self, source: Tensor, indices: Tensor) -> str | None:
+        if not indices.shape or indices.shape[-1] > len(source.shape):
+            return f"{indices} has no rows of at most {len(source.shape)} positions in {source}"
+        sizes = source.shape[: indices.shape[-1]]
+        if indices.data is not None and ((indices.data < 0) | (indices.data >= sizes)).any():
+            return f"{indices} holds positions that are not in {source}"
+        return None
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value, places = values
+        assert value is not None and places is not None
+        sizes = np.array(value.shape[: places.shape[-1]])
+        return (np.asarray(value[tuple(np.moveaxis(np.clip(places, 0, sizes - 1), -1, 0))]),)

@@ -1,4 +1,4 @@
-"""LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT and SELECT_V2."""
+"""LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, SELECT and SELECT_V2."""
 
 from __future__ import annotations
 
@@ -83,3 +83,16 @@ class SelectV2(Operator):
         condition, first, second = values
         assert condition is not None and first is not None and second is not None
         return (np.where(condition, first, second),)
+
+
+@dataclass(frozen=True)
+class Select(SelectV2):
+    """SELECT_V2 of tensors that all have one shape."""
+
+    name: ClassVar[str] = "SELECT"
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = super().check(inputs, outputs)
+        if reason is not None:
+            return reason
+        return rules.first(rules.shape(tensor, outputs[0].shape) for tensor in inputs if tensor is not None)

@@ -58,6 +58,25 @@ def test_floors_of_quotients_by_zero() -> None:
         assert run(net, [7, -7, INT32.min], [0, 2, -1]) == expected
 
 
+def test_sums_of_int8_with_a_zero_point() -> None:
+    net = Network()
+    sources = [net.input((3,), 1.0, 5) for _ in range(2)]
+    net.operator("ADD_N", sources, net.activation((3,), 1.0, -3), "AddNOptions")
+    assert run(net, [5, 6, 127], [5, 7, 100]) == [-3, 0, 127]
+    net = Network()
+    x = net.input((3,), 1.0, 5)
+    net.operator("CUMSUM", [x, net.integers([0])], net.activation((3,), 0.5, -3), "CumsumOptions")
+    assert run(net, [6, 7, 5]) == [-1, 3, 3]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_places_that_are_not_there(dtype: str) -> None:
+    net = Network()
+    x, places = net.input((2, 3), dtype="int32"), net.input((3, 2), dtype=dtype)
+    net.move("GATHER_ND", x, (3,), places)
+    assert run(net, [[1, 2, 3], [4, 5, 6]], [[-7, 1], [9, -1], [1, 3]]) == [2, 4, 6]
+
+
 def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], output: tuple[float, int]) -> list[int]:
     net = Network()
     x = net.input((len(values),), *source, dtype=dtype)

@@ -40,4 +40,32 @@ struct mlf_gather {
 MLF_GATHER(mlf_gather_int32, int32_t)
 MLF_GATHER(mlf_gather_int64, int64_t)
 
+/* GATHER_ND: out[place] = in[index[place][0]][index[place][1]]..., likewise. */
+struct mlf_gather_nd {
+    int32_t places;
+    int32_t depth; /* positions of a place */
+    int32_t sizes[8];
+    int32_t strides[8]; /* bytes */
+    int32_t run;        /* bytes */
+};
+
+#define MLF_GATHER_ND(name, type)                                                                                      \
+    MLF_KERNEL void name(const struct mlf_gather_nd *shape, const void *input, const type *indices, void *output)      \
+    {                                                                                                                  \
+        uint8_t *to = (uint8_t *)output;                                                                               \
+        for (int32_t place = 0; place < shape->places; place++) {                                                      \
+            const uint8_t *from = (const uint8_t *)input;                                                              \
+            for (int32_t i = 0; i < shape->depth; i++) {                                                               \
+                const type index = *indices++;                                                                         \
+                const int32_t last = shape->sizes[i] - 1;                                                              \
+                from += (index < 0 ? 0 : (index > last ? last : (int32_t)index)) * shape->strides[i];                  \
+            }                                                                                                          \
+            memcpy(to, from, (uint32_t)shape->run);                                                                    \
+            to += shape->run;                                                                                          \
+        }                                                                                                              \
+    }
+
+MLF_GATHER_ND(mlf_gather_nd_int32, int32_t)
+MLF_GATHER_ND(mlf_gather_nd_int64, int64_t)
+
 #endif /* MLF_GATHER_H_ */
