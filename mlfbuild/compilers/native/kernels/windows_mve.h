@@ -63,7 +63,7 @@ MLF_KERNEL int8_t *mlf_windows_copy_row(const struct mlf_windows *windows, const
 
 /* Copy the window of output pixel (rows, x); returns behind the copy. */
 MLF_SHARED int8_t *mlf_windows_copy_one(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x,
-                                     int8_t *to)
+                                        int8_t *to)
 {
     const struct mlf_window *const window = windows->window;
     const struct mlf_taps columns = mlf_columns(window, x);
@@ -74,6 +74,22 @@ MLF_SHARED int8_t *mlf_windows_copy_one(const struct mlf_windows *windows, const
     for (int32_t row = rows->first; row < rows->end; row++, from += pitch) {
         to = mlf_windows_copy_row(windows, &columns, from, to);
     }
+    return mlf_fill_mve(to, windows->fill, (window->filter.height - rows->end) * line);
+}
+
+/* As mlf_windows_copy_one where a row of the window fits a vector and has no gaps. */
+MLF_SHARED int8_t *mlf_windows_copy_narrow(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x,
+                                           int8_t *to)
+{
+    const struct mlf_window *const window = windows->window;
+    const struct mlf_taps columns = mlf_columns(window, x);
+    const int32_t depth = window->input_channels;
+    const int32_t line = window->filter.width * depth;
+    const int32_t pitch = window->dilation.height * window->input.width * depth;
+    const struct mlf_clip_mve clip = {columns.first * depth, columns.end * depth, windows->fill};
+    const int8_t *const from = windows->input + mlf_pixel(window, rows, &columns, rows->first, 0);
+    to = mlf_fill_mve(to, windows->fill, rows->first * line);
+    to = mlf_copy_clipped_mve(to, from, line, pitch, rows->end - rows->first, &clip);
     return mlf_fill_mve(to, windows->fill, (window->filter.height - rows->end) * line);
 }
 
@@ -103,7 +119,8 @@ MLF_SHARED int8_t *mlf_windows_copy(const struct mlf_windows *windows, const str
     const struct mlf_window *const window = windows->window;
     const int32_t depth = window->input_channels;
     const int32_t line = window->filter.width * depth;
-    const int whole = rows->end - rows->first == window->filter.height && window->dilation.width == 1 && line <= 16;
+    const int narrow = window->dilation.width == 1 && line <= 16;
+    const int whole = narrow && rows->end - rows->first == window->filter.height;
     while (x < end) {
         const int32_t last = end < windows->inside.end ? end : windows->inside.end;
         if (whole && x >= windows->inside.first && x < last) {
@@ -112,7 +129,7 @@ MLF_SHARED int8_t *mlf_windows_copy(const struct mlf_windows *windows, const str
                                       window->stride.width * depth, last - x);
             x = last;
         } else {
-            to = mlf_windows_copy_one(windows, rows, x, to);
+            to = narrow ? mlf_windows_copy_narrow(windows, rows, x, to) : mlf_windows_copy_one(windows, rows, x, to);
             x++;
         }
     }
