@@ -6,7 +6,7 @@ stands in the constants that the call passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -24,29 +24,30 @@ LARGEST_SUM = 1 << 23
 class Numbers:
     """The elements of an array as an initialiser, which is printed when it is asked for: its text is much larger."""
 
-    def __init__(self, values: Array) -> None:
-        self._values = np.ascontiguousarray(values).reshape(-1)
-        self._hash = hash((self._values.dtype.str, crc32(self._bytes)))
+    def __init__(self, values: Array, again: Callable[[], Array] | None = None) -> None:
+        self._again = again or (lambda: values)
+        self._hash = hash((values.dtype.str, crc32(_bytes(values))))
 
     def pieces(self) -> Iterator[str]:
         """Yield the text, many lines at a time."""
         yield "{\n"
-        for lines in array_lines(self._values):
+        for lines in array_lines(self._again()):
             yield f"{lines}\n"
         yield "}"
 
-    @property
-    def _bytes(self) -> memoryview:
-        return self._values.view(np.uint8).data
-
     def __eq__(self, other: object) -> bool:
         """Whether both print alike, which other bytes or another type do not."""
-        if not isinstance(other, Numbers):
-            return NotImplemented
-        return self._values.dtype == other._values.dtype and self._bytes == other._bytes
+        if not isinstance(other, Numbers) or self._hash != other._hash:
+            return False
+        own, its = self._again(), other._again()
+        return own.dtype == its.dtype and _bytes(own) == _bytes(its)
 
     def __hash__(self) -> int:
         return self._hash
+
+
+def _bytes(values: Array) -> memoryview:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,9 @@ class Constant:
     """Number of elements of an array; ``None`` for a single struct."""
 
     @classmethod
-    def array(cls, name: str, c_type: str, values: Array) -> Constant:
-        """Return an array of numbers."""
-        return cls(name, c_type, Numbers(values), values.nbytes, values.size)
+    def array(cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None) -> Constant:
+        """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then."""
+        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size)
 
     @classmethod
     def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:

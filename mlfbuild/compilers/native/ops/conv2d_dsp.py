@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch, folded_bias, struct_lines
 from mlfbuild.compilers.native.ops.dsp import dsp_channels, spare_memory
 from mlfbuild.compilers.native.ops.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.ops.window import window_fields
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, convolution_rescales, fully_connected_rescales
@@ -41,16 +42,22 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
-    gathered = source.shape[3] % 4 != 0
     window = window_fields(node, operator.window(weights), source, output)
     matmul = _matmul_fields(operator, pixels, inputs, output)
-    row = groups_of(inputs) * 4 * _INT16
-    block = _PIXELS if gathered or _PIXELS * row <= spare_memory(graph, node) else _FEWER_PIXELS
-    parameters = _parameters(source, filter_, output, block * (row + row // _INT16 if gathered else row))
-    if not gathered:
+    row = _row(inputs)
+    gathered = source.shape[3] % 4 != 0  # pixels are no whole words: windows are copied before they are expanded
+    if gathered:
+        block = _PIXELS
+        parameters = _parameters(source, filter_, output, block * (row + row // _INT16))
+        arguments = "&conv2d, input, filter, output, scratch"
+    else:
+        block = _PIXELS if _PIXELS * row <= spare_memory(graph, node) else _FEWER_PIXELS
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
-        parameters = (*parameters, Parameter("const int8_t *", "padding", padding))
-    arguments = f"&conv2d, input, filter, {'' if gathered else 'padding, '}output, scratch"
+        parameters = (
+            *_parameters(source, filter_, output, block * row),
+            Parameter("const int8_t *", "padding", padding),
+        )
+        arguments = "&conv2d, input, filter, padding, output, scratch"
     return Call("conv2d", "conv2d_dsp.h", parameters, (
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window),
@@ -73,7 +80,7 @@ def _matmul(
         blocked, filter_ = False, _filter(graph, node, whole=False)
     if filter_ is None:
         return None
-    scratch = (_PIXELS if blocked else 1) * groups_of(inputs) * 4 * _INT16
+    scratch = (_PIXELS if blocked else 1) * _row(inputs)
     matmul = _static(struct_lines("mlf_matmul_dsp", "matmul", _matmul_fields(operator, rows, inputs, output)))
     if not blocked and inputs % 4 == 0 and (rows >= _PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
@@ -82,7 +89,24 @@ def _matmul(
     return Call(word, "matmul_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,))
 
 
+def _row(inputs: int) -> int:
+    """Return the bytes of a row, expanded to 16 bits and filled up to whole groups."""
+    return groups_of(inputs) * 4 * _INT16
+
+
 def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
+    """Return the filter, packed in pairs of channels, or ``None`` where no such filter gives exact sums."""
+    packed = _pack(graph, node, whole=whole)
+
+    def again() -> Array:
+        repeated = _pack(graph, node, whole=whole)
+        assert repeated is not None
+        return repeated
+
+    return None if packed is None else Constant.array("filter", "int32_t", packed, again)
+
+
+def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
@@ -92,8 +116,7 @@ def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
         rescales = convolution_rescales(source, weights, output, output.shape[3])
     matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
     channels = dsp_channels(matrix, folded, rescales, zero_point(output))
-    packed = None if channels is None else pack_matmul(channels, whole=whole)
-    return None if packed is None else Constant.array("filter", "int32_t", packed)
+    return None if channels is None else pack_matmul(channels, whole=whole)
 
 
 def _matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> dict[str, str]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.compilers.native.ops.activation import zero_point
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch, folded_bias
 from mlfbuild.compilers.native.ops.dsp import DspChannels, dsp_channels, spare_memory
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops import DepthwiseConv2D
 from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range
@@ -133,6 +133,6 @@ def _pack(channels: DspChannels) -> npt.NDArray[np.int32]:
     return packed.astype(np.int32).reshape(-1)
 
 
-def _words(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _words(values: Array) -> npt.NDArray[np.int64]:
     """Return int8 ``values`` [groups, words, 4] as words [groups, words], the first in the lowest byte."""
     return np.ascontiguousarray(values.astype(np.int8)).view("<i4")[:, :, 0].astype(np.int64)

@@ -26,8 +26,8 @@ _INT8 = np.iinfo(np.int8)
 class DspChannels:
     """What follows the sums of the output channels; int64 arrays with one element a channel."""
 
-    weights: Int64Array
-    """[channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
+    weights: Array
+    """int8 [channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
     bias: Int64Array
     """Twice the bias, the input's zero point folded in."""
     multiplier: Int64Array
@@ -41,9 +41,9 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     ``zero_point`` is the output's. ``None`` where twice a sum, or a rescaled one with what is added to it, may need
     more than 32 bits, or where a rescaling has no right shift (a factor of 1/2 or more).
     """
-    wide = weights.astype(np.int64)
-    least = bias + (wide * np.where(wide > 0, _INT8.min, _INT8.max)).sum(axis=1)
-    greatest = bias + (wide * np.where(wide > 0, _INT8.max, _INT8.min)).sum(axis=1)
+    positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))
+    least = bias + _INT8.min * positive + _INT8.max * negative
+    greatest = bias + _INT8.max * positive + _INT8.min * negative
     if least.min() < -(1 << 31) or greatest.max() >= 1 << 31:
         return None
     multiplier = np.array([rescale.multiplier for rescale in rescales], np.int64)
@@ -61,9 +61,8 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
     added = (np.abs(2 * zero_point + 1) << np.clip(shift, 0, 31)) + 2
     if shift.min() < 0 or magnitude.max() >= 1 << 30 or (magnitude + added).max() >= 1 << 31:
         return None
-    return DspChannels(
-        np.where(constant[:, None], 0, wide), 2 * np.where(constant, least, bias.astype(np.int64)), multiplier, shift
-    )
+    kept = np.where(constant[:, None], np.int8(0), weights)
+    return DspChannels(kept, 2 * np.where(constant, least, bias.astype(np.int64)), multiplier, shift)
 
 
 def _limits() -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -91,10 +92,10 @@ def _window_lines(node: Node, window: Window, source: Tensor, output: Tensor) ->
 def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
-    blocked = _blocked(weights.data.reshape(weights.shape[0], -1))
+    block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
     return (
         Parameter("const float *", "input", source.name),
-        Parameter("const float *", "filter", Constant.array("filter", "float", blocked)),
+        Parameter("const float *", "filter", Constant.array("filter", "float", block(), block)),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, weights.shape[0])),
         Parameter("float *", "output", output.name),
     )

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.ops.dsp import DspChannels
+from mlfbuild.graph import Array
 
 _GROUP = 4
 """Inputs whose bytes one word holds; rows are filled up to whole groups."""
@@ -26,10 +27,10 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     even = np.array([*range(0, count - 1, 2), *([count - 2] if count % 2 else [])])
     odd = even + 1
     weights = _padded(channels.weights)
-    halves = 256 * weights[odd] + weights[even]
+    halves = 256 * weights[odd].astype(np.int32) + weights[even]
     if halves.min() < -(1 << 15) or halves.max() >= 1 << 15:
         return None
-    if whole and 128 * np.abs(weights[odd]).sum(axis=1).max() >= 1 << 23:
+    if whole and 128 * np.abs(weights[odd], dtype=np.int16).sum(axis=1, dtype=np.int64).max() >= 1 << 23:
         return None
     groups = halves.reshape(len(even), -1, _GROUP) & 0xFFFF
     words = np.stack([groups[:, :, low] | groups[:, :, high] << 16 for low, high in _ORDER], axis=2)
@@ -37,8 +38,8 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
         channels.bias[even], channels.bias[odd], channels.multiplier[even], channels.multiplier[odd],
         channels.shift[even] | channels.shift[odd] << 8,
     ]  # fmt: skip
-    packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1)], axis=1)
-    return packed.astype(np.uint64).astype(np.uint32).view(np.int32).reshape(-1)
+    packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1).astype(np.int32)], axis=1)
+    return packed.reshape(-1)
 
 
 def groups_of(inputs: int) -> int:
@@ -46,5 +47,6 @@ def groups_of(inputs: int) -> int:
     return -(-inputs // _GROUP)
 
 
-def _padded(weights: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.pad(weights, ((0, 0), (0, -weights.shape[1] % _GROUP)))
+def _padded(weights: Array) -> Array:
+    missing = -weights.shape[1] % _GROUP
+    return np.pad(weights, ((0, 0), (0, missing))) if missing else weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -89,11 +90,11 @@ def matrix_parameters(
     """Return the parameters of a product with ``weights`` [channels, ...], each channel as ``rows`` equal pieces."""
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
-    blocked = blocked_weights(weights.data.reshape(weights.shape[0], rows, -1))
+    block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))
     return (
         Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", blocked)),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block)),
         Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
         Parameter("int8_t *", "output", output.name),
     )
