@@ -39,12 +39,83 @@ struct mlf_svdf {
     int32_t output_zero_point;
 };
 
-/* Move a row by a place, its first feature to the end, and add its product with the weights: in C for any `type`. */
+#if defined(MLF_MVE)
+
+/*
+ * Move a row by a place, its first feature to the end, and add its product with the weights. Rounds of 4 instructions
+ * take 16 bytes: features are read from their place and stored in the one before.
+ */
+#define MLF_SVDF_ROW(name, type, bits, size)                                                                           \
+    MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
+    {                                                                                                                  \
+        const type latest = row[0];                                                                                    \
+        if (memory > 1) {                                                                                              \
+            const type *from = row + 1;                                                                                \
+            type *to = row;                                                                                            \
+            const type *factors = weights;                                                                             \
+            __asm__ volatile("dlstp." bits " lr, %[count]\n"                                                           \
+                             "1:\n vldr" size ".u" bits " q0, [%[from]], #16\n"                                        \
+                             " vldr" size ".u" bits " q1, [%[factors]], #16\n"                                         \
+                             " vstr" size "." bits " q0, [%[to]], #16\n"                                               \
+                             " vmladava.s" bits " %[sum], q0, q1\n"                                                    \
+                             "letp lr, 1b\n"                                                                           \
+                             : [sum] "+Te"(sum), [from] "+r"(from), [to] "+r"(to), [factors] "+r"(factors)             \
+                             : [count] "r"(memory - 1)                                                                 \
+                             : "lr", "q0", "q1", "memory");                                                            \
+        }                                                                                                              \
+        row[memory - 1] = latest;                                                                                      \
+        return sum + (uint32_t)((int32_t)latest * weights[memory - 1]);                                                \
+    }
+
+MLF_SVDF_ROW(int8, int8_t, "8", "b")
+MLF_SVDF_ROW(int16, int16_t, "16", "h")
+
+#else
+
+#if MLF_DSP_ASM
+
+/* Add the products of the four or two features in a word, which is what a row is moved by. */
+MLF_KERNEL uint32_t mlf_svdf_products_int8(uint32_t sum, uint32_t word, const int8_t *weights)
+{
+    uint32_t even;
+    uint32_t odd;
+    __asm__("sxtb16 %0, %2\n\t"
+            "sxtb16 %1, %2, ror #8"
+            : "=&r"(even), "=r"(odd)
+            : "r"(word));
+    return mlf_four_products_dsp(even, odd, weights, sum);
+}
+
+MLF_KERNEL uint32_t mlf_svdf_products_int16(uint32_t sum, uint32_t word, const int16_t *weights)
+{
+    uint32_t factors;
+    memcpy(&factors, weights, sizeof factors);
+    __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(word), "r"(factors));
+    return sum;
+}
+
+#define MLF_SVDF_WORDS(name, type)                                                                                     \
+    for (; i + (int32_t)(4 / sizeof(type)) < memory; i += (int32_t)(4 / sizeof(type))) {                               \
+        uint32_t word;                                                                                                 \
+        memcpy(&word, row + i + 1, sizeof word);                                                                       \
+        memcpy(row + i, &word, sizeof word);                                                                           \
+        sum = mlf_svdf_products_##name(sum, word, weights + i);                                                        \
+    }
+
+#else
+
+#define MLF_SVDF_WORDS(name, type)
+
+#endif
+
+/* Move a row by a place, its first feature to the end, and add its product with the weights. */
 #define MLF_SVDF_ROW(name, type)                                                                                       \
     MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
     {                                                                                                                  \
         const type latest = row[0];                                                                                    \
-        for (int32_t i = 0; i < memory - 1; i++) {                                                                     \
+        int32_t i = 0;                                                                                                 \
+        MLF_SVDF_WORDS(name, type)                                                                                     \
+        for (; i < memory - 1; i++) {                                                                                  \
             row[i] = row[i + 1];                                                                                       \
             sum += (uint32_t)((int32_t)row[i] * weights[i]);                                                           \
         }                                                                                                              \
@@ -53,56 +124,6 @@ struct mlf_svdf {
     }
 
 MLF_SVDF_ROW(int8, int8_t)
-
-#if defined(MLF_MVE)
-
-/* As mlf_svdf_row_int8, eight features in a round of 4 instructions: read from their place, stored in the one before. */
-MLF_KERNEL uint32_t mlf_svdf_row_int16(uint32_t sum, int16_t *row, const int16_t *weights, int32_t memory)
-{
-    const int16_t latest = row[0];
-    if (memory > 1) {
-        const int16_t *from = row + 1;
-        int16_t *to = row;
-        const int16_t *factors = weights;
-        __asm__ volatile("dlstp.16 lr, %[count]\n"
-                         "1:\n vldrh.u16 q0, [%[from]], #16\n"
-                         " vldrh.u16 q1, [%[factors]], #16\n"
-                         " vstrh.16 q0, [%[to]], #16\n"
-                         " vmladava.s16 %[sum], q0, q1\n"
-                         "letp lr, 1b\n"
-                         : [sum] "+Te"(sum), [from] "+r"(from), [to] "+r"(to), [factors] "+r"(factors)
-                         : [count] "r"(memory - 1)
-                         : "lr", "q0", "q1", "memory");
-    }
-    row[memory - 1] = latest;
-    return sum + (uint32_t)(latest * weights[memory - 1]);
-}
-
-#elif MLF_DSP_ASM
-
-/* As mlf_svdf_row_int8, two features in a round: SMLAD takes them as the word that is moved. */
-MLF_KERNEL uint32_t mlf_svdf_row_int16(uint32_t sum, int16_t *row, const int16_t *weights, int32_t memory)
-{
-    const int16_t latest = row[0];
-    int32_t i = 0;
-    for (; i + 2 <= memory - 1; i += 2) {
-        uint32_t pair;
-        uint32_t factors;
-        memcpy(&pair, row + i + 1, sizeof pair);
-        memcpy(&factors, weights + i, sizeof factors);
-        memcpy(row + i, &pair, sizeof pair);
-        __asm__("smlad %0, %1, %2, %0" : "+r"(sum) : "r"(pair), "r"(factors));
-    }
-    if (i < memory - 1) {
-        row[i] = row[i + 1];
-        sum += (uint32_t)(row[i] * weights[i]);
-    }
-    row[memory - 1] = latest;
-    return sum + (uint32_t)(latest * weights[memory - 1]);
-}
-
-#else
-
 MLF_SVDF_ROW(int16, int16_t)
 
 #endif
