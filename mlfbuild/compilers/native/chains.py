@@ -207,11 +207,13 @@ def _spares_input(chain: Chain) -> bool:
     readers = [stage for stage in chain.stages if stage.operand is not None and stage.operand.name == first.image.name]
     if readers and (readers != [chain.stages[-1]] or first.row != last.row):
         return False
-    for step in range(0 if chain.backward else chain.steps):
-        read = min(first.image.shape[1], (step + 1) * first.count + first.lead)
-        if (step + 1) * last.count * last.row > read * first.row and read < first.image.shape[1]:
-            return False
-    return True
+    if chain.backward:
+        return True
+    # Both what is written and what is read grow evenly: where neither the first nor the last of the steps that leave
+    # rows to be read writes too far, none does.
+    leaving = min(chain.steps, -((first.lead - first.image.shape[1]) // first.count) - 1)
+    ends = {1, leaving} if leaving > 0 else set()
+    return all(count * last.count * last.row <= (count * first.count + first.lead) * first.row for count in ends)
 
 
 def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:

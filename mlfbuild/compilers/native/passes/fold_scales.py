@@ -59,11 +59,13 @@ def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float6
     offset = np.zeros(numbers.shape) if bias is None or bias.data is None else bias.data.reshape(-1).astype(np.float64)
     scaled: Array = weights.data.astype(np.float64)
     if isinstance(user.operator, Add):
-        offset = offset + numbers
+        with np.errstate(invalid="ignore"):
+            offset = offset + numbers
     else:
         axis = 0 if isinstance(node.operator, FullyConnected) else node.operator.channel_axis
-        scaled = np.moveaxis(np.moveaxis(scaled, axis, -1) * numbers, -1, axis)
-        offset = offset * numbers
+        with np.errstate(invalid="ignore"):  # what is no number stays none
+            scaled = np.moveaxis(np.moveaxis(scaled, axis, -1) * numbers, -1, axis)
+            offset = offset * numbers
     new = [_constant(f"{user.outputs[0]}/{word}", data) for word, data in (("weights", scaled), ("bias", offset))]
     folded = replace(
         node,

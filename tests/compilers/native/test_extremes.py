@@ -1,0 +1,36 @@
+"""Sound networks of extreme sizes and numbers compile, quickly and without a warning of numpy."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from support.native import compile_bytes
+from support.tflite_builder import Network
+
+
+@pytest.mark.parametrize("memory", ["smallest", "balanced"])
+def test_a_very_tall_image_takes_no_longer(memory: str) -> None:
+    """No search goes over its rows one by one."""
+    net = Network()
+    x = net.input((1, 1 << 22, 1, 2), 0.1)
+    x = net.conv2d(x, np.ones((4, 1, 1, 2), np.int8), weight_scales=[0.1], scale=1)
+    x = net.conv2d(x, np.ones((2, 1, 1, 4), np.int8), weight_scales=[0.1], scale=1)
+    net.pool2d("MAX", x, (2, 1), stride=(2, 1))
+    model = net.build()
+    started = time.process_time()
+    compile_bytes(model, memory=memory)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize("name", ["ADD", "MUL"])
+def test_factors_that_are_infinite(name: str) -> None:
+    """The firmware's arithmetic has the same result: not a number."""
+    net = Network()
+    weights, factors = np.array([[0.0, np.inf], [1, 1]], np.float32), np.array([np.inf, 0], np.float32)
+    bias = np.array([-np.inf, 1], np.float32)
+    y = net.fully_connected(net.input((1, 2)), weights, bias)
+    net.binary(name, y, net.constant(factors), activation="NONE")
+    assert "FULLY_CONNECTED" in str(compile_bytes(net.build()).modules[0].source_text)
