@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,3 +72,18 @@ def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
         (source,), (output,) = graph.inputs, graph.outputs
         jobs.append((compile_network(graph), [value], [evaluate(graph, {source: value})[output]]))
     assert wrong_networks(jobs, "cortex-m4", tmp_path, tool) == []
+
+
+def test_what_exporters_compute_on_shapes_takes_no_evaluator(tmp_path: Path) -> None:
+    """Importing ONNX's evaluator takes longer than compiling a small network."""
+    for name, make in EXPORTED.items():
+        (tmp_path / f"{name}.onnx").write_bytes(make())
+    script = (
+        "import pathlib, sys\n"
+        "from mlfbuild.frontends.onnx import parse_onnx\n"
+        "for path in pathlib.Path(sys.argv[1]).iterdir():\n"
+        "    print(path.name, len(parse_onnx(path.read_bytes(), 'net', path.name).nodes) > 0)\n"
+        "print('onnx.reference' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], capture_output=True, text=True, check=True)
+    assert sorted(done.stdout.splitlines()) == ["False", *sorted(f"{name}.onnx True" for name in EXPORTED)]

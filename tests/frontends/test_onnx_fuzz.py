@@ -19,9 +19,11 @@ from support.onnx_networks import EXPORTED, quantized_network
 SOUND = (*(make() for make in EXPORTED.values()), quantized_network().bytes())
 NUMBERS = (0, -1, 1, 2, 7, 1 << 20, 1 << 31, 1 << 40, -(1 << 62), (1 << 63) - 1)
 OPERATORS = (
-    "ArgMax", "AveragePool", "Concat", "ConvTranspose", "DequantizeLinear", "Expand", "Gather", "GroupNormalization",
-    "LayerNormalization", "MatMul", "MatMulInteger", "MaxPool", "Pad", "QLinearConv", "QuantizeLinear", "ReduceL2",
-    "Resize", "Slice", "Split", "Tile", "Trilu", "Where",
+    "ArgMax", "AveragePool", "CenterCropPad", "Compress", "Concat", "ConvTranspose", "CumSum", "DequantizeLinear",
+    "Dropout", "Einsum", "Expand", "EyeLike", "GRU", "Gather", "GatherElements", "GatherND", "GroupNormalization",
+    "Hardmax", "LRN", "LayerNormalization", "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "Mod", "OneHot",
+    "Pad", "Pow", "QLinearConv", "QuantizeLinear", "ReduceL2", "ReduceMax", "ReduceProd", "Resize", "ReverseSequence",
+    "ScatterElements", "ScatterND", "Slice", "Split", "Tile", "Trilu", "Where",
 )  # fmt: skip
 
 

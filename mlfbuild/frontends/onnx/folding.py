@@ -45,6 +45,20 @@ def _gather(inputs: Sequence[Array]) -> int:
     return inputs[0].size * inputs[1].size
 
 
+def _window(inputs: Sequence[Array]) -> int:
+    return int(inputs[0].reshape(-1)[0])
+
+
+def _mel_filters(inputs: Sequence[Array]) -> int:
+    """Return the elements of [half of the spectrum, bins]."""
+    bins, length = (int(value.reshape(-1)[0]) for value in inputs[:2])
+    return (length // 2 + 1) * bins
+
+
+def _places(inputs: Sequence[Array]) -> int:
+    return inputs[0].size * inputs[0].ndim
+
+
 def _no_larger(inputs: Sequence[Array]) -> int:
     return sum(value.size for value in inputs)
 
@@ -63,9 +77,12 @@ _NO_LARGER = (
 FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     **dict.fromkeys(_BROADCASTING, _broadcast),
     **dict.fromkeys(_NO_LARGER, _no_larger),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _window),
     "ConstantOfShape": _constant_of_shape,
     "Expand": _expand,
     "Gather": _gather,
+    "MelWeightMatrix": _mel_filters,
+    "NonZero": _places,
     "Range": _range,
     "Tile": _tile,
 }
@@ -103,5 +120,5 @@ def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx
         if value is not None
     ]
     unknown = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs]
-    graph = onnx.helper.make_graph([node.proto], "node", ports, unknown)
+    graph = onnx.helper.make_graph([onnx.NodeProto.FromString(node.proto)], "node", ports, unknown)
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

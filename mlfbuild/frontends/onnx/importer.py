@@ -124,7 +124,8 @@ class _Importer:
     def _convert(self, node: RawNode) -> None:
         convert = OPERATORS.get(node.operator)
         if convert is None:
-            raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant")
+            reason = f": it {REASONS[node.operator]}" if node.operator in REASONS else ""
+            raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant{reason}")
         find = functools.partial(self._value, node.place)
         site = Site(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
         try:

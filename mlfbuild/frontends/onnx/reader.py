@@ -53,8 +53,8 @@ class RawNode:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute]
-    proto: onnx.NodeProto
-    """The node itself, for ONNX's own evaluator."""
+    proto: bytes
+    """The node as the file has it, for ONNX's own evaluator; empty for a Constant that is a tensor."""
     written: RawNode | None = None
     """The node of the file where this one is a part of it."""
 
@@ -88,16 +88,16 @@ def read_model(data: bytes) -> RawModel:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
-        return _plain(model)
+        return _plain(model, data)
     except (DecodeError, RuntimeError) as error:
         raise GraphError("the file", f"cannot be decoded: {_one_line(error)}") from None
     except UnicodeDecodeError:  # names are decoded when they are read
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
 
-def _plain(model: onnx.ModelProto) -> RawModel:
+def _plain(model: onnx.ModelProto, data: bytes) -> RawModel:
     opset = _opset(model)
-    _check(model)
+    _check(model, data)
     graph = model.graph
     if model.functions:
         name = model.functions[0].name
@@ -133,15 +133,15 @@ def _opset(model: onnx.ModelProto) -> int:
     return int(version)
 
 
-def _check(model: onnx.ModelProto) -> None:
-    """Have ONNX's own checker look at the whole model."""
+def _check(model: onnx.ModelProto, data: bytes) -> None:
+    """Have ONNX's own checker look at the whole model, which is ``data``."""
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             raise UnsupportedModelError(
                 f"keeps the weights {tensor.name!r} in another file; save it with save_as_external_data=False"
             )
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(data)
     except (onnx.checker.ValidationError, RuntimeError) as error:
         raise GraphError("the model", _one_line(error)) from None
 
@@ -153,7 +153,7 @@ def _one_line(error: Exception) -> str:
 def read_tensor(tensor: TensorProto, where: str) -> Array:
     """Return the values of ``tensor``; raises ``GraphError`` where they do not fit its shape."""
     try:
-        values: Array = np.array(numpy_helper.to_array(tensor))
+        values: Array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
         raise GraphError(where, _one_line(error)) from None
     return values
@@ -171,7 +171,9 @@ def _port(value: onnx.ValueInfoProto) -> RawPort:
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
     for index, node in enumerate(graph.node):
-        raw = RawNode(index, node.name, node.op_type, node.domain, tuple(node.input), tuple(node.output), {}, node)
+        tensor = node.op_type == "Constant" and any(found.name == "value" for found in node.attribute)
+        proto = b"" if tensor else node.SerializeToString()
+        raw = RawNode(index, node.name, node.op_type, node.domain, tuple(node.input), tuple(node.output), {}, proto)
         yield replace(raw, attributes={found.name: _attribute(raw, found) for found in node.attribute})
 
 

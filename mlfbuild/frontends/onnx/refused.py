@@ -38,7 +38,10 @@ _REASONS: Mapping[str, tuple[str, ...]] = {
     "works on the bits of integers": (
         "BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
     ),
-    "is no operator of small networks": ("Col2Im", "Det"),
+    "is no operator of small networks": (
+        "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Col2Im", "Cosh", "Det", "Sinh",
+    ),
+    "sorts; leave it to the code around the network, or take ArgMax for the greatest": ("TopK",),
 }  # fmt: skip
 
 REASONS: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names}

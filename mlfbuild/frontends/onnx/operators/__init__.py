@@ -25,6 +25,7 @@ from mlfbuild.frontends.onnx.operators import (
     resize,
     selecting,
     unary,
+    unrolled,
 )
 from mlfbuild.frontends.onnx.site import Site
 
@@ -32,7 +33,7 @@ __all__ = ["OPERATORS"]
 
 _FAMILIES = (
     activations, clamping, convolution, cumulative, einsum, elementwise, indexing, linear, movement, normalization,
-    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary,
+    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary, unrolled,
 )  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {

@@ -1,0 +1,167 @@
+"""GRU and RNN of ONNX against their formulas in numpy, as graphs and as C, and what of them is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from onnx import helper
+
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph.evaluate import evaluate
+from support.host_c import run_many_on_host
+from support.native import compile_network
+from support.onnx_models import model
+
+Array = npt.NDArray[Any]
+
+STEPS, BATCH, FEATURES, UNITS = 3, 2, 3, 5
+DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
+GATES = {"GRU": 3, "RNN": 1}
+
+
+def weights(operator: str, count: int) -> dict[str, Array]:
+    """All inputs behind the sequence but its lengths."""
+    random, rows = np.random.default_rng(4), GATES[operator] * UNITS
+    shapes = {
+        "W": (count, rows, FEATURES),
+        "R": (count, rows, UNITS),
+        "B": (count, 2 * rows),
+        "H": (count, BATCH, UNITS),
+    }
+    return {name: random.normal(0, 0.7, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def network(
+    operator: str, constants: dict[str, Array], names: str = "XWRB H", layout: int = 0, **attributes: Any
+) -> bytes:
+    """A layer of inputs by their letters, whose rows to begin with are an input of the network."""
+    count = constants["W"].shape[0]
+    given = {name: value for name, value in constants.items() if name != "H" and name in names}
+    shape = (BATCH, STEPS, FEATURES) if layout else (STEPS, BATCH, FEATURES)
+    ports = [("X", shape)]
+    if "H" in names:
+        ports.append(("H", (BATCH, count, UNITS) if layout else (count, BATCH, UNITS)))
+    node = helper.make_node(
+        operator, [name.strip() for name in names], ["Y", "Y_h"], hidden_size=UNITS, layout=layout, **attributes
+    )
+    return model([node], ports, [("Y", [None] * 4), ("Y_h", [None] * 3)], given)
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def expected(operator: str, x: Array, w: dict[str, Array], direction: str, *, reset_last: bool) -> tuple[Array, Array]:
+    """ONNX's formulas: Y [steps, directions, batch, units] and the last states [directions, batch, units]."""
+    result = np.zeros((STEPS, len(DIRECTIONS[direction]), BATCH, UNITS))
+    last = []
+    for at, backwards in enumerate(DIRECTIONS[direction]):
+        state = w["H"][at].astype(np.float64)
+        bias, own_bias = np.split(w["B"][at], 2)
+        for step in reversed(range(STEPS)) if backwards else range(STEPS):
+            inputs = np.split(x[step] @ w["W"][at].T + bias, GATES[operator], axis=1)
+            own = np.split(state @ w["R"][at].T + own_bias, GATES[operator], axis=1)
+            if operator == "RNN":
+                state = np.tanh(inputs[0] + own[0])
+            else:
+                update, reset = sigmoid(inputs[0] + own[0]), sigmoid(inputs[1] + own[1])
+                late = (reset * state) @ w["R"][at][2 * UNITS :].T + own_bias[2 * UNITS :]
+                candidate = np.tanh(inputs[2] + (reset * own[2] if reset_last else late))
+                state = (1 - update) * candidate + update * state
+            result[step, at] = state
+        last.append(state)
+    return result, np.stack(last)
+
+
+@pytest.mark.parametrize(("operator", "reset_last"), [("RNN", False), ("GRU", False), ("GRU", True)])
+def test_layers(operator: str, reset_last: bool) -> None:
+    """In every direction and both layouts, in numpy and as C."""
+    x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
+    jobs, wanted = [], []
+    for number, (direction, layout) in enumerate((d, n) for d in DIRECTIONS for n in (0, 1)):
+        w = weights(operator, len(DIRECTIONS[direction]))
+        attributes = {"linear_before_reset": 1} if reset_last else {}
+        data = network(operator, w, layout=layout, direction=direction, **attributes)
+        inputs = [x.swapaxes(0, 1), w["H"].swapaxes(0, 1)] if layout else [x, w["H"]]
+        result, last = expected(operator, x, w, direction, reset_last=reset_last)
+        both = (np.moveaxis(result, 2, 0), last.swapaxes(0, 1)) if layout else (result, last)
+        graph = parse_onnx(data, f"m{number}", "net.onnx")
+        values = evaluate(graph, {"X": inputs[0], "H": inputs[1]})
+        for name, right in zip(("Y", "Y_h"), both, strict=True):
+            np.testing.assert_allclose(values[name], right, rtol=0, atol=2e-6)
+        library = compile_network(graph)
+        jobs.append((library, library.modules[0], inputs))
+        wanted.append(both)
+    for outputs, rights in zip(run_many_on_host(jobs), wanted, strict=True):
+        for value, right in zip(outputs, rights, strict=True):
+            np.testing.assert_allclose(value.reshape(right.shape), right, rtol=0, atol=2e-6)
+
+
+def test_without_biases_and_rows_to_begin_with() -> None:
+    w = weights("GRU", 1)
+    x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
+    zeros = {**w, "B": w["B"] * 0, "H": w["H"] * 0}
+    made = evaluate(parse_onnx(network("GRU", w, "XWR"), "net", "net.onnx"), {"X": x})
+    np.testing.assert_allclose(made["Y"], expected("GRU", x, zeros, "forward", reset_last=False)[0], rtol=0, atol=2e-6)
+
+
+def test_other_functions() -> None:
+    w = weights("RNN", 1)
+    x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
+    made = evaluate(parse_onnx(network("RNN", w, activations=["Relu"]), "net", "net.onnx"), {"X": x, "H": w["H"]})
+    state = w["H"][0]
+    for step in range(STEPS):
+        sums = x[step] @ w["W"][0].T + state @ w["R"][0].T + w["B"][0].reshape(2, -1).sum(0)
+        state = np.maximum(sums, 0)
+    np.testing.assert_allclose(made["Y_h"][0], state, rtol=1e-5, atol=1e-5)
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "clip": ({"clip": 3.0}, "the attribute clip, which bounds the gates"),
+    "functions": (
+        {"activations": ["Sigmoid", "Elu"]},
+        "the activations Sigmoid, Elu; supported are 2 of Relu, Sigmoid",
+    ),
+    "too few functions": ({"activations": ["Sigmoid"]}, "the activations Sigmoid; supported are 2 of"),
+    "direction": ({"direction": "upwards"}, "attribute direction is 'upwards'"),
+    "two directions": (
+        {"direction": "bidirectional"},
+        "the recurrent weights [1, 15, 5] should have the shape [2, 15, 5]",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused(kind: str) -> None:
+    attributes, words = REFUSED[kind]
+    with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
+        parse_onnx(network("GRU", weights("GRU", 1), "XWRB", **attributes), "net", "net.onnx")
+    assert f"node 0 (GRU) writing 'Y': {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "words"),
+    [
+        ("W", (1, 15, 7), "weights for 7 features do not fit 'X' float32[3, 2, 3]"),
+        ("R", (1, 15, 4), "the recurrent weights [1, 15, 4] should have the shape [1, 12, 4]"),
+        ("B", (1, 29), "the biases [1, 29] should have the shape [1, 30]"),
+        ("R", (), "the recurrent weights [] should have the shape [1, 0, 0]"),
+    ],
+)
+def test_sizes(name: str, shape: tuple[int, ...], words: str) -> None:
+    constants = {**weights("GRU", 1), name: np.ones(shape, np.float32)}
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(network("GRU", constants, "XWRB"), "net", "net.onnx")
+    assert words in str(caught.value)
+
+
+def test_long_sequences() -> None:
+    node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=UNITS)
+    w = weights("GRU", 1)
+    data = model([node], [("X", (500, 1, FEATURES))], [("Y", [None] * 4)], {"W": w["W"], "R": w["R"]})
+    with pytest.raises(UnsupportedModelError, match="500 steps, each of which is written out; supported are 64"):
+        parse_onnx(data, "net", "net.onnx")
