@@ -21,6 +21,9 @@ from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.rules import alternatives
 
+_MOST_BYTES = 1 << 16
+"""Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""
+
 _MOST_NUMBERS = 64
 """Elements of a tensor that is taken for part of a shape."""
 
@@ -157,6 +160,9 @@ class _Importer:
         if output.dtype not in kind.types:
             supported = alternatives(kind.types, "and")
             raise site.unsupported(f"type {output.dtype.value} of {output.name!r}; supported are {supported}")
+        if output.size > _MOST_BYTES:
+            reason = f"{output} of {output.size} bytes would be a constant; supported are {_MOST_BYTES}"
+            raise site.unsupported(reason)
         value = kind.read(site)
         if value.shape != output.shape:
             raise site.wrong(f"{output} should have the shape {list(value.shape)}")

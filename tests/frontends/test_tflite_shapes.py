@@ -58,14 +58,20 @@ def broadcast_args(net: Network) -> None:
     net.operator("BROADCAST_ARGS", shapes, net.activation((3,), dtype="int32"))
 
 
-@pytest.mark.parametrize("build", [shape_of, rank_of, zeros_like, broadcast_args])
+def range_of(net: Network) -> None:
+    net.input((1,))
+    bounds = [net.integers(number) for number in (7, -2, -3)]
+    net.operator("RANGE", bounds, net.activation((3,), dtype="int32"), "RangeOptions")
+
+
+@pytest.mark.parametrize("build", [shape_of, rank_of, zeros_like, broadcast_args, range_of])
 def test_values(build: Callable[[Network], None]) -> None:
     net = Network()
     build(net)
     model = net.build()
     assert parse_tflite(model, "net", "net").nodes == ()
     values = [np.ones(net.tensors[index].shape, np.float32) for index in net.inputs]
-    judge = litert_run if build is rank_of else tflite_micro_run
+    judge = litert_run if build in {rank_of, range_of} else tflite_micro_run
     (got,), (expected,) = run_on_host(compile_bytes(model), values), judge(model, values)
     np.testing.assert_array_equal(got, expected)
     assert got.dtype == expected.dtype
@@ -113,6 +119,42 @@ def test_shapes_that_do_not_broadcast() -> None:
     net.input((1,))
     net.operator("BROADCAST_ARGS", [net.integers([2, 3]), net.integers([4])], net.activation((2,), dtype="int32"))
     with pytest.raises(UnsupportedModelError, match="the shapes \\[2, 3\\] and \\[4\\] do not broadcast"):
+        parse_tflite(net.build(), "net", "net")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "count", "reason"),
+    [
+        ((0, 5, 0), 5, "a step of 0 has no end"),
+        ((0, 5, 2), 5, "'t4' int32\\[5\\] should have 3 elements"),
+        ((5, 0, 2), 5, "'t4' int32\\[5\\] should have 0 elements"),
+    ],
+)
+def test_ranges_that_do_not_fit(bounds: tuple[int, ...], count: int, reason: str) -> None:
+    net = Network()
+    net.input((1,))
+    net.operator("RANGE", [net.integers(number) for number in bounds], net.activation((count,), dtype="int32"),
+                 "RangeOptions")  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match=reason):
+        parse_tflite(net.build(), "net", "net")
+
+
+@pytest.mark.parametrize("name", ["ZEROS_LIKE", "RANGE"])
+def test_no_giants(name: str) -> None:
+    """A file of a few bytes may ask for gigabytes."""
+    net = Network()
+    inputs = [net.input((1 << 28,))] if name == "ZEROS_LIKE" else [net.integers(at) for at in (0, 1 << 28, 1)]
+    net.operator(name, inputs, net.activation((1 << 28,), dtype="int32", name="y"))
+    with pytest.raises(UnsupportedModelError, match=r"'y' int32.* of 1073741824 bytes would be a constant; supported"):
+        parse_tflite(net.build([len(net.tensors) - 1]), "net", "net")
+
+
+def test_a_range_to_a_computed_end() -> None:
+    net = Network()
+    end = net.input((), dtype="int32", name="end")
+    numbers = [net.integers(0), end, net.integers(1)]
+    net.operator("RANGE", numbers, net.activation((4,), dtype="int32"), "RangeOptions")
+    with pytest.raises(UnsupportedModelError, match="'end' int32\\[\\] must be one constant number of"):
         parse_tflite(net.build(), "net", "net")
 
 

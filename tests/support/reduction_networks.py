@@ -27,9 +27,12 @@ def _arg(name: str) -> Callable[[Drawing], None]:
         source, position = d.input(shape), axis % len(shape)
         if d.choice(True, False):
             d.values[-1] = d.values[-1] // 64 if d.quantized else d.values[-1].round()  # with equal elements
-        output = d.network.activation((*shape[:position], *shape[position + 1 :]), dtype="int32")
+        # TensorFlow Lite Micro, which judges other types than int32, has no positions of int64.
+        kind = d.choice("int32", "int64") if d.dtype == "int32" else "int32"
+        output = d.network.activation((*shape[:position], *shape[position + 1 :]), dtype=kind)
         inputs = [source, d.network.integers(axis)]
-        d.network.operator(name, inputs, output, f"{name.title().replace('_', '')}Options", OutputType=2)
+        tag = {"int32": 2, "int64": 4}[kind]
+        d.network.operator(name, inputs, output, f"{name.title().replace('_', '')}Options", OutputType=tag)
 
     return draw
 

@@ -10,6 +10,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite_operators.site import Site
 from mlfbuild.graph import Array, DType, Tensor
+from mlfbuild.graph.ops.binary import WHOLE
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,29 @@ def _broadcast_args(site: Site) -> Array:
         raise site.wrong(f"the shapes {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
 
 
+def _range(site: Site) -> Array:
+    """From the first input up or down to the second, which is not reached, in steps of the third."""
+    bounds = [site.input(index) for index in (0, 1, 2)]
+    for bound in bounds:
+        if bound.data is None or bound.elements != 1 or bound.dtype is not site.output().dtype:
+            raise site.unsupported(f"{bound} must be one constant number of the type of {site.output()}")
+    start, end, step = (int(bound.data.reshape(-1)[0]) for bound in bounds if bound.data is not None)
+    if step == 0:
+        raise site.wrong("a step of 0 has no end")
+    count = max(0, -((start - end) // step))
+    if count != site.output().elements:
+        raise site.wrong(f"{site.output()} should have {count} elements")
+    return np.asarray(start + np.arange(count) * step, site.output().dtype.numpy)
+
+
 def _zeros_like(site: Site) -> Array:
     return zeros(site.output())
 
 
 KINDS: Mapping[int, ShapeKind] = {
-    BuiltinOperator.BROADCAST_ARGS: ShapeKind(_broadcast_args, 2, (DType.INT32, DType.INT64)),
+    BuiltinOperator.BROADCAST_ARGS: ShapeKind(_broadcast_args, 2, WHOLE),
+    BuiltinOperator.RANGE: ShapeKind(_range, 3, WHOLE),
     BuiltinOperator.RANK: ShapeKind(_rank),
-    BuiltinOperator.SHAPE: ShapeKind(_shape, types=(DType.INT32, DType.INT64)),
+    BuiltinOperator.SHAPE: ShapeKind(_shape, types=WHOLE),
     BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=tuple(DType)),
 }

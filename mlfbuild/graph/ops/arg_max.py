@@ -20,7 +20,7 @@ class Arg(Single):
     axis: int
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
-    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    results: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.INT64)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):
@@ -42,7 +42,7 @@ class ArgMax(Arg):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), np.int32),)
+        return (np.asarray(_numbers(values[0], -np.inf).argmax(axis=self.axis), outputs[0].dtype.numpy),)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ArgMin(Arg):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         assert values[0] is not None
-        return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), np.int32),)
+        return (np.asarray(_numbers(values[0], np.inf).argmin(axis=self.axis), outputs[0].dtype.numpy),)
 
 
 def _numbers(value: Array, instead: float) -> Array:

@@ -9,8 +9,8 @@
 
 #include "compiler.h"
 
-#define MLF_ARG(name, type, relation)                                                                                  \
-    MLF_KERNEL void name(int32_t outer, int32_t size, int32_t inner, const type *input, int32_t *output)               \
+#define MLF_ARG(name, type, position_type, relation)                                                                   \
+    MLF_KERNEL void name(int32_t outer, int32_t size, int32_t inner, const type *input, position_type *output)         \
     {                                                                                                                  \
         for (int32_t i = 0; i < outer; i++) {                                                                          \
             for (int32_t j = 0; j < inner; j++) {                                                                      \
@@ -29,13 +29,15 @@
         }                                                                                                              \
     }
 
-MLF_ARG(mlf_arg_max_int8, int8_t, >)
-MLF_ARG(mlf_arg_max_int16, int16_t, >)
-MLF_ARG(mlf_arg_max_int32, int32_t, >)
-MLF_ARG(mlf_arg_max_float, float, >)
-MLF_ARG(mlf_arg_min_int8, int8_t, <)
-MLF_ARG(mlf_arg_min_int16, int16_t, <)
-MLF_ARG(mlf_arg_min_int32, int32_t, <)
-MLF_ARG(mlf_arg_min_float, float, <)
+#define MLF_ARGS(suffix, type)                                                                                         \
+    MLF_ARG(mlf_arg_max_##suffix##_int32, type, int32_t, >)                                                            \
+    MLF_ARG(mlf_arg_max_##suffix##_int64, type, int64_t, >)                                                            \
+    MLF_ARG(mlf_arg_min_##suffix##_int32, type, int32_t, <)                                                            \
+    MLF_ARG(mlf_arg_min_##suffix##_int64, type, int64_t, <)
+
+MLF_ARGS(int8, int8_t)
+MLF_ARGS(int16, int16_t)
+MLF_ARGS(int32, int32_t)
+MLF_ARGS(float, float)
 
 #endif /* MLF_ARG_MAX_H_ */

@@ -13,14 +13,15 @@ from mlfbuild.graph.ops import ArgMax, ArgMin
 
 
 def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
-    """Return the call of ``mlf_arg_max_<type>`` or ``mlf_arg_min_<type>``."""
+    """Return the call of ``mlf_arg_max_<type>_<type of positions>`` or ``mlf_arg_min_...``."""
     operator = node.operator
     assert isinstance(operator, ArgMax | ArgMin)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     word, axis = operator.name.lower(), operator.axis
     sizes = (math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :]))
+    kernel = f"mlf_{word}_{suffix(source.dtype)}_{suffix(output.dtype)}"
     return Call(word, "arg_max.h", (
         Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
-        Parameter("int32_t *", "output", output.name),
-    ), (f"mlf_{word}_{suffix(source.dtype)}({', '.join(map(str, sizes))}, input, output);",))  # fmt: skip
+        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
+    ), (f"{kernel}({', '.join(map(str, sizes))}, input, output);",))  # fmt: skip
