@@ -30,8 +30,14 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 def compile_model(request: CompileRequest) -> Library:
     """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
+    graph, model_id = _read_model(request)
+    return compile_graph(graph, request, model_id)
+
+
+def _read_model(request: CompileRequest) -> tuple[Graph, str]:
+    """Return the network and the SHA-256 of its file, whose bytes the graph alone holds then, if it does."""
     data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
-    return compile_graph(parse_model(data, request.name, request.source), request, sha256(data))
+    return parse_model(data, request.name, request.source), sha256(data)
 
 
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
