@@ -215,7 +215,7 @@ class _Importer:
         if not self._subgraphs:
             raise site.unsupported("a subgraph that initialises variables may call no other")
         if not 0 <= index < len(self._subgraphs):
-            raise site.wrong(f"names subgraph {index} of {len(self._subgraphs)}")
+            raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
         if index == 0:
             raise site.wrong("names the subgraph that it stands in")
         if index not in self.called:

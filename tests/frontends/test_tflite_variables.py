@@ -261,9 +261,9 @@ MISTAKES: dict[str, tuple[Callable[[Network], None], type[Exception], str]] = {
         ),
     ),
     "a subgraph that is not there": (
-        calls(2, starting()), UnsupportedModelError, f"{CALL}: names subgraph 2 of 2",
+        calls(2, starting()), UnsupportedModelError, f"{CALL}: names subgraph 2, the last one is 1",
     ),
-    "a negative subgraph": (calls(-1), UnsupportedModelError, f"{CALL}: names subgraph -1 of 1"),
+    "a negative subgraph": (calls(-1), UnsupportedModelError, f"{CALL}: names subgraph -1, the last one is 0"),
     "recursion": (calls(0), UnsupportedModelError, f"{CALL}: names the subgraph that it stands in"),
     "recursion of the initialisation": (
         calls(1, starting(lambda net: net.call_once(1))), UnsupportedModelError,
