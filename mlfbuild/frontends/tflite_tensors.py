@@ -133,7 +133,9 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
         raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    return Tensor(name, raw.shape, dtype, _quantization(raw, where), _data(raw, dtype, where))
+    # Converters leave scales at real numbers now and then, where they say nothing.
+    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
+    return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
 
 
 def _quantization(raw: RawTensor, where: str) -> Quantization | None:

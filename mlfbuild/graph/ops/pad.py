@@ -31,7 +31,7 @@ class Pad(Single):
 
     def value(self, output: Tensor) -> float:
         """Return what is stored around the input."""
-        return 0 if output.quantization is None else output.quantization.zero_point
+        return rules.resting(output)
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

@@ -129,15 +129,25 @@ def same_elements(source: Tensor, output: Tensor) -> Reason:
 
 def same_quantization(source: Tensor, output: Tensor) -> Reason:
     """Integer ``source`` and ``output`` mean the same by a stored value (scales within 1e-6, as TFLite asks)."""
-    if source.dtype is DType.FLOAT32 or source.quantization is None or output.quantization is None:
+    if source.dtype is DType.FLOAT32:
         return None
-    if source.quantization.per_channel or output.quantization.per_channel:
-        return affine(source) or affine(output)
+    for tensor in (source, output):
+        if tensor.quantization is not None and tensor.quantization.per_channel:
+            return affine(tensor)
+    if source.quantization is None or output.quantization is None:
+        return None
     if source.quantization.zero_point != output.quantization.zero_point or not math.isclose(
         source.quantization.scale, output.quantization.scale, rel_tol=0, abs_tol=1e-6
     ):
         return f"{source} and {output} must have the same scale and zero point"
     return None
+
+
+def resting(tensor: Tensor) -> int:
+    """Return what ``tensor`` stores for the number 0: the zero point where it is quantised."""
+    if tensor.quantization is None or tensor.dtype not in {*QUANTIZED, DType.UINT8}:
+        return 0
+    return tensor.quantization.zero_point
 
 
 def first(reasons: Iterable[Reason]) -> Reason:

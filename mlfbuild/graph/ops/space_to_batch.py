@@ -70,7 +70,7 @@ class SpaceToBatchNd(Phases):
     def filling(self, output: Tensor) -> int | None:
         if not any(any(pair) for pair in self.margins):
             return None
-        return 0 if output.quantization is None else output.quantization.zero_point
+        return rules.resting(output)
 
     def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
         return self._check_phases(inputs[0], outputs[0])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
+from mlfbuild.graph.ops.rules import resting
 
 
 def fuse_padding(graph: Graph) -> Graph:
@@ -32,7 +33,7 @@ def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
     if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:
         return None
     batch, rows, columns, channels = operator.paddings
-    if operator.value(padded) != (0 if padded.quantization is None else padded.quantization.zero_point):
+    if operator.value(padded) != resting(padded):
         return None
     if any(batch) or any(channels) or source.quantization != padded.quantization:
         return None
