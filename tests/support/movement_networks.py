@@ -298,7 +298,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("EXPAND_DIMS", "TRANSPOSE"), ("int32", "int64", "uint8", "bool")),
     **dict.fromkeys(("CONCATENATION", "PACK"), ("uint8",)),
     **dict.fromkeys(("SLICE", "SPLIT", "SPLIT_V", "STRIDED_SLICE"), ("int64", "uint8")),
-    "FILL": ("int16", "int64", "bool"),
+    "FILL": ("int16", "int64", "uint8", "bool"),
     "GATHER_ND": ("int16", "int32", "int64", "uint8", "bool"),
     "RESIZE_BILINEAR": ("int16",),
     "RESIZE_NEAREST_NEIGHBOR": ("int32",),

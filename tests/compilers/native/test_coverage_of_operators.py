@@ -24,6 +24,8 @@ from support.oracle import assert_equal, litert_run, tflite_micro_run
 from support.streaming_networks import STREAMING
 
 UNJUDGED: Mapping[str, Sequence[str]] = {
+    "ARG_MAX": ("int16",),
+    "ARG_MIN": ("int16",),
     "DEPTH_TO_SPACE": ("int16", "bool"),
     "PACK": ("bool",),
     "RELU_N1_TO_1": ("int16",),
@@ -38,8 +40,8 @@ UNJUDGED_AND_TYPES = [(operator, dtype) for operator, types in UNJUDGED.items() 
 
 
 def promised(operator: type[Operator]) -> set[str]:
-    """The types of the tensor that a network is drawn for: of SELECT_V2 not the condition, but what it selects."""
-    types = operator.results if operator is ops.SelectV2 else operator.types
+    """The types of the tensor that a network is drawn for: of SELECT not the condition, but what it selects."""
+    types = operator.results if issubclass(operator, ops.SelectV2) else operator.types
     return {dtype.value for dtype in types}
 
 
