@@ -73,6 +73,15 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.fully_connected(source, layers.size(1, 9)))
 
 
+def deep(seed: int, *, extreme: bool = False) -> Case:
+    """A convolution of 1x1 and a product with a vector, whose sums need more than 32 bits."""
+    layers = Int16Layers(seed, extreme=extreme)
+    image = layers.input(1, 9, 1, layers.pick(1100, 1201, 1302))
+    row = layers.network.reshape(layers.pointwise(image, 60), (1, 540))
+    layers.extreme = True
+    return layers.case(layers.fully_connected(row, layers.size(4, 9)))
+
+
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
     """A depthwise convolution with any filter, multiplier and window."""
     layers = Int16Layers(seed, extreme=extreme)
@@ -109,6 +118,7 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
+    "more than 32 bits": deep,
     "DEPTHWISE_CONV_2D": depthwise,
     "several layers": network,
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "dot4.h"
 #include "wide_sums.h"
 #include "window.h"
 
@@ -20,6 +21,9 @@ MLF_KERNEL struct mlf_int64x4 mlf_conv2d_sum4_int16(const struct mlf_window *win
     const int32_t line = window->filter.width * depth;
     const int32_t pitch = window->filter.height * line;
     struct mlf_int64x4 sum = {0, 0, 0, 0};
+    if (pitch == depth) { /* 1x1 */
+        return mlf_dot4_row_int16(sum, input + mlf_pixel(window, rows, columns, 0, 0), filter, depth);
+    }
     for (int32_t row = rows->first; row < rows->end; row++) {
         const int8_t *const weights = filter + row * line;
         if (window->dilation.width == 1) {
