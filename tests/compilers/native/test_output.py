@@ -17,7 +17,17 @@ from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
 from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
-from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, FullyConnected, Mean, Reshape, Softmax
+from mlfbuild.graph.ops import (
+    Add,
+    AveragePool2D,
+    Conv2D,
+    DepthwiseConv2D,
+    FullyConnected,
+    LogSoftmax,
+    Mean,
+    Reshape,
+    Softmax,
+)
 from mlfbuild.library import Library, Target, content
 from mlfbuild.library.content import Stored
 from mlfbuild.targets import CPUS
@@ -239,12 +249,15 @@ def test_what_no_kernel_can_do_is_refused() -> None:
                    broadcast.tensor("y", 2, 2, 2, 2, 2, 2, 2))  # fmt: skip
     wide.node(AveragePool2D((1 << 12, 1 << 12)), wide.tensor("x", 1, 1 << 12, 1 << 12, 1), wide.tensor("y", 1, 1, 1, 1))
     mean.node(Mean((0,)), mean.tensor("x", 1 << 24), mean.tensor("y"))
+    logarithm = Sketch("logarithm")
+    logarithm.node(LogSoftmax(), logarithm.tensor("x", 4096), logarithm.tensor("y", 4096, scale=1 / 16, zero_point=127))
     for sketch, words in (
         (deep, "deep: SOFTMAX 'node y': int8 softmax is supported over at most 8191 elements, here 9000"),
         (
             broadcast,
             "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over",
         ),
+        (logarithm, "logarithm: LOG_SOFTMAX 'node y': int8 log softmax is supported over at most 4095 elements"),
         (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
         (mean, "mean: MEAN 'node y': an int8 MEAN is supported of at most 8388608 elements, here 16777216"),
     ):
