@@ -32,7 +32,7 @@ class L2Normalization(Single):
         return (
             rules.arithmetic(source, output)
             or rules.shape(output, source.shape)
-            or (None if source.shape else f"{source} has no dimension to go over")
+            or rules.vectors(source)
             or (self._check_quantization(output) if source.dtype is DType.INT8 else None)
         )
 

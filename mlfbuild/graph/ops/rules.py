@@ -106,6 +106,11 @@ def rank(tensor: Tensor, dimensions: int) -> Reason:
     return None if len(tensor.shape) == dimensions else f"{tensor} must have {dimensions} dimensions"
 
 
+def vectors(tensor: Tensor) -> Reason:
+    """``tensor`` has a last dimension, along which its vectors lie."""
+    return None if tensor.shape else f"{tensor} has no dimension to go over"
+
+
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
     """``tensor`` has the shape that the operator gives it."""
     return None if tensor.shape == tuple(wanted) else f"{tensor} should have the shape {list(wanted)}"

@@ -71,7 +71,7 @@ class Softmax(Single):
             rules.arithmetic(source, types=self.types)
             or self._check_output(source, output)
             or rules.shape(output, source.shape)
-            or (None if source.shape else f"{source} has no dimension to go over")
+            or rules.vectors(source)
             or (None if math.isfinite(self.beta) and self.beta > 0 else f"beta {self.beta} must be positive")
             or rules.computable(lambda: self._rescale(source))
         )
@@ -134,7 +134,7 @@ class LogSoftmax(Single):
         return (
             rules.arithmetic(source, output, types=self.types)
             or rules.shape(output, source.shape)
-            or (None if source.shape else f"{source} has no dimension to go over")
+            or rules.vectors(source)
             or (self._check_quantization(source, output) if source.dtype is DType.INT8 else None)
         )
 
