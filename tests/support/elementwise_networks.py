@@ -112,6 +112,11 @@ def _wave(name: str) -> Callable[[Drawing], None]:
     return draw
 
 
+def _gelu(d: Drawing) -> None:
+    source = d.input(d.shape(greatest=9), **d.affine(0.004, 0.1))
+    d.network.unary("GELU", source, "GeluOptions", {"Approximate": d.choice(True, False)}, **d.affine(0.004, 0.1))
+
+
 def _exp(d: Drawing) -> None:
     """Of numbers so small that the power is one that the output can hold, at least in the middle."""
     affine = d.affine(0.004, 0.05)
@@ -268,6 +273,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "FLOOR": _rounding("FLOOR"),
     "FLOOR_DIV": _floor("FLOOR_DIV"),
     "FLOOR_MOD": _floor("FLOOR_MOD"),
+    "GELU": _gelu,
     "GREATER": _relation("GREATER"),
     "GREATER_EQUAL": _relation("GREATER_EQUAL"),
     "HARD_SWISH": _unary("HARD_SWISH", 0.02),
@@ -313,7 +319,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("RELU_N1_TO_1", "SELECT", "SIGN"), ()),
+    **dict.fromkeys(("GELU", "RELU_N1_TO_1", "SELECT", "SIGN"), ()),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -333,7 +339,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     "FLOOR_DIV": ("int32",),
     "FLOOR_MOD": ("int32", "int64"),
     "NEG": ("int8", "int16", "int32", "int64"),
-    "RELU_N1_TO_1": ("int8", "float32"),
+    **dict.fromkeys(("GELU", "RELU_N1_TO_1"), ("int8", "float32")),
     "SIGN": ("int32", "float32"),
 }
 """Those that LiteRT has beside them."""

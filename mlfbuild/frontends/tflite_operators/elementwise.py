@@ -22,6 +22,11 @@ def _activated(kind: Callable[[Activation], Operator], options: str) -> Callable
     return read
 
 
+def _gelu(site: Site) -> Operator:
+    with reading(site.place):
+        return ops.Gelu(bool(site.read_options("GeluOptions").Approximate()))
+
+
 def _leaky_relu(site: Site) -> Operator:
     with reading(site.place):
         return ops.LeakyRelu(float(site.read_options("LeakyReluOptions").Alpha()))
@@ -42,6 +47,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.FLOOR: OperatorKind(lambda _: ops.Floor(), 1),
     BuiltinOperator.FLOOR_DIV: OperatorKind(lambda _: ops.FloorDiv(), 2),
     BuiltinOperator.FLOOR_MOD: OperatorKind(lambda _: ops.FloorMod(), 2),
+    BuiltinOperator.GELU: OperatorKind(_gelu, 1),
     BuiltinOperator.GREATER: OperatorKind(lambda _: ops.Greater(), 2),
     BuiltinOperator.GREATER_EQUAL: OperatorKind(lambda _: ops.GreaterEqual(), 2),
     BuiltinOperator.HARD_SWISH: OperatorKind(lambda _: ops.HardSwish(), 1),

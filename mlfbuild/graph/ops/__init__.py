@@ -13,6 +13,7 @@ from mlfbuild.graph.ops.erf import Erf
 from mlfbuild.graph.ops.floor_div import FloorDiv, FloorMod
 from mlfbuild.graph.ops.fully_connected import FullyConnected
 from mlfbuild.graph.ops.gather import Gather, GatherNd
+from mlfbuild.graph.ops.gelu import Gelu
 from mlfbuild.graph.ops.hard_swish import Elu, HardSwish
 from mlfbuild.graph.ops.l2_normalization import L2Normalization
 from mlfbuild.graph.ops.logical import LogicalAnd, LogicalNot, LogicalOr, Select, SelectV2
@@ -70,6 +71,7 @@ __all__ = [
     "FullyConnected",
     "Gather",
     "GatherNd",
+    "Gelu",
     "Greater",
     "GreaterEqual",
     "HardSwish",

@@ -71,6 +71,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.FullyConnected: fully_connected,
         graph_ops.Gather: gather,
         graph_ops.GatherNd: gather,
+        graph_ops.Gelu: unary,
         graph_ops.Greater: binary,
         graph_ops.GreaterEqual: binary,
         graph_ops.HardSwish: unary,

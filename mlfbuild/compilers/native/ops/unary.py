@@ -13,7 +13,7 @@ from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
 from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
-from mlfbuild.graph.ops import Abs, Elu, HardSwish, LeakyRelu, Neg, Relu, Rsqrt, Sqrt
+from mlfbuild.graph.ops import Abs, Elu, Gelu, HardSwish, LeakyRelu, Neg, Relu, Rsqrt, Sqrt
 from mlfbuild.graph.ops.logistic import Sigmoid
 from mlfbuild.graph.ops.tabulated import Tabulated
 from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, scale_of
@@ -34,6 +34,9 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         return _int16(node.operator, source, output)
     if isinstance(node.operator, Relu | LeakyRelu):
         return _float_activation(node.operator, source, output)
+    if isinstance(node.operator, Gelu):
+        kernel = "gelu_tanh_float" if node.operator.approximate else "gelu_float"
+        return _call(node.operator, source, output, "gelu.h", kernel, ())
     kernel = f"{node.operator.name.lower()}_{suffix(source.dtype)}"
     return _call(node.operator, source, output, _header(node.operator), kernel, ())
 
