@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 
 class Activation(enum.Enum):
-    """Fused activations, by TFLite's names; the value is (lower bound, upper bound) of the real result."""
+    """Bounds on results, by TFLite's names; the value is (lower bound, upper bound) of the real result.
+
+    All but RELU_0_TO_1, which is an operator alone, may be fused into others in a file.
+    """
 
     NONE = (None, None)
     RELU = (0.0, None)
+    RELU_0_TO_1 = (0.0, 1.0)
     RELU_N1_TO_1 = (-1.0, 1.0)
     RELU6 = (0.0, 6.0)
 

@@ -294,6 +294,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "QUANTIZE": _quantize,
     "RELU": _unary("RELU"),
     "RELU6": _relu6,
+    "RELU_0_TO_1": _unary("RELU_0_TO_1"),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "RSQRT": _positive("RSQRT"),
     "ROUND": _rounding("ROUND"),
@@ -319,7 +320,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("GELU", "RELU_N1_TO_1", "SELECT", "SIGN"), ()),
+    **dict.fromkeys(("GELU", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT", "SIGN"), ()),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -339,7 +340,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     "FLOOR_DIV": ("int32",),
     "FLOOR_MOD": ("int32", "int64"),
     "NEG": ("int8", "int16", "int32", "int64"),
-    **dict.fromkeys(("GELU", "RELU_N1_TO_1"), ("int8", "float32")),
+    **dict.fromkeys(("GELU", "RELU_0_TO_1", "RELU_N1_TO_1"), ("int8", "float32")),
     "SIGN": ("int32", "float32"),
 }
 """Those that LiteRT has beside them."""

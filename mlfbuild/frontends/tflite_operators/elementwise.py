@@ -67,6 +67,7 @@ KINDS: Mapping[int, OperatorKind] = {
     BuiltinOperator.PRELU: OperatorKind(lambda _: ops.PRelu(), 2),
     BuiltinOperator.QUANTIZE: OperatorKind(lambda _: ops.Quantize(), 1),
     BuiltinOperator.RELU: OperatorKind(lambda _: ops.Relu(), 1),
+    BuiltinOperator.RELU_0_TO_1: OperatorKind(lambda _: ops.Relu0To1(), 1),
     BuiltinOperator.RELU6: OperatorKind(lambda _: ops.Relu6(), 1),
     BuiltinOperator.RELU_N1_TO_1: OperatorKind(lambda _: ops.ReluN1To1(), 1),
     BuiltinOperator.ROUND: OperatorKind(lambda _: ops.Round(), 1),

@@ -25,7 +25,7 @@ from mlfbuild.graph.ops.pad import MirrorPad, Pad, PadV2
 from mlfbuild.graph.ops.pool2d import AveragePool2D, MaxPool2D
 from mlfbuild.graph.ops.quantize import Dequantize, Quantize
 from mlfbuild.graph.ops.reduction import Mean, ReduceAll, ReduceAny, ReduceMax, ReduceMin, ReduceProd, Sum
-from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu6, ReluN1To1
+from mlfbuild.graph.ops.relu import LeakyRelu, PRelu, Relu, Relu0To1, Relu6, ReluN1To1
 from mlfbuild.graph.ops.reshape import ExpandDims, Reshape, Squeeze
 from mlfbuild.graph.ops.resize import ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.graph.ops.rounding import Ceil, Floor, Round
@@ -104,6 +104,7 @@ __all__ = [
     "ReduceMin",
     "ReduceProd",
     "Relu",
+    "Relu0To1",
     "Relu6",
     "ReluN1To1",
     "Reshape",

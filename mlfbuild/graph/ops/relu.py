@@ -1,4 +1,4 @@
-"""RELU, RELU6, RELU_N1_TO_1, LEAKY_RELU and PRELU.
+"""RELU, RELU6, RELU_0_TO_1, RELU_N1_TO_1, LEAKY_RELU and PRELU.
 
 RELU and its bounded kin rescale, as LiteRT does; TensorFlow Lite Micro's RELU6 takes the same scale for granted.
 """
@@ -58,6 +58,14 @@ class Relu6(Relu):
 
     name: ClassVar[str] = "RELU6"
     activation: ClassVar[Activation] = Activation.RELU6
+
+
+@dataclass(frozen=True)
+class Relu0To1(Relu):
+    """Values bounded to 0 and 1."""
+
+    name: ClassVar[str] = "RELU_0_TO_1"
+    activation: ClassVar[Activation] = Activation.RELU_0_TO_1
 
 
 @dataclass(frozen=True)

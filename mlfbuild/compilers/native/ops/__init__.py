@@ -103,6 +103,7 @@ _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
         graph_ops.ReduceMax: reduction,
         graph_ops.ReduceMin: reduction,
         graph_ops.ReduceProd: reduction,
+        graph_ops.Relu0To1: unary,
         graph_ops.Relu6: unary,
         graph_ops.Relu: unary,
         graph_ops.ReluN1To1: unary,
