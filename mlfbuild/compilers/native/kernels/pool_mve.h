@@ -84,7 +84,7 @@ MLF_KERNEL void mlf_greatest_window(const struct mlf_pool_taps *taps, struct mlf
 
 /* The loops of both pools. */
 #define MLF_POOL_MVE(name, portable, reduce)                                                                           \
-    MLF_SHARED void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
+    MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
                          int8_t *output)                                                                               \
     {                                                                                                                  \
         const int32_t depth = window->input_channels;                                                                  \
