@@ -197,6 +197,16 @@ def test_norms_of_images(p: int) -> None:
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(3,), (2, 1), (4, 1, 3), (1, 1, 1, 1), (2, 3)])
+@pytest.mark.parametrize("power", [2.0, 0.0, 0.5])
+def test_one_power_that_widens(shape: tuple[int, ...], power: float) -> None:
+    """Equal exponents are one number only where they broadcast to what is there."""
+    x = np.abs(floats(2, 1))
+    constants = {"power": np.full(shape, power, np.float32)}
+    made = model([helper.make_node("Pow", ["x", "power"], ["y"])], [("x", x.shape)], [("y", [None])], constants)
+    assert_equal(made, x, compiled=False)
+
+
 WHOLE = ("int8", "uint8", "int16", "int32", "int64")
 INTEGERS = {"Add": WHOLE, "Sub": WHOLE, "Mul": WHOLE, "Div": WHOLE[:-1], "Mod": WHOLE[:-1], "Max": WHOLE, "Min": WHOLE,
             "Less": WHOLE, "Equal": WHOLE, "Pow": WHOLE[3:]}  # fmt: skip

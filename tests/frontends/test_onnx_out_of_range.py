@@ -78,7 +78,7 @@ SIZES: dict[str, Case] = {
     "perm": ("Transpose", {}, {"perm": [0, 0, 1, 2]}, "perm [0, 0, 1, 2] does not order 4 dimensions"),
     "gather": ("Gather", {"i": np.array(77)}, {}, "picks positions that are not in dimension 0"),
     "gather by floats": (
-        "GatherND", {"i": np.array([[0.5]], np.float32)}, {}, "has indices that are not in dimensions of [1]",
+        "GatherND", {"i": np.array([[0.5]], np.float32)}, {}, "the indices are float32, not int32 or int64",
     ),
     "gather too deep": ("GatherND", {"i": np.zeros((1, 9), np.int64)}, {}, "indices [1, 9] do not fit"),
     "gather batches": ("GatherND", {"i": np.zeros((1, 1), np.int64)}, {"batch_dims": 7}, "indices [1, 1] do not fit"),
@@ -135,6 +135,13 @@ SIZES: dict[str, Case] = {
     "scales": (
         "BatchNormalization", {name: np.ones(3, np.float32) for name in "sbmv"}, {}, "has 3 scales for",
     ),
+    "dimensions": ("Expand", {"s": np.ones(64, np.int64)}, {}, "a shape of 64 dimensions; supported are 32"),
+    "more dimensions": ("Reshape", {"s": integers(*[1] * 60, 144)}, {}, "has 61 dimensions; supported are 32"),
+    "a shape of floats": ("Expand", {"s": np.array([np.inf])}, {}, "input 1, the shape, is float64, not integers"),
+    "outputs": ("Split", {}, {"axis": 1, "num_outputs": 3}, "attribute num_outputs is 3, has 1"),
+    "a steep function": ("Celu", {}, {"alpha": -1.0}, "alpha -1; supported are positive ones"),
+    "logic of numbers": ("Xor", {"z": np.ones(SHAPE, np.float32)}, {}, "float32[1, 4, 6, 6]; supported is bool"),
+    "integer filters": ("ConvInteger", {"w": np.array(3, np.int8)}, {}, "the filter has the shape []"),
     "a type": ("Cast", {}, {"to": 77}, "to 77; supported are float32"),
     "labels": ("Einsum", {}, {"equation": "ij"}, "2 labels do not fit"),
     "labels of nothing": ("Einsum", {}, {"equation": "abcd->z"}, "makes labels of nothing, or one twice"),

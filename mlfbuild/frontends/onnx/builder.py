@@ -16,6 +16,9 @@ from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, Oper
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """Bytes; no microcontroller comes near, and beyond it C's int overflows."""
 
+MAXIMUM_DIMENSIONS = 32
+"""numpy's own limit, long."""
+
 
 class GraphBuilder:
     """Collects tensors under unique names and the nodes that write them."""
@@ -169,6 +172,8 @@ def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
     """Return a tensor that C can hold; raises ``GraphError`` or ``UnsupportedModelError``."""
     if any(size < 0 for size in shape):
         raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
+    if len(shape) > MAXIMUM_DIMENSIONS:
+        raise UnsupportedModelError(f"tensor {name!r} has {len(shape)} dimensions; supported are {MAXIMUM_DIMENSIONS}")
     if 0 in shape:
         raise UnsupportedModelError(f"tensor {name!r} has no elements (shape {list(shape)}), which is not supported")
     if math.prod(shape) * dtype.size > MAXIMUM_TENSOR_SIZE:

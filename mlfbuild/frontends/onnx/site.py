@@ -96,7 +96,10 @@ class Site:
     def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
         """Return the integers of the attribute ``name`` or, where newer versions have it, of the constant input."""
         if index is not None and self.has(index):
-            return tuple(int(value) for value in self.constant(index, name).reshape(-1))
+            values = self.constant(index, name)
+            if values.dtype.kind not in "iu":
+                raise GraphError(self.node.place, f"input {index}, the {name}, is {values.dtype.name}, not integers")
+            return tuple(int(value) for value in values.reshape(-1))
         found = self.node.attributes.get(name)
         if found is None:
             return None

@@ -48,8 +48,8 @@ def _selu(site: Site) -> tuple[Value, ...]:
 def _celu(site: Site) -> tuple[Value, ...]:
     """Y = x, or alpha * (exp(x / alpha) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.0)
-    if alpha == 0.0:
-        raise GraphError(site.node.place, "attribute alpha is 0")
+    if not alpha > 0.0:
+        raise site.unsupported(f"alpha {alpha:g}; supported are positive ones")
 
     def compute(site: Site, x: Tensor) -> Tensor:
         below = clamped(site, unary(site, ops.Elu(), multiply(site, x, 1 / alpha)), -math.inf, 0.0)

@@ -50,6 +50,8 @@ def _clamped_value(site: Site, low: float, high: float) -> Value:
 
 def _clamped_whole(site: Site, value: Value, low: float, high: float) -> Value:
     """Clamp integers that stand for themselves."""
+    if value.dtype is DType.BOOL:
+        raise site.unsupported(f"{value.tensor}; supported are numbers")
     limits = np.iinfo(value.dtype.numpy)
     if limits.min < low < math.inf:
         value = extreme(site, ops.Maximum(), value, _limit(site, value, min(low, limits.max)))

@@ -151,6 +151,8 @@ def _comparison(operator: Operator) -> Converter:
 
 def _logical(operator: Operator) -> Converter:
     def convert(site: Site) -> tuple[Value, ...]:
+        if site.value(0).dtype is not DType.BOOL:
+            raise site.unsupported(f"{site.value(0).tensor}; supported is bool")
         return (combined(site, operator, site.value(0), site.value(1), dtype=DType.BOOL),)
 
     return convert

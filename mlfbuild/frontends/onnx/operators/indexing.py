@@ -14,7 +14,7 @@ import numpy as np
 from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import add, binary, multiply
-from mlfbuild.frontends.onnx.operators.pieces import sliced, taken
+from mlfbuild.frontends.onnx.operators.pieces import check_indices, sliced, taken
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import Array, DType, GraphError, Operator, Tensor, ops
 
@@ -39,6 +39,7 @@ def picked(site: Site, value: Value, places: Array) -> Value:
 
 def from_front(site: Site, indices: Tensor, size: int) -> Tensor:
     """Return computed ``indices``, of which those below 0 count from the end of ``size``, as float32 from 0 on."""
+    check_indices(site, indices.dtype.value)
     number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
     below = site.emit(ops.Less(), [number, site.number("zero", 0)], indices.shape, DType.BOOL)
     turned = add(site, number, size)
@@ -57,7 +58,8 @@ def _picked_by_computed(site: Site, value: Value, places: Tensor) -> Value:
 def _checked(site: Site, indices: Array, sizes: tuple[int, ...]) -> Array:
     """Return constant ``indices``, whose last dimension goes with ``sizes``, counted from the front."""
     limits = np.array(sizes, np.int64)
-    if indices.dtype.kind not in "iu" or ((indices < -limits) | (indices >= limits)).any():
+    check_indices(site, indices.dtype.name)
+    if ((indices < -limits) | (indices >= limits)).any():
         raise GraphError(site.node.place, f"has indices that are not in dimensions of {list(sizes)}")
     return np.where(indices < 0, indices + limits, indices)
 
@@ -149,7 +151,7 @@ def _compress(site: Site) -> tuple[Value, ...]:
 
 def _reverse_sequence(site: Site) -> tuple[Value, ...]:
     """Turn the first elements of every sequence round."""
-    value, lengths = site.held_in_order(0), site.constant(1, "sequence lengths").reshape(-1)
+    value, lengths = site.held_in_order(0), np.array(site.integers("sequence_lens", 1) or (), np.int64)
     time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
     if {time, batch} != {0, 1} or value.rank < 2 or lengths.shape != value.shape[batch : batch + 1]:
         raise GraphError(

@@ -29,7 +29,7 @@ def _dropout(site: Site) -> tuple[Value, ...]:
 def _reshape(site: Site) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     source = value.tensor
-    wanted = [int(size) for size in site.constant(1, "shape").reshape(-1)]
+    wanted = list(site.integers("shape", 1) or ())
     if not site.integer("allowzero", 0):
         if any(size == 0 and axis >= len(source.shape) for axis, size in enumerate(wanted)):
             raise GraphError(site.node.place, f"the shape {wanted} copies a dimension that {source} does not have")

@@ -79,6 +79,8 @@ def _moments(site: Site, x: Tensor, axes: Sequence[int], epsilon: float) -> tupl
 def _instance_normalization(site: Site) -> tuple[Value, ...]:
     """Normalise each channel of each image, then scale and shift it."""
     value = site.value(0)
+    if value.rank < 3:
+        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
     order = channels_last(value.rank)
     source = site.builder.stored(value, order)
     made = _normalised(site, source, range(1, value.rank - 1), site.real_attribute("epsilon", 1e-5))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.frontends.onnx.builder import checked
+from mlfbuild.frontends.onnx.builder import MAXIMUM_DIMENSIONS, checked
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import Array, DType, GraphError, Quantization, Tensor, ops
@@ -67,6 +67,8 @@ def _split(site: Site) -> tuple[Value, ...]:
     axis = site.axis(site.integer("axis", 0), value.rank)
     size, count = value.shape[axis], len(site.node.outputs)
     lengths = site.integers("split", 1)
+    if site.integer("num_outputs", count) != count:
+        raise GraphError(site.node.place, f"attribute num_outputs is {site.integer('num_outputs', 0)}, has {count}")
     if lengths is None:
         longest = -(-size // count)
         lengths = (*(longest for _ in range(count - 1)), size - longest * (count - 1))
@@ -134,12 +136,19 @@ def _gather(site: Site) -> tuple[Value, ...]:
     if not site.is_constant(1):
         return (_looked_up(site, value, axis),)
     positions = site.constant(1, "indices")
+    check_indices(site, positions.dtype.name)
     if positions.size and not -size <= positions.min() <= positions.max() < size:
         raise GraphError(site.node.place, f"picks positions that are not in dimension {axis} of {value.tensor}")
     positions = positions % size
     if positions.ndim == 0:
         return (_picked(site, value, axis, int(positions)),)
     return (taken(site, value, axis, positions),)
+
+
+def check_indices(site: Site, dtype: str) -> None:
+    """Raise ``GraphError`` unless ``dtype`` is one of those of indices."""
+    if dtype not in {"int32", "int64"}:
+        raise GraphError(site.node.place, f"the indices are {dtype}, not int32 or int64")
 
 
 def _picked(site: Site, value: Value, axis: int, position: int) -> Value:
@@ -153,6 +162,7 @@ def _picked(site: Site, value: Value, axis: int, position: int) -> Value:
 def _looked_up(site: Site, value: Value, axis: int) -> Value:
     """Gather by positions that are computed; those below 0 count from the end, which GATHER does not know."""
     indices, size = site.tensor(1), value.shape[axis]
+    check_indices(site, indices.dtype.value)
     number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
     zero = site.weights("zero", np.array(0, indices.dtype.numpy))
     below = site.emit(ops.Less(), [indices, zero], indices.shape, DType.BOOL)
@@ -167,7 +177,9 @@ def _looked_up(site: Site, value: Value, axis: int) -> Value:
 
 def _expand(site: Site) -> tuple[Value, ...]:
     value = site.held_in_order(0)
-    wanted = [int(size) for size in site.constant(1, "shape").reshape(-1)]
+    wanted = list(site.integers("shape", 1) or ())
+    if len(wanted) > MAXIMUM_DIMENSIONS:
+        raise site.unsupported(f"a shape of {len(wanted)} dimensions; supported are {MAXIMUM_DIMENSIONS}")
     try:
         shape = np.broadcast_shapes(value.shape, tuple(wanted))
     except ValueError:
@@ -179,7 +191,7 @@ def _expand(site: Site) -> tuple[Value, ...]:
 
 def _tile(site: Site) -> tuple[Value, ...]:
     value = site.held(0)
-    repeats = [int(count) for count in site.constant(1, "repeats").reshape(-1)]
+    repeats = list(site.integers("repeats", 1) or ())
     if len(repeats) != value.rank or min(repeats, default=1) < 0:
         raise GraphError(site.node.place, f"repeats {repeats} do not fit {value.tensor}")
     tensor, multiples = value.tensor, [repeats[axis] for axis in value.order]

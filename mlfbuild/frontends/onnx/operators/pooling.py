@@ -171,6 +171,7 @@ def _summed(site: Site, source: Tensor, window: Sliding) -> Tensor:
 
 def _global_lp_pool(site: Site) -> tuple[Value, ...]:
     value, p = site.value(0), _norm(site)
+    _check_image(site, value)
     order = channels_last(value.rank)
     powers = whole_power(site, unary(site, ops.Abs(), site.builder.stored(value, order)), p)
     return (Value(_root(site, reduced(site, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
@@ -203,8 +204,14 @@ def _inverse(site: Site, base: Tensor, beta: float) -> Tensor:
     return multiply(site, root, unary(site, ops.Sqrt(), root)) if beta == 0.75 else positive_power(site, base, -beta)
 
 
+def _check_image(site: Site, value: Value) -> None:
+    if value.rank < 3:
+        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
+
+
 def _global_average_pool(site: Site) -> tuple[Value, ...]:
     held, target = site.held(0), site.held_target
+    _check_image(site, held)
     order = channels_last(held.rank)
     axes = tuple(range(1, held.rank - 1))
     operator = ops.Mean(axes, keep_dims=True)
@@ -218,6 +225,7 @@ def _global_average_pool(site: Site) -> tuple[Value, ...]:
 
 def _global_max_pool(site: Site) -> tuple[Value, ...]:
     value = site.held(0)
+    _check_image(site, value)
     order = channels_last(value.rank)
     source = site.builder.stored(value, order)
     operator = ops.ReduceMax(tuple(range(1, value.rank - 1)), keep_dims=True)

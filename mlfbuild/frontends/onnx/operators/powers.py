@@ -21,7 +21,7 @@ def _power(site: Site) -> tuple[Value, ...]:
     if exponents.size == 0 or not np.isfinite(exponents).all():
         raise GraphError(site.node.place, "has exponents that are no numbers")
     power = float(exponents.reshape(-1)[0])
-    if (exponents != power).any() or exponents.ndim > site.value(0).rank:
+    if (exponents != power).any() or _widens(site.value(0).shape, exponents.shape):
         return (_each(site, site.value(0), exponents),)
     if power in _ROOTS:
         return of_one_tensor(lambda site, x: unary(site, _ROOTS[power], x))(site)
@@ -29,6 +29,12 @@ def _power(site: Site) -> tuple[Value, ...]:
         _check_whole(site, exponents)
         return of_one_tensor(lambda site, x: whole_power(site, x, int(power)))(site)
     return of_one_tensor(lambda site, x: positive_power(site, x, power))(site)
+
+
+def _widens(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether a tensor of ``shape`` broadcasts with ``other`` to another shape than its own."""
+    behind = shape[len(shape) - len(other) :] if len(other) <= len(shape) else ()
+    return len(other) > len(shape) or any(size not in (1, own) for size, own in zip(other, behind, strict=True))
 
 
 _ROOTS = {0.5: ops.Sqrt(), -0.5: ops.Rsqrt()}

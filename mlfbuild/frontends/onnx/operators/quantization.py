@@ -188,6 +188,8 @@ def _integer_product(site: Site) -> tuple[Value, ...]:
 def _integer_convolution(site: Site) -> tuple[Value, ...]:
     """ConvInteger: sums of int8 products as int32, computed in float32 where that is exact."""
     value, weights = site.value(0), site.constant(1, "filter")
+    if weights.ndim < 3 or weights.size == 0:
+        raise GraphError(site.node.place, f"the filter has the shape {list(weights.shape)}")
     zero_points = _zero_points(site, 3, weights.dtype)
     if zero_points.size not in {1, weights.shape[0]}:
         raise GraphError(site.node.place, f"{zero_points.size} zero points do not fit {list(weights.shape)}")

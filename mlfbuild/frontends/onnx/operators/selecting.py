@@ -42,6 +42,8 @@ def _equal(site: Site, first: Tensor, second: Tensor) -> Tensor:
 
 def _hardmax(site: Site, rows: Tensor) -> Tensor:
     """Return 1 at the first greatest element of each row, 0 elsewhere."""
+    if rows.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"{rows}; supported is float32")
     last = len(rows.shape) - 1
     found = site.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
     column = site.builder.reshaped(found, (*rows.shape[:-1], 1))
