@@ -34,7 +34,7 @@ def compile_model(
     executor: str | None,
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
-    from mlfbuild.steps.models import compile_model as compile_archive
+    from mlfbuild.steps.compilation import compile_model as compile_archive
     from mlfbuild.steps.outputs import check_output
     from mlfbuild.steps.project import compile_job, default_compiler, default_name
 

@@ -14,9 +14,9 @@ from SCons.Script import GetOption
 
 from mlfbuild.errors import InputFileError, StorageError
 from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.steps.compilation import compile_model
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
-    compile_model,
     copy_archive,
     generated_files,
     prune_folders,

@@ -6,79 +6,17 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.compilers import compiler_called
-from mlfbuild.errors import ConflictError, InputFileError, UnsupportedModelError
+from mlfbuild.errors import ConflictError, InputFileError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
-from mlfbuild.library import Library, Module
+from mlfbuild.library import Library
+from mlfbuild.steps.compilation import check_ram, compile_model
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """Bytes of an archive, and of the memory that its modules take together."""
-
-    size: int
-    constants: int
-    workspace: int
-    workspace_bound: int | None
-    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
-
-
-def compile_model(job: CompileJob) -> Compiled:
-    """Compile the job's model and write its archive.
-
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
-    arena is larger than the board's RAM, and ``StorageError``.
-    """
-    library = _compile(job)
-    _check_ram(job, library)
-    archives.write_archive(library, job.archive)
-    memory = [entry for module in library.modules for entry in module.main]
-    bounds = [module.workspace_bound for module in library.modules]
-    return Compiled(
-        size=job.archive.stat().st_size,
-        constants=sum(entry.constants_size for entry in memory),
-        workspace=sum(entry.workspace_size for entry in memory),
-        workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
-    )
-
-
-def _compile(job: CompileJob) -> Library:
-    return compiler_called(job.compiler).compile(job.request)
-
-
-def _check_ram(job: CompileJob, library: Library) -> None:
-    for module in library.modules:
-        need = _arena_size(module)
-        if job.ram_limit is not None and need > job.ram_limit:
-            raise UnsupportedModelError(
-                f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "
-                f"{job.target!r} has {job.ram_limit} bytes of RAM; {_less_memory(job, module.name, job.ram_limit)}"
-            )
-
-
-def _less_memory(job: CompileJob, module: str, limit: int) -> str:
-    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
-    advice = "choose a larger board or a smaller model"
-    options = {**job.request.options, "memory": "smallest"}
-    compiler = compiler_called(job.compiler)
-    if options == job.request.options or compiler.check_options(options):
-        return advice
-    library = compiler.compile(replace(job.request, options=options))
-    (need,) = (_arena_size(other) for other in library.modules if other.name == module)
-    if need <= limit:
-        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
-    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
-
-
-def _arena_size(module: Module) -> int:
-    return sum(main.workspace_size for main in module.main)
 
 
 def archive_key(job: CompileJob) -> str:
@@ -187,7 +125,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     than the board's RAM: the archive may have been made for another board.
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
-    _check_ram(job, library)
+    check_ram(job, library)
     return unpack(
         library,
         job.tree,

@@ -14,8 +14,9 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.steps import models
 from mlfbuild.steps.build import build
+from mlfbuild.steps.compilation import Compiled, compile_model
 from mlfbuild.steps.jobs import CompileJob, TargetJob
-from mlfbuild.steps.models import compile_if_needed, compile_model, tree_is_whole, unpack_job
+from mlfbuild.steps.models import compile_if_needed, tree_is_whole, unpack_job
 from mlfbuild.steps.project import load, target_jobs
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
@@ -48,7 +49,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The titles of the jobs that were compiled."""
     titles: list[str] = []
 
-    def counted(job: CompileJob) -> int:
+    def counted(job: CompileJob) -> Compiled:
         titles.append(job.title)
         return compile_model(job)
 

@@ -1,0 +1,72 @@
+"""From a model file to an archive; apart from what comes after it, so that `mlfbuild compile` imports no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from mlfbuild.archive import write_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.library import Library, Module
+from mlfbuild.steps.jobs import CompileJob
+
+__all__ = ["Compiled", "check_ram", "compile_model"]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Bytes of an archive, and of the memory that its modules take together."""
+
+    size: int
+    constants: int
+    workspace: int
+    workspace_bound: int | None
+    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
+
+
+def compile_model(job: CompileJob) -> Compiled:
+    """Compile the job's model and write its archive.
+
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    arena is larger than the board's RAM, and ``StorageError``.
+    """
+    library = compiler_called(job.compiler).compile(job.request)
+    check_ram(job, library)
+    write_archive(library, job.archive)
+    memory = [entry for module in library.modules for entry in module.main]
+    bounds = [module.workspace_bound for module in library.modules]
+    return Compiled(
+        size=job.archive.stat().st_size,
+        constants=sum(entry.constants_size for entry in memory),
+        workspace=sum(entry.workspace_size for entry in memory),
+        workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
+    )
+
+
+def check_ram(job: CompileJob, library: Library) -> None:
+    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board."""
+    for module in library.modules:
+        need = _arena_size(module)
+        if job.ram_limit is not None and need > job.ram_limit:
+            raise UnsupportedModelError(
+                f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "
+                f"{job.target!r} has {job.ram_limit} bytes of RAM; {_less_memory(job, module.name, job.ram_limit)}"
+            )
+
+
+def _less_memory(job: CompileJob, module: str, limit: int) -> str:
+    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    advice = "choose a larger board or a smaller model"
+    options = {**job.request.options, "memory": "smallest"}
+    compiler = compiler_called(job.compiler)
+    if options == job.request.options or compiler.check_options(options):
+        return advice
+    library = compiler.compile(replace(job.request, options=options))
+    (need,) = (_arena_size(other) for other in library.modules if other.name == module)
+    if need <= limit:
+        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
+    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
+
+
+def _arena_size(module: Module) -> int:
+    return sum(main.workspace_size for main in module.main)
