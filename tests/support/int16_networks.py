@@ -97,7 +97,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def network(seed: int, *, extreme: bool = False) -> Case:
-    """A small classifier: PAD, CONV_2D, depthwise and pointwise ones, ADD, RELU, MEAN, FULLY_CONNECTED."""
+    """A small classifier: PAD, CONV_2D, depthwise and pointwise ones, ADD, RELU, pools, FULLY_CONNECTED, SOFTMAX."""
     layers = Int16Layers(seed, extreme=extreme)
     net = layers.network
     image = layers.input(1, layers.pick(12, 16, 24), layers.size(5, 8), layers.pick(1, 3))
@@ -110,8 +110,13 @@ def network(seed: int, *, extreme: bool = False) -> Case:
         image = layers.pointwise(image, 8)
         image = net.add(before, image, scale=float(np.float32(1 / 2048)), dtype="int16")
         image = net.unary("RELU", image, scale=float(np.float32(1 / 2048)), dtype="int16")
-    row = net.mean(image, [1, 2], scale=float(np.float32(1 / 4096)), dtype="int16")
-    return layers.case(layers.fully_connected(row, 10))
+    image = net.pool2d("MAX", image, (2, 2), stride=(2, 2))
+    image = net.pool2d("AVERAGE", image, tuple(net.tensors[image].shape[1:3]))
+    row = layers.fully_connected(net.reshape(image, (1, 8)), 10)
+    likely = net.operator(
+        "SOFTMAX", [row], net.activation((1, 10), 1 / 32768, dtype="int16"), "SoftmaxOptions", Beta=1.0
+    )
+    return Case(net.build(outputs=[row, likely]), (layers.value,))
 
 
 KINDS: dict[str, Callable[..., Case]] = {

@@ -42,15 +42,17 @@ def check_on_host(cases: Sequence[Case], cpu: str, memory: str = "balanced") -> 
     libraries = [compile_bytes(case.model, f"net{at}", cpu, memory) for at, case in enumerate(cases)]
     jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
     for at, (case, got) in enumerate(zip(cases, run_many_on_host(jobs), strict=True)):
-        assert_equal(got[0], tflite_micro_run(case.model, case.inputs)[0], f"{cpu} {at}")
+        for value, expected in zip(got, tflite_micro_run(case.model, case.inputs), strict=True):
+            assert_equal(value, expected, f"{cpu} {at}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_references_equal_tensorflow_lite_micro(kind: str) -> None:
     for case in drawn(kind, range(40)):
         graph = parse_tflite(case.model, "net", "net.tflite")
-        got = evaluate(graph, {graph.inputs[0]: case.inputs[0]})[graph.outputs[0]]
-        assert_equal(got, tflite_micro_run(case.model, case.inputs)[0], kind)
+        values = evaluate(graph, {graph.inputs[0]: case.inputs[0]})
+        for name, expected in zip(graph.outputs, tflite_micro_run(case.model, case.inputs), strict=True):
+            assert_equal(values[name], expected, kind)
 
 
 @pytest.mark.parametrize("cpu", NETWORKS)
