@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops import Erf
+from support.board_cases import wrong_networks
 from support.host_c import run_on_host
 from support.native import compile_network
 
@@ -27,6 +31,13 @@ def test_equals_the_error_function() -> None:
     wanted = np.array([math.erf(value) for value in x.tolist()])
     np.testing.assert_allclose(made.reshape(-1), wanted, rtol=1e-6, atol=1e-37)
     np.testing.assert_array_equal(evaluate(network(x.size), {"x": x})["y"], wanted.astype(np.float32))
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    x = np.linspace(-4.5, 4.5, 300, dtype=np.float32)
+    wanted = evaluate(network(x.size), {"x": x})["y"]
+    assert wrong_networks([(compile_network(network(x.size)), [x], [wanted])], cpu, tmp_path, tool) == []
 
 
 def test_no_number_stays_none() -> None:
