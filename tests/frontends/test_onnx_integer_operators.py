@@ -62,6 +62,19 @@ def test_operators_on_integers(operator: str) -> None:
     check(operator_by_operator()[operator], floats=operator.endswith("Integer"))
 
 
+def test_names_like_those_of_their_parts_stay() -> None:
+    """What QLinearMatMul is written out as has names of its own, whatever the file calls other tensors."""
+    network = QuantizedNetwork()
+    network.inputs.append(helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, (3, 6)))
+    network.constants |= {"b": RANDOM.integers(-127, 128, (6, 4)).astype(np.int8)}
+    network.add("Relu", [network.dequantized("a", Scale(0.5, 3))], "y/a")
+    a, b = network.parameters("a", Scale(0.02, 120)), network.parameters("b", Scale(0.01, 0, "int8"))
+    network.add("QLinearMatMul", ["a", *a, "b", *b, *network.parameters("y", Scale(0.05, 110))], "y")
+    network.output("y", 2)
+    network.output(network.quantized("y/a", Scale(0.5, 0)), 2)
+    check(network, floats=True)
+
+
 MICROSOFT = ("QLinearAdd", "QLinearMul", "QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearSigmoid",
              "QLinearLeakyRelu", "QLinearConcat")  # fmt: skip
 

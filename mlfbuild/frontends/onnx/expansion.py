@@ -6,7 +6,7 @@ what other exporters write in the first place, and need no converters of their o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mlfbuild.frontends.onnx.constants import Constants
@@ -14,13 +14,13 @@ from mlfbuild.frontends.onnx.reader import Attribute, RawNode
 from mlfbuild.graph import GraphError
 
 
-def written_out(node: RawNode, constants: Constants) -> tuple[RawNode, ...]:
-    """Return the nodes that ``node`` stands for: mostly itself."""
+def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> tuple[RawNode, ...]:
+    """Return the nodes that ``node`` stands for: mostly itself. Names that are ``taken`` stay what they are."""
     expand = _EXPANSIONS.get(node.operator)
     if expand is None:
         return (node,)
     try:
-        return tuple(expand(_Parts(node, constants)))
+        return tuple(expand(_Parts(node, constants, taken)))
     except IndexError:
         raise GraphError(node.place, f"has {len(node.inputs)} inputs, which are too few") from None
 
@@ -28,13 +28,17 @@ def written_out(node: RawNode, constants: Constants) -> tuple[RawNode, ...]:
 class _Parts:
     """Makes the nodes that stand for one."""
 
-    def __init__(self, node: RawNode, constants: Constants) -> None:
+    def __init__(self, node: RawNode, constants: Constants, taken: Collection[str]) -> None:
         self.node = node
         self.constants = constants
+        self._taken = taken
 
     def name(self, word: str) -> str:
         """Return a name for a tensor of this node, which no tensor of the file has."""
-        return f"{self.node.outputs[0]}/{word}"
+        name = f"{self.node.outputs[0]}/{word}"
+        while name in self._taken:
+            name += "_"
+        return name
 
     def make(
         self, operator: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Attribute] | None = None

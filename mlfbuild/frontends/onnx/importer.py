@@ -63,8 +63,11 @@ class _Importer:
 
     def _unknown(self) -> Iterator[RawNode]:
         """Yield the nodes, integer operators written out, but for those that can be computed before all others."""
+        taken = {port.name for port in self._raw.inputs}.union(
+            self._raw.constants, *(node.outputs for node in self._raw.nodes)
+        )
         for node in self._raw.nodes:
-            for part in written_out(node, self._constants):
+            for part in written_out(node, self._constants, taken):
                 if not self._fold(part):
                     yield part
 
