@@ -66,7 +66,7 @@ def _quantized_weights(d: Drawing, filters: int, inputs: int, memory: int, units
     feature = d.random.integers(-127, 128, (filters, inputs), dtype=np.int8)
     time = d.random.integers(-limits.max, limits.max, (filters, memory), endpoint=True).astype(state)
     bias_scale = float(np.float32(kept_scale) * np.float32(time_scale))
-    bias = (d.random.normal(0, 0.3, units) / bias_scale).astype(np.int32)
+    bias = np.clip(d.random.normal(0, 0.3, units) / bias_scale, -(1 << 30), 1 << 30).astype(np.int32)
     return {
         "feature": d.network.constant(feature, feature_scale),
         "time": d.network.constant(time, time_scale),
