@@ -133,7 +133,7 @@ def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) ->
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output`` (QUANTIZE from int8)."""
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in double."""
     return quantize_multiplier(scale_of(source) / scale_of(output))
 
 

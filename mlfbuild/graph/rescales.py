@@ -80,15 +80,13 @@ def _divide_float32(x: float, y: float) -> float:
 
 
 def ratio_rescale(source: Tensor, output: Tensor) -> Rescale:
-    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (RELU, ABS)."""
+    """Return the rescaling from the scale of ``source`` to that of ``output``, computed in float32 (NEG)."""
     return quantize_multiplier(_divide_float32(scale_of(source), scale_of(output)))
 
 
 def leaky_rescale(source: Tensor, output: Tensor, alpha: float) -> Rescale:
-    """Return the rescaling of negative values of a LEAKY_RELU by the magnitude of ``alpha``, computed in float32."""
-    with np.errstate(over="ignore", under="ignore"):
-        product = float(np.float32(scale_of(source)) * np.float32(abs(alpha)))
-    return quantize_multiplier(_divide_float32(product, scale_of(output)))
+    """Return the rescaling of negative values of a LEAKY_RELU by the magnitude of ``alpha``."""
+    return quantize_multiplier(scale_of(source) * abs(alpha) / scale_of(output))
 
 
 def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Rescale, Rescale]:

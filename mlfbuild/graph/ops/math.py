@@ -12,7 +12,14 @@ import numpy.typing as npt
 from mlfbuild.graph.fixed_point import inverse_square_root
 from mlfbuild.graph.ops.relu import rescaled
 from mlfbuild.graph.ops.unary import OnlyFloat, Unary, Whole
-from mlfbuild.graph.quantize import Rescale, integer_range, quantize_multiplier, scale_of, zero_point_of
+from mlfbuild.graph.quantize import (
+    Rescale,
+    integer_range,
+    quantize_multiplier,
+    requantize_rescale,
+    scale_of,
+    zero_point_of,
+)
 from mlfbuild.graph.rescales import ratio_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -28,7 +35,11 @@ class Abs(Unary):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        return rescaled(np.abs(value), ratio_rescale(source, output)) + zero_point_of(output)
+        return rescaled(np.abs(value), self.rescale(source, output)) + zero_point_of(output)
+
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return what brings a magnitude to the output's scale; raises ``OverflowError``."""
+        return requantize_rescale(source, output)
 
     def _whole(self, value: Whole) -> Whole:
         return np.asarray(np.abs(value))
@@ -45,7 +56,11 @@ class Neg(Unary):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        return rescaled(-value, ratio_rescale(source, output)) + zero_point_of(output)
+        return rescaled(-value, self.rescale(source, output)) + zero_point_of(output)
+
+    def rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return what brings a value to the output's scale; raises ``OverflowError``."""
+        return ratio_rescale(source, output)
 
     def _whole(self, value: Whole) -> Whole:
         return np.asarray(-value)

@@ -23,9 +23,10 @@ from mlfbuild.graph.quantize import (
     float_activation_range,
     integer_range,
     multiply_by_quantized_multiplier,
+    requantize_rescale,
     zero_point_of,
 )
-from mlfbuild.graph.rescales import leaky_rescale, prelu_rescales, ratio_rescale
+from mlfbuild.graph.rescales import leaky_rescale, prelu_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
@@ -41,11 +42,11 @@ class Relu(Unary):
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         return rules.computable(
-            lambda: ratio_rescale(source, output), lambda: activation_range(self.activation, output)
+            lambda: requantize_rescale(source, output), lambda: activation_range(self.activation, output)
         )
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        stored = rescaled(value, ratio_rescale(source, output)) + zero_point_of(output)
+        stored = rescaled(value, requantize_rescale(source, output)) + zero_point_of(output)
         return np.clip(stored, *activation_range(self.activation, output))
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
@@ -91,7 +92,7 @@ class LeakyRelu(Unary):
         return super()._check_quantization(source, output)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        positive = rescaled(value, ratio_rescale(source, output))
+        positive = rescaled(value, requantize_rescale(source, output))
         negative = rescaled(value, leaky_rescale(source, output, self.alpha))
         stored = np.where(value >= 0, positive, -negative if self.alpha < 0 else negative)
         return np.asarray(stored + zero_point_of(output))

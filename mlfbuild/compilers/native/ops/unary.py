@@ -16,8 +16,8 @@ from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
 from mlfbuild.graph.ops import Abs, Elu, Gelu, HardSwish, LeakyRelu, Neg, Relu, Rsqrt, Sqrt
 from mlfbuild.graph.ops.logistic import Sigmoid
 from mlfbuild.graph.ops.tabulated import Tabulated
-from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, scale_of
-from mlfbuild.graph.rescales import leaky_rescale, ratio_rescale
+from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, requantize_rescale, scale_of
+from mlfbuild.graph.rescales import leaky_rescale
 
 _HEADER = "activations.h"
 _MATH = "elementwise.h"
@@ -80,7 +80,7 @@ def _int16(operator: Operator, source: Tensor, output: Tensor) -> Call:
 
 def _rescaled(operator: Abs | Neg | Rsqrt, source: Tensor, output: Tensor) -> Call:
     """Return the call for an int16 function whose result is brought to the output's scale."""
-    rescale = operator.rescale(source, output) if isinstance(operator, Rsqrt) else ratio_rescale(source, output)
+    rescale = operator.rescale(source, output)
     fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
     constant = Constant.struct("rescaling", "mlf_rescaling", fields)
     parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
@@ -91,7 +91,7 @@ def _slopes(operator: Operator, source: Tensor, output: Tensor) -> Call:
     """Return the call for an int16 function of one factor for positive and one for negative values."""
     kernel, negative = "rectify_int16", _NOTHING
     minimum, maximum = integer_range(output.dtype)
-    positive = ratio_rescale(source, output)
+    positive = requantize_rescale(source, output)
     if isinstance(operator, Relu):
         minimum, maximum = activation_range(operator.activation, output)
         negative = positive
