@@ -1,6 +1,6 @@
 /*
- * Four inner products that share the loads of a row, by what the processor has: the sums of dot.h and wide_sums.h, those
- * of float32 in another order. The weights of product g start at weights + g * count.
+ * Four inner products that share the loads of a row, by what the processor has: the sums of dot.h and wide_sums.h,
+ * those of float32 in another order. The weights of product g start at weights + g * count.
  *
  *   Helium   16 int8, 8 int16 or 4 float32 a round of 10 instructions, the last round predicated
  *   DSP      4 elements a round: SXTB16 and PKH make words of 16-bit pairs, 0 with 2 and 1 with 3, and SMLAD adds the
