@@ -22,9 +22,9 @@ pytestmark = pytest.mark.usefixtures("same_numbers")
 
 @st.composite
 def convolutions(draw: st.DrawFn) -> tuple[bytes, Floats]:
-    """A Conv of one or two dimensions, every attribute drawn."""
-    dimensions = draw(st.integers(1, 2))
-    size = [draw(st.integers(1, 9)) for _ in range(dimensions)]
+    """A Conv of one to three dimensions, every attribute drawn."""
+    dimensions = draw(st.integers(1, 3))
+    size = [draw(st.integers(1, 9 if dimensions < 3 else 5)) for _ in range(dimensions)]
     kernel = [draw(st.integers(1, 4)) for _ in range(dimensions)]
     dilations = [draw(st.integers(1, 2)) for _ in range(dimensions)]
     attributes: dict[str, object] = {
@@ -60,6 +60,25 @@ def convolutions(draw: st.DrawFn) -> tuple[bytes, Floats]:
 @given(convolutions())
 def test_convolutions(case: tuple[bytes, Floats]) -> None:
     assert_equal(case[0], case[1], compiled=False)
+
+
+def test_volumes() -> None:
+    """As C, too: a convolution in groups, a pool and a mean of volumes."""
+    node = helper.make_node
+    made = model(
+        [
+            node(
+                "Conv", ["x", "w", "b"], ["c"], group=2, pads=[1, 0, 1, 1, 0, 1], strides=[1, 2, 1], dilations=[2, 1, 1]
+            ),
+            node("MaxPool", ["c"], ["m"], kernel_shape=[2, 2, 2], strides=[2, 1, 1]),
+            node("Conv", ["m", "v"], ["d"], strides=[1, 1, 2]),
+            node("GlobalAveragePool", ["d"], ["y"]),
+        ],
+        [("x", (2, 4, 6, 7, 5))],
+        [("y", [None] * 5), ("c", [None] * 5)],
+        {"w": floats(6, 2, 2, 3, 3), "b": floats(6), "v": floats(3, 6, 1, 1, 1)},
+    )
+    assert_equal(made, floats(2, 4, 6, 7, 5))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

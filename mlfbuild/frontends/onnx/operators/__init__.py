@@ -26,6 +26,7 @@ from mlfbuild.frontends.onnx.operators import (
     selecting,
     unary,
     unrolled,
+    volume,
 )
 from mlfbuild.frontends.onnx.site import Site
 
@@ -33,7 +34,7 @@ __all__ = ["OPERATORS"]
 
 _FAMILIES = (
     activations, clamping, convolution, cumulative, einsum, elementwise, indexing, linear, movement, normalization,
-    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary, unrolled,
+    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary, unrolled, volume,
 )  # fmt: skip
 
 OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {

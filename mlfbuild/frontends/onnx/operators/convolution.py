@@ -23,7 +23,8 @@ from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, op
 from mlfbuild.graph.ops.window import Padding, Pair
 
 
-def _conv(site: Site) -> tuple[Value, ...]:
+def conv(site: Site) -> tuple[Value, ...]:
+    """Convert Conv of one or two dimensions of pixels."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
         parameters = integer_parameters(site, held.quantization, axis=0)
@@ -38,22 +39,34 @@ def _conv(site: Site) -> tuple[Value, ...]:
 def convolved(site: Site, value: Value, parameters: Parameters, target: Quantization | None) -> Value | None:
     """Return the convolution, in integers where there is a ``target``; ``None`` where its scales do not allow them."""
     source, weights = image(site, value), _two_dimensional(site, value, parameters.weights)
-    groups = site.integer("group", 1)
-    outputs, depth = weights.shape[:2]
-    if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
-        raise GraphError(site.node.place, f"{groups} groups of {depth} channels do not fit {source}")
     window = sliding(site, (source.shape[1], source.shape[2]), weights.shape[2:])
-    source, window = _padded(site, source, window)
-    tensor = _grouped(site, source, replace(parameters, weights=weights), groups, window, target)
+    tensor = convolved_image(site, source, replace(parameters, weights=weights), window, target)
     return None if tensor is None else from_image(site, value, tensor)
 
 
-def _two_dimensional(site: Site, value: Value, weights: Array) -> Array:
+def convolved_image(
+    site: Site, source: Tensor, parameters: Parameters, window: Sliding, target: Quantization | None
+) -> Tensor | None:
+    """As ``convolved``, for an NHWC ``source`` and OIHW weights."""
+    groups = site.integer("group", 1)
+    outputs, depth = parameters.weights.shape[:2]
+    if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
+        raise GraphError(site.node.place, f"{groups} groups of {depth} channels do not fit {source}")
+    source, window = _padded(site, source, window)
+    return _grouped(site, source, parameters, groups, window, target)
+
+
+def check_filter(site: Site, value: Value, weights: Array) -> None:
+    """Raise ``GraphError`` where the filter does not have the dimensions of ``value``, or not the size declared."""
     if weights.ndim != value.rank:
         raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
     size = site.integers("kernel_shape")
     if size is not None and size != weights.shape[2:]:
         raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(weights.shape)}")
+
+
+def _two_dimensional(site: Site, value: Value, weights: Array) -> Array:
+    check_filter(site, value, weights)
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 
@@ -200,4 +213,4 @@ def _widened(site: Site, source: Tensor, filter_size: Sequence[int], stride: Pai
     return _Widened((height, width), (rows, columns))
 
 
-OPERATORS = {"Conv": _conv, "ConvTranspose": _conv_transpose}
+OPERATORS = {"ConvTranspose": _conv_transpose}
