@@ -46,11 +46,12 @@ def compile_model(job: CompileJob) -> Compiled:
 def check_ram(job: CompileJob, library: Library) -> None:
     """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board."""
     for module in library.modules:
-        need = _arena_size(module)
-        if job.ram_limit is not None and need > job.ram_limit:
+        if job.ram_limit is not None and _ram_size(module) > job.ram_limit:
+            state = f" and a state of {module.state_size}" if module.state_size else ""
             raise UnsupportedModelError(
-                f"{job.request.source}: module {module.name!r} needs an arena of {need} bytes, but the board of target "
-                f"{job.target!r} has {job.ram_limit} bytes of RAM; {_less_memory(job, module.name, job.ram_limit)}"
+                f"{job.request.source}: module {module.name!r} needs an arena of {_arena_size(module)} bytes{state}, "
+                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM; "
+                f"{_less_memory(job, module.name, job.ram_limit)}"
             )
 
 
@@ -62,10 +63,14 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     if options == job.request.options or compiler.check_options(options):
         return advice
     library = compiler.compile(replace(job.request, options=options))
-    (need,) = (_arena_size(other) for other in library.modules if other.name == module)
+    (need,) = (_ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:
         return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
     return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
+
+
+def _ram_size(module: Module) -> int:
+    return _arena_size(module) + module.state_size
 
 
 def _arena_size(module: Module) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
+from mlfbuild.compilers.native import NATIVE
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.steps import models
 from mlfbuild.steps.build import build
@@ -180,6 +181,25 @@ def test_an_archive_of_another_compiler_has_no_option_for_memory(job: CompileJob
     compile_model(replace(with_memory(job, "fastest"), archive=source))
     taken = replace(job, compiler="archive", request=replace(job.request, source=source), ram_limit=16383)
     assert refusal(taken, compile_if_needed).endswith(f"16383 bytes of RAM; {ADVICE}")
+
+
+def test_what_is_kept_between_runs_needs_ram_too(job: CompileJob) -> None:
+    """SVDF over 2 frames of 6 features: 8 filters of 2 numbers are kept."""
+    network = Network()
+    weights = [network.constant(np.ones(shape, np.float32)) for shape in ((8, 6), (8, 2), (8,))]
+    kept = network.activation((1, 16))
+    network.tensors[kept].is_variable = True
+    operands = [network.input((1, 6)), *weights, kept]
+    network.operator("SVDF", operands, network.activation((1, 8)), "SVDFOptions", Rank=1, FusedActivationFunction=0)
+    job.request.source.write_bytes(network.build())
+    (module,) = NATIVE.compile(job.request).modules
+    arena = module.main[0].workspace_size
+    assert module.state_size == 64
+    assert refusal(with_memory(job, "smallest", arena + 63), compile_if_needed) == (
+        f"needs an arena of {arena} bytes and a state of 64, but the board of target 'm4' has {arena + 63} bytes of "
+        f"RAM; {ADVICE}"
+    )
+    assert compile_if_needed(with_memory(job, "smallest", arena + 64))
 
 
 def test_the_board_with_least_ram_decides_for_all_that_share_an_archive(job: CompileJob, tmp_path: Path) -> None:
