@@ -197,6 +197,21 @@ def test_norms_of_images(p: int) -> None:
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("operator", ["Gather", "GatherND"])
+@pytest.mark.parametrize("computed", [False, True])
+def test_one_element_of_a_vector(operator: str, computed: bool) -> None:
+    """What is left has no dimensions."""
+    wanted = np.array(-2) if operator == "Gather" else np.array([-2])
+    nodes = [helper.make_node("ReduceMax", ["zeros"], ["zero"], keepdims=0),
+             helper.make_node("Add", ["zero", "real"], ["sum"]),
+             helper.make_node("Cast", ["sum"], ["i"], to=TensorProto.INT64)]  # fmt: skip
+    nodes.insert(0, helper.make_node("Mul", ["x", "nothing"], ["zeros"]))
+    gather = helper.make_node(operator, ["x", "i" if computed else "wanted"], ["y"])
+    constants = {"wanted": wanted, "real": wanted.astype(np.float32), "nothing": np.float32(0)}
+    made = model([*nodes, gather] if computed else [gather], [("x", (5,))], [("y", [])], constants)
+    assert_equal(made, floats(5))
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 1), (4, 1, 3), (1, 1, 1, 1), (2, 3)])
 @pytest.mark.parametrize("power", [2.0, 0.0, 0.5])
 def test_one_power_that_widens(shape: tuple[int, ...], power: float) -> None:

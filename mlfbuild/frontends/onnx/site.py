@@ -76,6 +76,13 @@ class Site:
             raise GraphError(self.node.place, f"the {what} has {data.size} elements")
         return data.reshape(())
 
+    def constant_integer(self, index: int, what: str) -> int:
+        """Return the only element of the constant input ``index``, a whole number of whatever type."""
+        number = self.constant_number(index, what)
+        if not np.isfinite(number):
+            raise GraphError(self.node.place, f"the {what} is {number}")
+        return int(number)
+
     def constant_shape(self, index: int) -> tuple[int, ...] | None:
         """Return the shape of input ``index`` where it is constant."""
         return self.known.shape(self.node.inputs[index]) if self.has(index) else None

@@ -66,7 +66,7 @@ class Gather(Operator):
         rows = np.clip(positions.reshape(len(batches), *positions.shape[self.batch_dims :]), 0, None)
         axis = self.axis - self.batch_dims
         picked = [np.take(batch, row, axis=axis, mode="clip") for batch, row in zip(batches, rows, strict=True)]
-        return (np.stack(picked).reshape(*common, *picked[0].shape),)
+        return (np.stack(picked).reshape((*common, *picked[0].shape)),)
 
 
 @dataclass(frozen=True)

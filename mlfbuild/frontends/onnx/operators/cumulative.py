@@ -17,7 +17,7 @@ from mlfbuild.graph import Operator, Tensor, ops
 def _accumulated(site: Site, operator: Operator, neutral: int) -> tuple[Value, ...]:
     """Combine each element with all before it: with the one before, then with what is two before, then four."""
     value = site.value(0)
-    axis = site.axis(int(site.constant_number(1, "axis")), value.rank)
+    axis = site.axis(site.constant_integer(1, "axis"), value.rank)
     backwards = site.integer("reverse", 0) != 0
     if site.integer("exclusive", 0):
         value = _shifted(site, value, axis, 1, neutral, backwards=backwards)

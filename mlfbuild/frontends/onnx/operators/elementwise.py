@@ -199,7 +199,7 @@ def _trilu(site: Site) -> tuple[Value, ...]:
     value = site.value(0)
     if value.rank < 2:
         raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")
-    diagonal = int(site.constant_number(1, "diagonal")) if site.has(1) else 0
+    diagonal = site.constant_integer(1, "diagonal") if site.has(1) else 0
     rows, columns = np.arange(value.shape[-2])[:, np.newaxis], np.arange(value.shape[-1])
     upper = site.integer("upper", 1) != 0
     mask = columns - rows >= diagonal if upper else columns - rows <= diagonal

@@ -46,7 +46,7 @@ def _spacings(site: Site, value: Value) -> list[Spacing]:
     else:
         scales = _scales(site)
         scaled = zip(axes, scales, strict=False)
-        sizes = tuple(math.floor(value.shape[axis] * scale) if scale < 1e9 else 1 << 31 for axis, scale in scaled)
+        sizes = tuple(math.floor(value.shape[axis] * scale) if 0 < scale < 1e9 else 1 << 31 for axis, scale in scaled)
     if not len(scales) == len(sizes) == len(axes) or not all(math.isfinite(scale) and scale > 0 for scale in scales):
         raise GraphError(site.node.place, f"has scales {list(scales)} for {len(axes)} dimensions")
     lines = zip(axes, sizes, scales, strict=True)

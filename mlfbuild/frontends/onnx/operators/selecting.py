@@ -19,7 +19,7 @@ from mlfbuild.graph import DType, GraphError, Tensor, ops
 def _one_hot(site: Site) -> tuple[Value, ...]:
     """Put one value where the index is, another one elsewhere; indices below 0 count from the end."""
     indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
-    depth = int(site.constant_number(1, "depth"))
+    depth = site.constant_integer(1, "depth")
     if depth < 1 or values.size != 2:
         raise GraphError(site.node.place, f"has the depth {depth} and {values.size} values")
     rank = len(indices.shape) + 1
