@@ -41,7 +41,8 @@ CHECKED = 2
 
 _DEPTHWISE = re.compile(r"tvmgen_\w+?_depthwise|mlf_(depthwise|fill_p|expand_filters)")
 _CONVOLUTION = re.compile(
-    r"tvmgen_\w+?_(conv2d|fully_connected)|mlf_(conv2d|fully_connected|gem[mv]|mat(mul|vec)|pixel|expand|\w*windows)"
+    r"tvmgen_\w+?_(conv2d|fully_connected)"
+    r"|mlf_(conv2d|fully_connected|gem[mv]|mat(mul|vec)|pixel|expand|copy_clipped|\w*windows)"
 )
 
 
