@@ -197,6 +197,15 @@ def test_norms_of_images(p: int) -> None:
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], wanted, rtol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 1, 3)])
+@pytest.mark.parametrize("weights", [(3,), (3, 4), (1, 3, 4), (1, 1, 3, 4), (2, 3, 4)])
+def test_products_of_any_ranks(shape: tuple[int, ...], weights: tuple[int, ...]) -> None:
+    """A vector is a row on the left side and a column on the right one, and goes again."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    made = model([node], [("x", shape)], [("y", [None])], {"w": floats(*weights)})
+    assert_equal(made, floats(*shape), compiled=False)
+
+
 @pytest.mark.parametrize("operator", ["Gather", "GatherND"])
 @pytest.mark.parametrize("computed", [False, True])
 def test_one_element_of_a_vector(operator: str, computed: bool) -> None:

@@ -120,7 +120,7 @@ def _one_matrix(site: Site, source: Tensor, parameters: Parameters, target: Quan
         raise GraphError(site.node.place, f"{source} does not fit a matrix of {matrix.shape[1]} rows")
     own = Parameters(matrix, None, parameters.scales)
     made = _fully_connected(site, source, own) if target is None else _integer_rows(site, source, own, target)
-    leading = (1,) * max(0, weights.ndim - len(source.shape))
+    leading = (1,) * max(0, weights.ndim - max(2, len(source.shape)))
     return None if made is None else site.builder.reshaped(made, (*leading, *made.shape))
 
 
