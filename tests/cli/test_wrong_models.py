@@ -83,6 +83,11 @@ def expand_dims(net: Network, axis: int = 0) -> None:
     net.operator("EXPAND_DIMS", [net.input((2, 3), 0.1, name="x"), net.integers(axis)], net.activation((1, 2, 3), 0.1))
 
 
+def resize(net: Network) -> None:
+    source, wanted = net.input((1, 4, 4, 1), 0.1), net.integers([1 << 28, 4])
+    net.move("RESIZE_NEAREST_NEIGHBOR", source, (1, 1 << 28, 4, 1), wanted, kind="ResizeNearestNeighborOptions")
+
+
 TOO_FAR = "filter, stride, dilation, padding and image must stay below 536870912 rows"
 TOO_LONG = "int8 pools are supported over at most 8388608 pixels"
 
@@ -175,6 +180,13 @@ WRONG: dict[str, tuple[Build, str]] = {
     ),
     "zero point of what is only moved": (
         edited(expand_dims, 0, zero_points=[300]), "wrong: 'x' int8[2, 3]: zero point 300 is outside int8",
+    ),
+    "rows that would fill a table of a GiB": (
+        resize,
+        (
+            "wrong: RESIZE_NEAREST_NEIGHBOR 't2': images are resized to at most 1048576 rows or columns, "
+            "here 't2' int8[1, 268435456, 4, 1]"
+        ),
     ),
     "too many tensors at once": (
         crowd,

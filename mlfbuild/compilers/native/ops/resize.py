@@ -5,11 +5,14 @@ from __future__ import annotations
 from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.literals import braces, floating, integer, record_lines
 from mlfbuild.compilers.native.ops.activation import suffix
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines, unsupported
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
 from mlfbuild.graph.ops.resize import Line
+
+_LONGEST = 1 << 20
+"""Rows or columns: the tables have a number for each."""
 
 
 def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
@@ -17,6 +20,8 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
+    if max(output.shape[1:3]) > _LONGEST:
+        raise unsupported(node, f"images are resized to at most {_LONGEST} rows or columns, here {output}")
     fields = {
         "batches": str(source.shape[0]),
         "input": braces(source.shape[1:3]),
