@@ -56,7 +56,8 @@ def _div(d: Drawing) -> None:
     zero_points = [options.get("zero_point", 0) for options in affine]
     if d.dtype == "int16":
         d.values[0] = np.where(np.abs(d.values[0]) < 256, np.int16(256), d.values[0])
-    d.values[1] = np.where(d.values[1] == zero_points[1], d.values[1].dtype.type(zero_points[1] - 1), d.values[1])
+    beside = zero_points[1] + (1 if zero_points[1] < 0 else -1)
+    d.values[1] = np.where(d.values[1] == zero_points[1], d.values[1].dtype.type(beside), d.values[1])
     result = d.affine()
     if d.quantized:
         ratio = d.draw(st.floats(64, 1000))
