@@ -60,6 +60,20 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
         lambda net, x: split_v(net, x, [2, 2]),
         "operator 0 (SPLIT_V) writing 't1': the sizes [2, 2] are not those of its outputs, [1, 3]",
     ),
+    "another number of pieces than outputs": (
+        lambda net, x: net.many("SPLIT", [net.integers(3), x], [net.like(x, (1, 4, 4, 1)) for _ in range(2)],
+                                "SplitOptions", NumSplits=4),
+        "operator 0 (SPLIT) writing 't2': makes 4 tensors, but has 2 outputs",
+    ),
+    "another number of layers than outputs": (
+        lambda net, x: net.many("UNPACK", [x], [net.like(x, (1, 4, 4)) for _ in range(2)], "UnpackOptions", Axis=3,
+                                Num=3),
+        "operator 0 (UNPACK) writing 't1': makes 3 tensors, but has 2 outputs",
+    ),
+    "another number of layers than inputs": (
+        lambda net, x: net.operator("PACK", [x, x], net.like(x, (2, 1, 4, 4, 2)), "PackOptions", ValuesCount=1),
+        "operator 0 (PACK) writing 't1': packs 1 tensors, but has 2 inputs",
+    ),
     "slice beyond the tensor": (
         lambda net, x: net.move("SLICE", x, (1, 4, 2, 2), net.integers([0, 0, 3, 0]), net.integers([1, 4, 2, 2])),
         "SLICE 't3': 2 elements from 3 on by 1 are not within dimension 2 of 'x' float32[1, 4, 4, 2]",

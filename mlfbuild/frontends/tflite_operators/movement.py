@@ -58,15 +58,30 @@ def _concatenation(site: Site) -> Operator:
 
 def _pack(site: Site) -> Operator:
     with reading(site.place):
-        return ops.Pack(_dimension(site, site.read_options("PackOptions").Axis(), len(site.output().shape)))
+        options = site.read_options("PackOptions")
+        axis, count = options.Axis(), options.ValuesCount()
+    if count != len(site.inputs):
+        raise site.wrong(f"packs {count} tensors, but has {len(site.inputs)} inputs")
+    return ops.Pack(_dimension(site, axis, len(site.output().shape)))
 
 
 def _unpack(site: Site) -> Operator:
     with reading(site.place):
-        return ops.Unpack(_dimension(site, site.read_options("UnpackOptions").Axis(), len(site.input(0).shape)))
+        options = site.read_options("UnpackOptions")
+        axis, count = options.Axis(), options.Num()
+    _check_parts(site, count)
+    return ops.Unpack(_dimension(site, axis, len(site.input(0).shape)))
+
+
+def _check_parts(site: Site, count: int) -> None:
+    if count != len(site.outputs):
+        raise site.wrong(f"makes {count} tensors, but has {len(site.outputs)} outputs")
 
 
 def _split(site: Site) -> Operator:
+    with reading(site.place):
+        count = site.read_options("SplitOptions").NumSplits()
+    _check_parts(site, count)
     return ops.Split(_only_axis(site, 1, len(site.input(0).shape)))
 
 
