@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.library import Module
@@ -17,10 +18,10 @@ def notice(module: str) -> str:
     return f"/*\n * {_NOTICE.format(module)}\n */"
 
 
-def print_around(module: Module, needed: int, inner: str) -> str:
+def print_around(module: Module, needed: int, inner: str, runtime: str) -> str:
     """Return the C file whose run function lends ``needed`` bytes of workspace to the one that is called ``inner`` now.
 
-    Both have the signature of the module's header.
+    Both have the signature of the module's header; ``runtime`` is the folder of TVM's runtime, beside the file.
     """
     prefix = f"tvmgen_{module.name}"
     kinds = ["inputs", "outputs"]
@@ -35,7 +36,7 @@ def print_around(module: Module, needed: int, inner: str) -> str:
             f"#define MLF_MODULE {module.name}",
             f'#include "{prefix}.h"',
             "",
-            '#include "mlf_workspace.h"',
+            f'#include "{PurePosixPath(runtime).name}/mlf_workspace.h"',
             "",
             f"int32_t {inner}({parameters});",
             "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
@@ -33,13 +34,13 @@ class GraphSource:
     params_section: str = PARAMS_SECTION
 
 
-def print_graph(source: GraphSource, front_matter: str) -> str:
-    """Return the text of the C file."""
+def print_graph(source: GraphSource, front_matter: str, runtime: str) -> str:
+    """Return the text of the C file; ``runtime`` is the folder of TVM's runtime, beside the file."""
     tensors = _distinct(source.plan.calls)
     parts = [
         front_matter,
         f"#define MLF_MODULE {source.interface.name}",
-        "\n".join(_includes(source)),
+        "\n".join(_includes(source, runtime)),
         "\n".join(_prototypes(source.plan)),
         *_parameters(source),
         *_shapes(source.plan, tensors),
@@ -56,13 +57,14 @@ def _distinct(calls: Sequence[Call]) -> dict[Tensor, int]:
     return {tensor: index for index, tensor in enumerate(tensors)}
 
 
-def _includes(source: GraphSource) -> Iterator[str]:
+def _includes(source: GraphSource, runtime: str) -> Iterator[str]:
     most = max((len(call.tensors) for call in source.plan.calls), default=1)
     yield f'#include "tvmgen_{source.interface.name}.h"'
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"
-    yield '#include "mlf_executor.h"'
-    yield '#include "mlf_workspace.h"'
+    yield from (
+        f'#include "{PurePosixPath(runtime).name}/{header}"' for header in ("mlf_executor.h", "mlf_workspace.h")
+    )
 
 
 def _prototypes(plan: GraphPlan) -> Iterator[str]:

@@ -5,13 +5,15 @@ Paths are relative to the unpacked tree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.firmware.blobs import BlobSources, blob_sources
 from mlfbuild.firmware.cmake import check_path, check_target_name
-from mlfbuild.library import Library, Module
+from mlfbuild.library import Content, Library, Module
 
 RUNTIME_HEADERS = "runtime/include"
 
@@ -29,6 +31,8 @@ class Part:
     """Further ones that the module's own sources need."""
     blobs: BlobSources | None = None
     """Graph and parameters as bytes of the image: of graph-executor modules."""
+    generated: Mapping[str, Content] = field(default_factory=dict)
+    """What stands in the tree beside the archive's own files: what the module lacks of a C interface."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -87,10 +91,23 @@ def _part(module: Module, runtime: bool) -> Part:
     )
     for path in (*files, *include_dirs):
         check_path(path)
-    return Part(
+    part = Part(
         name=module.name,
         files=files,
         include_dirs=tuple(include_dirs),
         private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
         blobs=None if module.graph_json is None else blob_sources(module.name),
+    )
+    found = executable(module)
+    return part if found is None else _with_executor(part, found)
+
+
+def _with_executor(part: Part, found: Executable) -> Part:
+    """Return ``part`` with the generated sources in place of those that they include."""
+    return replace(
+        part,
+        files=(*found.sources, *part.objects),
+        include_dirs=tuple(dict.fromkeys((*found.include_dirs, *part.include_dirs))),
+        private_include_dirs=found.private_include_dirs,
+        generated=found.files,
     )

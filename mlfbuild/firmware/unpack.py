@@ -58,6 +58,8 @@ def tree_files(
         MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
         SCONS_FRAGMENT: scons_fragment(parts).encode(),
     }
+    for part in parts.modules:
+        added |= part.generated
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, params_section)

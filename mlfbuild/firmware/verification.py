@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.executor.executable import with_c_interface
 from mlfbuild.files import read_bytes
 from mlfbuild.firmware.cmake import here
 from mlfbuild.library import CodegenFile, Module, TensorInfo
@@ -134,11 +135,12 @@ def subject_of(module: Module, board: str) -> Subject:
 
     Raises ``UnsupportedModelError`` where the module has no C interface that firmware can call.
     """
+    module = with_c_interface(module)
     interface = _interface(module)
     if interface is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
             f"{module.name}: cannot be verified: the library has no C interface (a header tvmgen_{module.name}.h) with "
-            "known inputs and outputs; it needs the AOT executor with TVM's interface-api=c"
+            "known inputs and outputs, nor C sources to make one for"
         )
     brought = [
         *(f"pool {pool.name}" for pool in module.pools if pool.external),
@@ -164,7 +166,7 @@ def subject_of(module: Module, board: str) -> Subject:
 def module_header(module: Module, board: str) -> str:
     """Return the text of ``verify_module.h`` for ``module`` on ``board``; raises as ``subject_of``."""
     subject = subject_of(module, board)
-    interface = _interface(module)
+    interface = _interface(with_c_interface(module))
     assert interface is not None
     prefix = interface.path.stem
     workspace = _CALLERS_WORKSPACE if subject.takes_workspace else _OWN_WORKSPACE

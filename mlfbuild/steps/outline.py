@@ -41,7 +41,7 @@ class Outline:
         """
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
-            paths = [f"codegen/{file.path}" for file in module.codegen]
+            paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
             names |= dict.fromkeys(part.files)
             names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
             if part.blobs is not None:

@@ -29,7 +29,7 @@ def test_modules_of_the_native_compiler_need_nothing() -> None:
 def test_generated_files(shared: Path, archive: str, golden: Callable[[str, str], None]) -> None:
     found = executable(module_of(shared, archive))
     assert found is not None
-    texts = {path: bytes(data).decode() for path, data in found.files.items() if "/runtime-" not in path}
+    texts = {path: bytes(data).decode() for path, data in found.files.items() if "/runtime/" not in path}
     for path, text in texts.items():
         assert all(len(line) <= 120 for line in text.splitlines()), path
         golden(text, path.rpartition("/")[2])
@@ -98,5 +98,7 @@ def test_units_say_whose_they_are(shared: Path) -> None:
     assert bytes(found.files["executor/more.c"]).decode().splitlines()[1:] == [
         "#define MLF_MODULE add",
         "#define tvmgen_add_run mlf_add_packed_run /* the C interface has this name */",
+        '#include "runtime/tvm/runtime/crt/module.h"',
+        '#include "runtime/tvm/runtime/metadata_types.h"',
         '#include "../codegen/host/src/more.c"',
     ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -58,8 +59,9 @@ def test_archives_of_every_version_become_trees(tmp_path: Path, name: str) -> No
     archive.write_bytes(b"".join(tar.pack(OLD[name], 0)))
     unpack_archive(archive, tmp_path / "tree", model="kws")
     fragment = (tmp_path / "tree/mlf.cmake").read_text()
-    sources = {path for path in OLD[name] if path.endswith(".c")}
-    assert fragment.count("/codegen/") - fragment.count("/include)") >= len(sources) > 0
+    sources = {PurePosixPath(path).name for path in OLD[name] if path.endswith(".c")}
+    assert sources
+    assert all(re.search(rf'/(\w+_)?{re.escape(source)}"', fragment) for source in sources)
     assert "add_library(mlf::kws ALIAS mlf_add)" in fragment
     assert tree_damage(tmp_path / "tree") == []
 
@@ -99,20 +101,47 @@ def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
     return {job.model.title: verify_job(job).passed for job in verify_jobs(project, jobs, folder / "build")}
 
 
-@pytest.mark.usefixtures("headers")
-def test_archives_of_tvm_0_8_and_0_14_answer_as_tvm_did(
-    shared: Path, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
-    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(program)
-    names = {"old": "v5-add-aotc", "new": "many-aotc"}
+FLAVOURS = {
+    "old": "v5-add-aotc",
+    "new": "many-aotc",
+    "graph": "v5-kws_int8-graph",
+    "linked": "conv-graphlink",
+    "packed": "byoc-aotp",
+}
+OTHERS = (
+    {"sum": "add-graph", "image": "conv-graph", "words": "kws_int8-aotc", "several": "many-graph"},
+    {"sum": "add-aotp", "image": "conv-aotp", "words": "kws_int8-graph", "several": "v5-many-graphlink"},
+    {"sum": "v5-add-graph", "image": "conv-aotc"},
+)
+
+
+def answers(shared: Path, folder: Path, names: Mapping[str, str], targets: str) -> dict[str, bool]:
     models = "".join(
         f"  {model}: {{source: {shared}/archives/{name}.tar, vectors: {shared}/archives/{name}.npz}}\n"
         for model, name in names.items()
     )
-    assert verified(tmp_path, models, "  m4: {cpu: cortex-m4, board: mps2-an386}\n") == {
-        "old for m4": True, "new for m4": True,
-    }  # fmt: skip
+    return verified(folder, models, targets)
+
+
+def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(program)
+    found = answers(shared, tmp_path, FLAVOURS, "  m4: {cpu: cortex-m4, board: mps2-an386}\n")
+    assert found == {f"{model} for m4": True for model in FLAVOURS}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("names", [FLAVOURS, *OTHERS], ids=range(4))
+def test_archives_answer_on_every_machine(
+    shared: Path, tmp_path: Path, tool: Callable[[str], str], names: Mapping[str, str]
+) -> None:
+    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(program)
+    targets = (
+        "  host: {cpu: host}\n  m4: {cpu: cortex-m4, board: mps2-an386}\n  m55: {cpu: cortex-m55, board: mps3-an547}\n"
+    )
+    found = answers(shared, tmp_path, names, targets)
+    assert found == {f"{model} for {target}": True for target in ("host", "m4", "m55") for model in names}
 
 
 def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _DLPACK = """\
-#ifndef DLPACK_H_
-#define DLPACK_H_
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
 #include <stddef.h>
 #include <stdint.h>
 typedef enum { kDLCPU = 1, kDLExtDev = 12 } DLDeviceType;
@@ -29,8 +29,8 @@ typedef struct {
 """
 
 _RUNTIME = """\
-#ifndef TVM_C_RUNTIME_API_H_
-#define TVM_C_RUNTIME_API_H_
+#ifndef TVM_RUNTIME_C_RUNTIME_API_H_
+#define TVM_RUNTIME_C_RUNTIME_API_H_
 #include <dlpack/dlpack.h>
 #define TVM_DLL __attribute__((visibility("default")))
 typedef enum { kTVMNullptr = 4, kTVMOpaqueHandle = 3, kTVMDLTensorHandle = 7 } TVMArgTypeCode;
@@ -47,8 +47,8 @@ int TVMFuncCall(TVMFunctionHandle f, TVMValue *a, int *c, int n, TVMValue *r, in
 """
 
 _BACKEND = """\
-#ifndef TVM_C_BACKEND_API_H_
-#define TVM_C_BACKEND_API_H_
+#ifndef TVM_RUNTIME_C_BACKEND_API_H_
+#define TVM_RUNTIME_C_BACKEND_API_H_
 #include <tvm/runtime/c_runtime_api.h>
 typedef int (*TVMBackendPackedCFunc)(TVMValue *, int *, int, TVMValue *, int *, void *);
 #ifdef __cplusplus
@@ -64,8 +64,8 @@ int TVMBackendFreeWorkspace(int device, int id, void *memory);
 """
 
 _MODULE = """\
-#ifndef TVM_CRT_MODULE_H_
-#define TVM_CRT_MODULE_H_
+#ifndef TVM_RUNTIME_CRT_MODULE_H_
+#define TVM_RUNTIME_CRT_MODULE_H_
 #include <tvm/runtime/c_backend_api.h>
 typedef struct { const char *names; TVMBackendPackedCFunc *funcs; } TVMFuncRegistry;
 typedef struct { const TVMFuncRegistry *registry; } TVMModule;
@@ -80,8 +80,8 @@ const TVMModule *TVMSystemLibEntryPoint(void);
 """
 
 _METADATA = """\
-#ifndef TVM_METADATA_TYPES_H_
-#define TVM_METADATA_TYPES_H_
+#ifndef TVM_RUNTIME_METADATA_TYPES_H_
+#define TVM_RUNTIME_METADATA_TYPES_H_
 #include <dlpack/dlpack.h>
 struct TVMTensorInfo { const char *name; const int64_t *shape; int64_t rank; DLDataType dtype; };
 struct TVMConstantInfo { const char *name; int64_t offset; int64_t length; const void *bytes; };

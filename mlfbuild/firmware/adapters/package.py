@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from mlfbuild.code.files import LINKED_SUFFIXES, OBJECT_SUFFIXES
 from mlfbuild.errors import InputFileError
+from mlfbuild.executor.executable import FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.firmware.blobs import BLOBS_FOLDER
 from mlfbuild.firmware.parts import RUNTIME_HEADERS
 from mlfbuild.firmware.record import RECORD, read_record
@@ -57,17 +58,26 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     if record is None or not record.complete:
         raise InputFileError(f"{directory / model / RECORD}: is missing or damaged; build model {model!r} again")
     paths = [PurePosixPath(path) for path in sorted(record.files)]
-    linked = [path for path in paths if path.parts[0] == "codegen" and path.suffix in LINKED_SUFFIXES]
+    units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
+    linked = [
+        path
+        for path in paths
+        if path.parts[0] == "codegen" and path.suffix in LINKED_SUFFIXES and not {*unit_names(path)} & {*units}
+    ]
     blobs = [path for path in paths if path.parts[0] == BLOBS_FOLDER and path.suffix == ".c"]
     headers = {PurePosixPath(*path.parts[:3]) for path in paths if _is_codegen_header(path)}
-    runtime = [PurePosixPath(RUNTIME_HEADERS)] if linked and any(map(_is_of_runtime, paths)) else []
+    runtime = sorted({PurePosixPath(*path.parts[:2]) for path in paths if _is_of_our_runtime(path)})
+    if linked and any(map(_is_of_runtime, paths)):
+        runtime.append(PurePosixPath(RUNTIME_HEADERS))
+    if any(path.is_relative_to(INCLUDE_DIR) for path in paths):
+        headers.add(PurePosixPath(INCLUDE_DIR))
 
     def below(paths: list[PurePosixPath]) -> tuple[str, ...]:
         return tuple(f"{model}/{path}" for path in paths)
 
     return ModelFiles(
         name=model,
-        sources=below([*(path for path in linked if path.suffix not in OBJECT_SUFFIXES), *blobs]),
+        sources=below([*units, *(path for path in linked if path.suffix not in OBJECT_SUFFIXES), *blobs]),
         objects=below([path for path in linked if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below([*sorted(headers), *([PurePosixPath(BLOBS_FOLDER)] if blobs else [])]),
         private_include_dirs=below(runtime),
@@ -76,6 +86,10 @@ def model_files(directory: Path, model: str) -> ModelFiles:
 
 def _is_codegen_header(path: PurePosixPath) -> bool:
     return len(path.parts) > 3 and path.parts[0] == "codegen" and path.parts[2] == "include"
+
+
+def _is_of_our_runtime(path: PurePosixPath) -> bool:
+    return path.parts[0] == FOLDER and len(path.parts) > 2 and path.parts[1] == "runtime"
 
 
 def _is_of_runtime(path: PurePosixPath) -> bool:

@@ -55,7 +55,7 @@ static inline void *mlf_place(const struct mlf_tensor *tensor, const struct mlf_
     }
 }
 
-/* Make the calls in order, each with as many tensors as the file says at most; returns 0 or what a function returned. */
+/* Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors; returns 0 or what a function returned. */
 static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_argument *arguments,
                                   const struct mlf_call *calls, uint32_t number_of_calls, const struct mlf_run *run)
 {

@@ -1,28 +1,19 @@
-"""Whether an archive is firmware by itself: called through the C interface, with all that its code includes.
-
-The C of a TVM module with the C interface includes two headers of TVM's runtime, and takes one macro from them. An
-archive without its ``runtime/`` folder gets headers that have it.
-"""
+"""Whether an archive is firmware by itself: called through the C interface, with all that its code asks for."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from mlfbuild.archive import pack_archive
 from mlfbuild.code.files import CXX_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.library import OPERATOR, ArchiveFile, Library, Module
+from mlfbuild.executor.executable import PROVIDED_HEADERS, PROVIDED_NAMES
+from mlfbuild.library import OPERATOR, Library, Module
 from mlfbuild.messages import listed
 
-_HEADERS = Path(__file__).resolve().parents[2] / "templates" / "tvm"
-_OURS = ("tvm/runtime/c_runtime_api.h", "tvm/runtime/c_backend_api.h")
-_RUNTIME_INCLUDE = PurePosixPath("runtime/include")
-
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
-_RUNTIME = re.compile(rb"\b(?:TVM[A-Z][a-z]\w*|DLTensor)\b")
+_CALLED = re.compile(rb"\b(TVM[A-Z][A-Za-z]\w*)\s*\(")
 _STANDARD = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
     r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
@@ -42,10 +33,8 @@ def _obstacles(module: Module, library: Library) -> Iterator[str]:
     export = "export it with --executor=aot --executor-aot-interface-api=c --executor-aot-unpacked-api=1"
     if module.style == OPERATOR:
         yield "is an operator, which TVM's runtime calls; export a whole network for the AOT executor"
-    if module.executor != "aot":
-        yield f"is for the {module.executor} executor, which needs TVM's runtime; {export}"
     if module.interface != "c":
-        yield f"has the packed interface, which needs TVM's runtime; {export}"
+        yield f"has no C interface, and no C sources to make one for; {export}"
     if not module.inputs or not module.outputs:
         yield "does not tell its inputs and outputs; export it again, with TVM 0.8 or later"
     if module.devices:
@@ -67,13 +56,17 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
         if file.path.suffix not in SOURCE_SUFFIXES:
             continue
         data = file.data
-        used = _RUNTIME.search(data)
-        if used:
+        asked = (name.decode() for name in _CALLED.findall(data))
+        absent_name = next((name for name in asked if name not in PROVIDED_NAMES), None)
+        if absent_name:
             yield (
-                f"calls TVM's runtime ({used[0].decode()} in {file.path}), which is not in firmware; export it with "
+                f"calls TVM's runtime ({absent_name} in {file.path}), more of it than firmware has; export it with "
                 "--executor-aot-unpacked-api=1 and the unified static memory planner (USMP)"
             )
-        known = (*_OURS, *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)))
+        known = (
+            *PROVIDED_HEADERS,
+            *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),
+        )
         absent |= {name: None for name in _includes(data) if name not in known and not _STANDARD.fullmatch(name)}
     if absent:
         names = f"{listed(tuple(absent))}, which {'is' if len(absent) == 1 else 'are'}"
@@ -82,20 +75,3 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
 
 def _includes(data: bytes) -> list[str]:
     return [name.decode(errors="replace") for name in dict.fromkeys(_INCLUDE.findall(data))]
-
-
-def completed(library: Library) -> tuple[bytes, tuple[str, ...]]:
-    """Return the archive of ``library`` with headers of TVM's that it lacks, and their names; nothing where none is."""
-    there = {str(file.path) for file in library.other_files}
-    included = {
-        name
-        for module in library.modules
-        if not module.model_id
-        for file in module.codegen
-        if file.path.suffix in SOURCE_SUFFIXES
-        for name in _includes(file.data)
-    }
-    if not included & {*_OURS} or any(f"{_RUNTIME_INCLUDE}/{name}" in there for name in _OURS):
-        return b"", ()
-    files = [ArchiveFile(_RUNTIME_INCLUDE / name, (_HEADERS / PurePosixPath(name).name).read_bytes()) for name in _OURS]
-    return pack_archive(replace(library, other_files=(*library.other_files, *files))), _OURS

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.executor.executable import with_c_interface
 from mlfbuild.files import read_bytes
 from mlfbuild.firmware.parts import parts_of
 from mlfbuild.library import Library
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.steps.init.archives import completed, require_c_interface
+from mlfbuild.steps.init.archives import require_c_interface
 from mlfbuild.steps.project import default_compiler, default_name
 from mlfbuild.targets import CPUS, Board
 
@@ -64,19 +65,14 @@ def _from_archive(path: Path, board: Board) -> Network:
     name = default_name(path)
     library = compiler_called("archive").compile(CompileRequest(name, path, CPUS[board.cpu]))
     parts_of(library)  # names that build files cannot hold
+    library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
     require_c_interface(library, path)
     if len(library.modules) == 1:
         name = default_name(Path(library.modules[0].name))
-    whole, added = completed(library)
     suffix = source_suffix(path.name)
-    if added or SOURCES.get(suffix) != "archive":
-        suffix = ".tar"
-    file = f"models/{name}{suffix}"
-    content = whole if added else read_bytes(path, "archive")
+    file = f"models/{name}{suffix if SOURCES.get(suffix) == 'archive' else '.tar'}"
     notes = _renamed("module", library.modules[0].name, name) if len(library.modules) == 1 else ()
-    if added:
-        notes += (f"{path.name} came without TVM's headers; {file} has, of {' and '.join(added)}, what its code takes",)
-    return Network(name, path, "archive", file, content, library, notes)
+    return Network(name, path, "archive", file, read_bytes(path, "archive"), library, notes)
 
 
 def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:

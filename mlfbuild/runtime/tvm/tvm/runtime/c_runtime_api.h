@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dlpack/dlpack.h"
+#include "../../dlpack/dlpack.h"
 
 #ifndef MLF_MODULE
 #error "MLF_MODULE must be defined as the module's name; compile the sources that mlfbuild lists, not the archive's own"

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "tvm/runtime/c_runtime_api.h"
+#include "c_runtime_api.h"
 
 #ifdef __cplusplus
 extern "C" {

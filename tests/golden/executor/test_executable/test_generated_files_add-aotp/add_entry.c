@@ -7,8 +7,8 @@
 #include "tvmgen_add.h"
 
 #define MLF_MOST_ARGUMENTS 3
-#include "mlf_executor.h"
-#include "mlf_workspace.h"
+#include "runtime/mlf_executor.h"
+#include "runtime/mlf_workspace.h"
 
 mlf_packed mlf_add_packed_run;
 

@@ -7,8 +7,8 @@
 #include "tvmgen_many.h"
 
 #define MLF_MOST_ARGUMENTS 3
-#include "mlf_executor.h"
-#include "mlf_workspace.h"
+#include "runtime/mlf_executor.h"
+#include "runtime/mlf_workspace.h"
 
 mlf_packed tvmgen_many_fused_add;
 mlf_packed tvmgen_many_fused_subtract_nn_relu;

@@ -37,10 +37,13 @@ if(TARGET mlf_net)
 endif()
 add_library(
   mlf_net STATIC EXCLUDE_FROM_ALL
-  "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src/net_lib0.c"
-  "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src/net_lib1.c"
+  "${CMAKE_CURRENT_LIST_DIR}/executor/net_entry.c"
+  "${CMAKE_CURRENT_LIST_DIR}/executor/net_lib0.c"
+  "${CMAKE_CURRENT_LIST_DIR}/executor/net_lib1.c"
 )
 add_library(mlf::net ALIAS mlf_net)
+target_include_directories(mlf_net PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/executor/include>")
+target_include_directories(mlf_net PRIVATE "${CMAKE_CURRENT_LIST_DIR}/executor/runtime")
 
 add_library(mlf_net_blobs STATIC EXCLUDE_FROM_ALL)
 add_library(mlf::net_blobs ALIAS mlf_net_blobs)

@@ -21,11 +21,14 @@ $(MLF_DIR_net); two archives with a module of this name do not fit into one buil
 else
 MLF_DIR_net := $(_mlf_dir)
 MLF_INCLUDES_net := \
+  -I$(MLF_DIR_net)/executor/include \
+  -I$(MLF_DIR_net)/executor/runtime \
   -I$(MLF_DIR_net)/blobs \
   -I$(MLF_DIR_net)
 MLF_SOURCES_net := \
-  $(MLF_DIR_net)/codegen/host/src/net_lib0.c \
-  $(MLF_DIR_net)/codegen/host/src/net_lib1.c
+  $(MLF_DIR_net)/executor/net_entry.c \
+  $(MLF_DIR_net)/executor/net_lib0.c \
+  $(MLF_DIR_net)/executor/net_lib1.c
 MLF_LIBRARIES_net := $(MLF_BUILD)/libmlf_net.a
 
 # How graph and parameters get into the image: incbin (GNU assembler) or array (C)

@@ -2,7 +2,7 @@
 #ifndef TVM_RUNTIME_CRT_MODULE_H_
 #define TVM_RUNTIME_CRT_MODULE_H_
 
-#include "tvm/runtime/c_backend_api.h"
+#include "../c_backend_api.h"
 
 #ifdef __cplusplus
 extern "C" {
