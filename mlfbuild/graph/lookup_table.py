@@ -31,9 +31,9 @@ def lookup_table(
     A value is moved by half of what a line between its neighbours is wrong by in the middle. Raises ``OverflowError``
     where a value is no float32.
     """
-    least, greatest = (np.float32(scale) * np.float32(bound - zero_point) for bound in (_LEAST, _GREATEST))
-    low, high = (np.float32(output_scale) * np.float32(bound - output_zero_point) for bound in (_LEAST, _GREATEST))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+        least, greatest = (np.float32(scale) * np.float32(bound - zero_point) for bound in (_LEAST, _GREATEST))
+        low, high = (np.float32(output_scale) * np.float32(bound - output_zero_point) for bound in (_LEAST, _GREATEST))
         step = (greatest - least) / np.float32(_STEPS)
         inverse = np.float32(1 << 16) / (high - low)
         places = least + np.arange(_STEPS + 1, dtype=np.float32) * step

@@ -232,6 +232,15 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], str]] = {
 }  # fmt: skip
 
 
+def test_a_scale_whose_greatest_number_is_no_float32() -> None:
+    net = Network()
+    net.unary("EXP", net.input((2,), 3e38, dtype="int16"), "ExpOptions", scale=0.1, dtype="int16")
+    with pytest.raises(
+        UnsupportedModelError, match=r"EXP 't1': the function of a number of scale 3e\+38 is no float32"
+    ):
+        parse_tflite(net.build(), "net", "net.tflite")
+
+
 @pytest.mark.parametrize(("build", "expected"), MISTAKES.values(), ids=MISTAKES)
 def test_one_mistake(build: Callable[[Network, int], object], expected: str) -> None:
     net = Network()
