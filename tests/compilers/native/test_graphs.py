@@ -39,8 +39,9 @@ from mlfbuild.graph.ops import (
 )
 from mlfbuild.graph.ops.slice import Steps
 from support.host_c import run_many_on_host, run_on_host
-from support.native import compile_network, request
+from support.native import compile_bytes, compile_network, request
 from support.sketch import RANDOM, Sketch
+from support.tflite_builder import Network
 
 FOLDING = importlib.import_module("mlfbuild.compilers.native.passes.fold_constants")  # its name is the function's, too
 
@@ -306,3 +307,13 @@ def test_values_that_are_no_numbers() -> None:
     known = evaluate(graph, {"x": value})
     np.testing.assert_array_equal(stored, known["q"])
     np.testing.assert_array_equal(greatest, known["greatest"])
+
+
+def test_more_dimensions_than_one_copy_has() -> None:
+    """TILE along four dimensions moves elements over eight; what is beyond six is done in parts."""
+    network = Network()
+    source = network.input((2, 3, 2, 3), dtype="int32")
+    network.move("TILE", source, (4, 9, 6, 6), network.integers([2, 3, 3, 2]), kind="TileOptions")
+    value = np.arange(36, dtype=np.int32).reshape(2, 3, 2, 3)
+    (got,) = run_on_host(compile_bytes(network.build()), [value])
+    np.testing.assert_array_equal(got, np.tile(value, (2, 3, 3, 2)))

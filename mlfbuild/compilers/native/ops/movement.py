@@ -11,7 +11,7 @@ import numpy as np
 from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import suffix
-from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.ops.call import Call, Parameter, struct_lines
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.ops.movement import Move, Movement
@@ -36,7 +36,8 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     filling = operator.filling(outputs[0])
     lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
     places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
-    lines += [line for at, move in enumerate(moves) for line in _copy(node, f"copy{at}", kind, move, places)]
+    parts = [part for move in moves for part in _parts(move)]
+    lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", kind, part, places)]
     parameters = tuple(
         Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
         for name, tensor in named.items()
@@ -49,12 +50,22 @@ def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
     return {word if len(tensors) == 1 else f"{word}{index}": tensor for index, tensor in enumerate(tensors)}
 
 
-def _copy(node: Node, name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterator[str]:
+def _parts(move: Move) -> Iterator[Move]:
+    """Yield ``move`` in parts that the kernel has enough dimensions for, cut along the shortest one."""
+    source, target = move
+    if len(_runs(source, target)) <= _DIMENSIONS + 1:
+        yield move
+        return
+    axis = min((axis for axis, size in enumerate(source.shape) if size > 1), key=lambda axis: source.shape[axis])
+    for at in range(source.shape[axis]):
+        part = (*[slice(None)] * axis, slice(at, at + 1))
+        yield from _parts((source[part], target[part]))
+
+
+def _copy(name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterator[str]:
     """Yield the statements of one assignment of elements of ``kind``; ``name`` is for its strides."""
     source, target = move
     *outer, (run, _, _) = _runs(source, target)
-    if len(outer) > _DIMENSIONS:
-        raise unsupported(node, f"elements move over more than {_DIMENSIONS + 1} dimensions")
     origin, goal = _place(source, places), _place(target, places)
     if not outer:
         yield f"memcpy({goal}, {origin}, {run * source.itemsize});"
