@@ -43,6 +43,16 @@ def test_one_tensor_under_two_orders() -> None:
     assert_equal(data, floats(3, 3))
 
 
+@pytest.mark.parametrize("outputs", [["y", "x"], ["y", "y"], ["x"]], ids=" ".join)
+def test_inputs_and_outputs_that_are_one_tensor(outputs: list[str]) -> None:
+    data = model([helper.make_node("Relu", ["x"], ["y"])], [("x", (1, 4))], [(name, (1, 4)) for name in outputs])
+    graph = parse_onnx(data, "net", "net.onnx")
+    assert graph.outputs == tuple(outputs)
+    values = evaluate(graph, {"x": np.array([[-1, 2, -3, 4]], np.float32)})
+    assert values["x"].tolist() == [[-1, 2, -3, 4]]
+    assert "y" not in outputs or values["y"].tolist() == [[0, 2, 0, 4]]
+
+
 def test_shapes_that_are_computed_in_the_graph() -> None:
     """What PyTorch exports for ``x.view(x.size(0), -1)``."""
     node = helper.make_node

@@ -132,6 +132,8 @@ class GraphBuilder:
         names: dict[str, str] = {}
         for wanted, value in outputs:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
+            if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or an output twice: the same tensor
+                continue
             if tensor.name in names or tensor.name in inputs or tensor.constant:  # has a name of its own to keep
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
