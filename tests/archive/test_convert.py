@@ -105,7 +105,9 @@ def test_the_unpacked_tree_has_the_names_that_its_fragment_says() -> None:
     files = tree_files(read_files(model_archive(1), "old.tar"))
     fragment = bytes(files["mlf.cmake"]).decode()
     for name in ("add_lib0.c", "add_lib1.c"):
-        assert f"codegen/host/src/{name}" in files and f"codegen/host/src/{name}" in fragment
+        assert f"codegen/host/src/{name}" in files
+        assert f"/executor/{name}" in fragment
+        assert f'"../codegen/host/src/{name}"' in bytes(files[f"executor/{name}"]).decode()
 
 
 # What only mlfbuild knows

@@ -28,6 +28,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "ARG_MIN": ("int16",),
     "DEPTH_TO_SPACE": ("int16", "bool"),
     "PACK": ("bool",),
+    "RELU_0_TO_1": ("int16",),
     "RELU_N1_TO_1": ("int16",),
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),

@@ -98,10 +98,17 @@ MLF_KERNEL int64_t mlf_clamp_int64(int64_t value, struct mlf_int64_range range)
     return value > range.maximum ? range.maximum : value;
 }
 
+/* clang says of Armv8-M Baseline, too, that it has SSAT. */
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT) && __ARM_ARCH_ISA_THUMB == 2
+#define MLF_HAS_SSAT 1
+#else
+#define MLF_HAS_SSAT 0
+#endif
+
 /* Return value clamped to int8. */
 MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
 {
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
+#if MLF_HAS_SSAT
     int32_t result;
     __asm__("ssat %0, #8, %1" : "=r"(result) : "r"(value) : "cc");
     return result;
@@ -113,7 +120,7 @@ MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)
 /* Return value clamped to int16. */
 MLF_KERNEL int32_t mlf_saturate_int16(int32_t value)
 {
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT)
+#if MLF_HAS_SSAT
     int32_t result;
     __asm__("ssat %0, #16, %1" : "=r"(result) : "r"(value) : "cc");
     return result;
