@@ -77,9 +77,6 @@ WHOLE: dict[str, tuple[Callable[[onnx.ModelProto], object], type[MlfError], str]
     "an input twice": (
         lambda made: made.graph.input.append(made.graph.input[0]), InputFileError, "graph input names multiple times",
     ),
-    "an output twice": (
-        lambda made: made.graph.output.append(made.graph.output[0]), InputFileError, "tensor 'y': is declared twice",
-    ),
     "an output of nothing": (
         lambda made: setattr(made.graph.output[0], "name", "nothing"),
         InputFileError, "Graph output 'nothing' is not an output of any node",
