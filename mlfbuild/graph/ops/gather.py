@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,17 +15,9 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Gather(Operator):
-    """Slices of the first input along ``axis``, whose positions the second one holds.
+class Picking(Operator):
+    """An operator that takes elements of the first input from positions that the second one holds."""
 
-    The first ``batch_dims`` dimensions are common to both inputs. A position that is not there, known only when the
-    network runs, is taken as the nearest one.
-    """
-
-    axis: int
-    batch_dims: int = 0
-
-    name: ClassVar[str] = "GATHER"
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
@@ -37,11 +30,33 @@ class Gather(Operator):
             (None if source.dtype is output.dtype else f"mixes {source} and {output}")
             or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
             or rules.same_quantization(source, output)
-            or self._check_axes(source, indices)
+            or self._check_positions(source, indices)
             or rules.shape(output, self._shape(source, indices))
         )
 
-    def _check_axes(self, source: Tensor, indices: Tensor) -> str | None:
+    @abc.abstractmethod
+    def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
+        """Return why ``indices`` are no positions in ``source``, or ``None``."""
+
+    @abc.abstractmethod
+    def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
+        """Return the shape of what is taken."""
+
+
+@dataclass(frozen=True)
+class Gather(Picking):
+    """Slices of the first input along ``axis``, whose positions the second one holds.
+
+    The first ``batch_dims`` dimensions are common to both inputs. A position that is not there, known only when the
+    network runs, is taken as the nearest one.
+    """
+
+    axis: int
+    batch_dims: int = 0
+
+    name: ClassVar[str] = "GATHER"
+
+    def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
         if not 0 <= self.axis < len(source.shape):
             return f"axis {self.axis} is not a dimension of {source}"
         if not 0 <= self.batch_dims <= min(self.axis, len(indices.shape)):
@@ -70,36 +85,24 @@ class Gather(Operator):
 
 
 @dataclass(frozen=True)
-class GatherNd(Operator):
+class GatherNd(Picking):
     """Slices of the first input at places, each a row of the second one: positions in the leading dimensions.
 
     A position that is not there, known only when the network runs, is taken as the nearest one.
     """
 
     name: ClassVar[str] = "GATHER_ND"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
-    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=2)
-        if reason is not None:
-            return reason
-        (source, indices), output = inputs, outputs[0]
-        assert source is not None and indices is not None
-        return (
-            (None if source.dtype is output.dtype else f"mixes {source} and {output}")
-            or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
-            or rules.same_quantization(source, output)
-            or self._check_places(source, indices)
-            or rules.shape(output, (*indices.shape[:-1], *source.shape[indices.shape[-1] :]))
-        )
-
-    def _check_places(self, source: Tensor, indices: Tensor) -> str | None:
+    def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
         if not indices.shape or indices.shape[-1] > len(source.shape):
             return f"{indices} has no rows of at most {len(source.shape)} positions in {source}"
         sizes = source.shape[: indices.shape[-1]]
         if indices.data is not None and ((indices.data < 0) | (indices.data >= sizes)).any():
             return f"{indices} holds positions that are not in {source}"
         return None
+
+    def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
+        return (*indices.shape[:-1], *source.shape[indices.shape[-1] :])
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
