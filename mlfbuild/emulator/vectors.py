@@ -74,12 +74,7 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
             f"{path}: {', '.join(sorted(arrays))}: no such input or output; {module.name} has "
             f"{_names('in', module.inputs)} and {_names('out', module.outputs)}"
         )
-    counts = {len(array) for array in (*inputs, *outputs)}
-    if len(counts) > 1:
-        raise InputFileError(f"{path}: the arrays hold different numbers of cases: {sorted(counts)}")
-    if counts == {0} or not outputs:
-        raise CheckFailedError(f"{path}: holds no cases; the first axis of each array counts them")
-    return Vectors(counts.pop(), inputs, outputs)
+    return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs)
 
 
 def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:
@@ -94,12 +89,16 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
             if name in arrays and f"in{index}" not in arrays:
                 arrays[f"in{index}"] = arrays.pop(name)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
-    counts = {len(array) for array in inputs}
-    if len(counts) != 1:
+    return _cases(path, inputs), inputs
+
+
+def _cases(path: Path, arrays: Sequence[Array]) -> int:
+    counts = {len(array) for array in arrays}
+    if len(counts) > 1:
         raise InputFileError(f"{path}: the arrays hold different numbers of cases: {sorted(counts)}")
-    if counts == {0}:
+    if counts <= {0}:
         raise CheckFailedError(f"{path}: holds no cases; the first axis of each array counts them")
-    return counts.pop(), inputs
+    return counts.pop()
 
 
 def _names(prefix: str, tensors: Sequence[TensorInfo]) -> str:

@@ -10,14 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
+from mlfbuild.compilers.native.source import PARAMS_SECTION
+from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.executor.entry import print_run, print_workspace
-from mlfbuild.executor.graph_plan import Call, GraphPlan, Place, Tensor
+from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Tensor
 from mlfbuild.library.c_interface import CInterface
-from mlfbuild.library.data_type import CODE_NAMES, parse_dtype
+from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
 
 Array = npt.NDArray[np.generic]
 
-PARAMS_SECTION = ".rodata.tvm"
 _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 
@@ -31,7 +32,6 @@ class GraphSource:
     """By the names of the graph's arguments."""
     kernel_workspace: int
     """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
-    params_section: str = PARAMS_SECTION
 
 
 def print_graph(source: GraphSource, front_matter: str, runtime: str) -> str:
@@ -45,7 +45,7 @@ def print_graph(source: GraphSource, front_matter: str, runtime: str) -> str:
         *_parameters(source),
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
-        print_workspace(source.interface),
+        print_workspace(source.interface.prefix, source.interface.workspace_size),
         print_run(source.interface, list(_body(source))),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -77,11 +77,11 @@ def _parameters(source: GraphSource) -> Iterator[str]:
     names = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
     for entry in source.plan.parameters:
         values = _numbers(source.params[names[entry]])
-        section = f'__attribute__((section("{source.params_section}"), aligned(16)))'
+        section = f'__attribute__((section("{PARAMS_SECTION}"), aligned({ALIGNMENT})))'
         yield "\n".join(
             [
                 section,
-                f"static const {_c_type(values)} mlf_parameter_{entry}[{values.size}] = {{",
+                f"static const {C_TYPES[values.dtype.name]} mlf_parameter_{entry}[{values.size}] = {{",
                 *_value_lines(values),
                 "};",
             ]
@@ -96,21 +96,10 @@ def _value_lines(values: Array) -> Iterator[str]:
 
 def _numbers(values: Array) -> Array:
     """Return ``values`` as numbers that C has a type for: others as unsigned integers of the same bytes."""
-    dtype = values.dtype.newbyteorder("=")
-    values = np.ascontiguousarray(values.astype(dtype, copy=False))
-    if values.dtype == np.bool_ or values.dtype.name in _C_TYPES:
-        return values.astype(np.uint8) if values.dtype == np.bool_ else values
-    return values.view(f"uint{8 * values.dtype.itemsize}")
-
-
-_C_TYPES = {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)} | {
-    "float32": "float",
-    "float64": "double",
-}
-
-
-def _c_type(values: Array) -> str:
-    return _C_TYPES[values.dtype.name]
+    values = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="), copy=False))
+    if values.dtype == np.bool_ or values.dtype.name not in C_TYPES:
+        return values.view(f"uint{8 * values.dtype.itemsize}")
+    return values
 
 
 def _shapes(plan: GraphPlan, tensors: Mapping[Tensor, int]) -> Iterator[str]:
@@ -139,14 +128,10 @@ def _tables(source: GraphSource, tensors: Mapping[Tensor, int]) -> Iterator[str]
 def _tensor_row(tensor: Tensor, shape: tuple[int, ...], dtype: str) -> str:
     kind = parse_dtype(dtype)
     assert kind is not None  # the graph's reader has seen to it
-    data = f"mlf_parameter_{tensor.place.position}" if tensor.place.area.name == "CONSTANT" else "NULL"
-    position = _position(tensor.place)
+    constant = tensor.place.area is Area.CONSTANT
+    data, position = (f"mlf_parameter_{tensor.place.position}", 0) if constant else ("NULL", tensor.place.position)
     types = f"{{{_CODES.get(kind.code, 3)}, {kind.bits}, {kind.lanes}}}"
     return f"{{{data}, {_shape_name(shape)}, {position}, {types}, MLF_{tensor.place.area.name}, {len(shape)}}}"
-
-
-def _position(place: Place) -> int:
-    return 0 if place.area.name == "CONSTANT" else place.position
 
 
 def _call_rows(plan: GraphPlan) -> Iterator[str]:

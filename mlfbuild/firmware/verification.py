@@ -135,7 +135,10 @@ def subject_of(module: Module, board: str) -> Subject:
 
     Raises ``UnsupportedModelError`` where the module has no C interface that firmware can call.
     """
-    module = with_c_interface(module)
+    return _subject(with_c_interface(module), board)
+
+
+def _subject(module: Module, board: str) -> Subject:
     interface = _interface(module)
     if interface is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
@@ -165,8 +168,9 @@ def subject_of(module: Module, board: str) -> Subject:
 
 def module_header(module: Module, board: str) -> str:
     """Return the text of ``verify_module.h`` for ``module`` on ``board``; raises as ``subject_of``."""
-    subject = subject_of(module, board)
-    interface = _interface(with_c_interface(module))
+    module = with_c_interface(module)
+    subject = _subject(module, board)
+    interface = _interface(module)
     assert interface is not None
     prefix = interface.path.stem
     workspace = _CALLERS_WORKSPACE if subject.takes_workspace else _OWN_WORKSPACE

@@ -23,7 +23,7 @@ def main(path: str, inputs: list[int], outputs: list[int]) -> None:
             results = [_buffer(bytes(size)) for size in outputs]
             status = code.mlf_host_run(_pointers(values), _pointers(results))
             answers.write(status.to_bytes(4, "little", signed=True))
-            for size, result in zip(outputs, results):  # noqa: B905 - made from each other just above
+            for size, result in zip(outputs, results, strict=True):
                 answers.write(ctypes.string_at(_aligned(result), size))
         else:
             answers.write(code.mlf_host_reset().to_bytes(4, "little", signed=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import IO
 
@@ -74,8 +75,6 @@ class Child:
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:
     """Write ``request`` and read ``size`` bytes, fewer where the process ended."""
-    import threading
-
     assert process.stdin is not None
     assert process.stdout is not None
     answer: list[bytes] = []

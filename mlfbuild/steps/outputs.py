@@ -1,7 +1,9 @@
-"""What an archive may be written over."""
+"""What an archive, or a file of arrays, may be written over."""
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from mlfbuild.archive.tar import is_plain_tar
@@ -13,11 +15,22 @@ def check_output(output: Path, *sources: Path) -> None:
 
     Raises ``UsageError`` where it is a folder.
     """
+    _check(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
+
+
+def check_arrays_output(output: Path, *sources: Path) -> None:
+    """As ``check_output``, for an ``.npz`` file."""
+    _check(output, sources, "file", ".npz file", zipfile.is_zipfile)
+
+
+def _check(
+    output: Path, sources: tuple[Path, ...], what: str, kind: str, may_be_replaced: Callable[[Path], bool]
+) -> None:
     if output.is_dir():
-        raise UsageError(f"{output}: is a folder; -o names the archive to write")
+        raise UsageError(f"{output}: is a folder; -o names the {what} to write")
     if not output.is_file():
         return
     if any(source.exists() and output.samefile(source) for source in sources):
         raise ConflictError(f"{output}: is what is to be read; choose another file for -o")
-    if output.stat().st_size and not is_plain_tar(output):
-        raise ConflictError(f"{output}: is there and is no plain tar; remove it or choose another file for -o")
+    if not may_be_replaced(output):
+        raise ConflictError(f"{output}: is there and is no {kind}; remove it or choose another file for -o")

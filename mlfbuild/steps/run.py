@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.emulator.vectors import load_inputs
-from mlfbuild.errors import ConflictError, UsageError
 from mlfbuild.files import write_atomic
 from mlfbuild.host import Model, load
 from mlfbuild.library import TensorInfo
+from mlfbuild.steps.outputs import check_arrays_output
 
 Array = npt.NDArray[Any]
 
@@ -40,7 +40,7 @@ def run_archive(archive: Path, model: str | None, inputs: Path, output: Path, ti
     ``ProcessFailedError`` where the network fails, crashes or hangs: then nothing is written. ``ConflictError`` where
     ``output`` is there and is no ``.npz`` file, or is what is to be read.
     """
-    _check_output(output, archive, inputs)
+    check_arrays_output(output, archive, inputs)
     network = load(archive, model, isolated=True, timeout=timeout)
     try:
         cases, results = _run(network, inputs)
@@ -48,17 +48,6 @@ def run_archive(archive: Path, model: str | None, inputs: Path, output: Path, ti
         network.close()
     write_atomic(output, _npz(results))
     return RunResult(network.name, cases, network.outputs)
-
-
-def _check_output(output: Path, *sources: Path) -> None:
-    if output.is_dir():
-        raise UsageError(f"{output}: is a folder; -o names the file to write")
-    if not output.is_file():
-        return
-    if any(source.exists() and output.samefile(source) for source in sources):
-        raise ConflictError(f"{output}: is what is to be read; choose another file for -o")
-    if not zipfile.is_zipfile(output):
-        raise ConflictError(f"{output}: is there and is no .npz file; remove it or choose another file for -o")
 
 
 def _run(network: Model, path: Path) -> tuple[int, dict[str, Array]]:
