@@ -109,6 +109,8 @@ class Module:
     """``c``: called through structs of a header; ``packed``: as a TVM packed function; empty where it is not AOT."""
     pools: tuple[Pool, ...] = ()
     """Memory pools that the unified static memory planner laid out, sorted by name."""
+    workspace_io: bool = False
+    """Whether inputs and outputs lie in the caller's pools, where ``tvmgen_<module>_map_inputs`` tells."""
     devices: tuple[str, ...] = ()
     """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
     contexts: tuple[Context, ...] = ()

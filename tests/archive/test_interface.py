@@ -181,6 +181,7 @@ def test_a_header_with_everything() -> None:
     found = with_interface(replace(module(header=HEADER), inputs=known), "a.tar")
     assert [tensor.name for tensor in found.inputs] == ["serving_default_x:0", "a"]
     assert found.interface == "c"
+    assert found.workspace_io
     assert found.devices == ("ethos_u", "vela")
     assert found.pools == (
         Pool("flash", "constant", 24, external=True),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
-from mlfbuild.archive.interface.header import header_file
-from mlfbuild.archive.interface.signature import small_text
 from mlfbuild.library import OPERATOR, Module, Pool, TensorInfo
 from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
@@ -53,7 +51,7 @@ def _c_interface(module: Module) -> Iterator[str]:
     yield "```c"
     yield f'#include "{prefix}.h"'
     yield ""
-    mapped = _maps_tensors(module)
+    mapped = module.workspace_io
     if not mapped:
         yield from (_buffer(tensor) for tensor in (*module.inputs, *module.outputs))
     pools = [pool for pool in module.pools if pool.external]
@@ -72,12 +70,6 @@ def _c_interface(module: Module) -> Iterator[str]:
     arguments = ", ".join(f"&{group}" for group, _ in groups)
     yield f"int32_t status = {symbol_prefix(module.name)}_run({arguments});  // 0 when all went well"
     yield "```"
-
-
-def _maps_tensors(module: Module) -> bool:
-    """Whether inputs and outputs lie in the pools, as USMP places them with ``tir.usmp.use_workspace_io``."""
-    header = header_file(module)
-    return header is not None and f"{struct_prefix(module.name)}_map_inputs" in small_text(header.content)
 
 
 def _pool(pool: Pool, prefix: str) -> str:

@@ -37,5 +37,6 @@ def with_interface(module: Module, where: str) -> Module:
         outputs=combined(module.outputs, places.outputs(), by_position=True),
         interface="" if module.executor != "aot" else "packed" if header_file(module) is None else "c",
         pools=tuple(sorted(pools, key=lambda pool: pool.name)),
+        workspace_io=header is not None and header.workspace_io,
         devices=header.structs.get("devices", ()) if header else (),
     )

@@ -27,6 +27,8 @@ class Header:
     """Macros that are a whole number: ``TVMGEN_KWS_WORKSPACE_SIZE``, ``TVMGEN_KWS_X_SIZE``, ..."""
     prefix: str
     """``TVMGEN_KWS``."""
+    workspace_io: bool = False
+    """Whether inputs and outputs lie in the pools, as USMP places them with ``tir.usmp.use_workspace_io``."""
 
     @property
     def signature(self) -> Signature:
@@ -61,12 +63,12 @@ def read_header(module: Module) -> Header | None:
     file = header_file(module)
     if file is None:
         return None
-    facts = read_c_file(f"codegen/{file.path}", islice(tokens(small_text(file.content)), _MAX_TOKENS))
-    prefix = struct_prefix(module.name)
+    text, prefix = small_text(file.content), struct_prefix(module.name)
+    facts = read_c_file(f"codegen/{file.path}", islice(tokens(text), _MAX_TOKENS))
     structs = {
         name.lower().removeprefix(f"{prefix}_"): members
         for name, members in facts.structs.items()
         if name.lower().startswith(f"{prefix}_")
     }
     sizes = {name: int(value) for name, value in facts.macros if _SIZE.fullmatch(value)}
-    return Header(structs, sizes, macro_prefix(module.name))
+    return Header(structs, sizes, macro_prefix(module.name), workspace_io=f"{prefix}_map_inputs" in text)
