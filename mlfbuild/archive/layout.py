@@ -97,6 +97,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         model_id=module.model_id,
         state_size=module.state_size,
         workspace_bound=module.workspace_bound,
+        trace=module.trace,
     )
 
 

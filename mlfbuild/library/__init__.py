@@ -14,6 +14,7 @@ from mlfbuild.library.memory import (
     Pool,
     StorageEntry,
     TensorInfo,
+    TracedTensor,
 )
 from mlfbuild.library.types import (
     FULL_MODEL,
@@ -47,6 +48,7 @@ __all__ = [
     "StorageEntry",
     "Target",
     "TensorInfo",
+    "TracedTensor",
     "chunks",
     "spooled",
     "text_of",

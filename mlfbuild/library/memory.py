@@ -21,6 +21,18 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
+class TracedTensor:
+    """What an operator of a module has written, as a traced run hands it out."""
+
+    tensor: TensorInfo
+    """By its name in the model, with its shape."""
+    operator: str
+    """Its kind, as ``CONV_2D``; empty where the module does not tell."""
+    function: str
+    """The C function that writes it; empty where nothing is to be done, as its bytes are in place already."""
+
+
+@dataclass(frozen=True)
 class MainMemory:
     """Memory of a module's entry function on one device, in bytes (``memory.functions.main[]``)."""
 

@@ -13,7 +13,15 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from mlfbuild.library.content import Content
-from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, Pool, StorageEntry, TensorInfo
+from mlfbuild.library.memory import (
+    MainMemory,
+    OperatorBuffer,
+    OperatorFunction,
+    Pool,
+    StorageEntry,
+    TensorInfo,
+    TracedTensor,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +135,8 @@ class Module:
     """SHA-256 of the model file, for native libraries."""
     workspace_bound: int | None = None
     """Bytes of the workspace that are in use at one time, which no plan goes below; ``None`` where nobody knows."""
+    trace: tuple[TracedTensor, ...] = ()
+    """What ``mlf_<module>_run_traced`` hands out, in this order; empty where there is no such function."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

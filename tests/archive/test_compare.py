@@ -31,6 +31,7 @@ from mlfbuild.library import (
     StorageEntry,
     Target,
     TensorInfo,
+    TracedTensor,
 )
 from support.libraries import GRAPH_JSON, graph_library, native_library, native_module
 
@@ -89,6 +90,7 @@ Z = TensorInfo("z", "float32", 16, (4,))
             [("operator", "mlf_tiny_add_0", "workspace 0 -> 64 bytes")],
         ),
         ({"operator_functions": ()}, [("operator", "mlf_tiny_add_0", "only in the first")]),
+        ({"trace": (TracedTensor(X, "ADD", "f"),)}, [("traced tensor", "x", "only in the second")]),
         ({"pools": (Pool("sram", "workspace", 4, True),)}, [("pool", "sram", "only in the second")]),
         ({"devices": ("ethos_u",)}, [("device", "", "none -> ethos_u")]),
         ({"contexts": (Context("cpu"),)}, [("context", "cpu 0", "only in the second")]),

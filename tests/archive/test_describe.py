@@ -29,6 +29,7 @@ from mlfbuild.library import (
     Pool,
     Target,
     TensorInfo,
+    TracedTensor,
 )
 from mlfbuild.library.devices import device_name
 from mlfbuild.messages import printable
@@ -72,6 +73,7 @@ def planned_module() -> Module:
         pools=(Pool("sram", "workspace", 4096, external=True), Pool("flash", "constant", None, external=False)),
         devices=("ethos_u",),
         contexts=(Context("cpu"), Context("ethos-u", 1)),
+        trace=(TracedTensor(TensorInfo("relu", "int8", 64, (1, 64)), "RELU", "tvmgen_npu_relu"),),
     )
 
 

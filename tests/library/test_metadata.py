@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import OPERATOR, Library, Module, OperatorBuffer, OperatorFunction, Target
+from mlfbuild.library import OPERATOR, Library, Module, OperatorBuffer, OperatorFunction, Target, TracedTensor
 from mlfbuild.library.metadata import (
     FORMATS,
     Extension,
@@ -33,6 +33,7 @@ def known(library: Library) -> dict[str, Extension]:
             outputs=module.outputs,
             model_id=module.model_id,
             workspace_bound=module.workspace_bound,
+            trace=module.trace,
         )
         for module in library.modules
         if module.model_id
@@ -71,6 +72,12 @@ def without_files(library: Library) -> Library:
     return replace(library, modules=modules)
 
 
+def traced_library() -> Library:
+    """A native library whose only operator hands out what it has written."""
+    (module,) = native_library().modules
+    return Library((replace(module, trace=(TracedTensor(module.outputs[0], "ADD", "mlf_tiny_add_0"),)),))
+
+
 def operator_library() -> Library:
     buffers = (
         OperatorBuffer("add", 2, (2,), "int8", "a"),
@@ -87,6 +94,7 @@ LIBRARIES = {
     "two": native_library("b", "a"),
     "graph": graph_library(),
     "operator": operator_library(),
+    "traced": traced_library(),
 }  # fmt: skip
 
 
@@ -168,7 +176,7 @@ def test_an_extension_of_another_version_is_left_alone() -> None:
 
 def edit(path: str, value: object) -> dict[str, Any]:
     """The metadata of a native library with the member at the dotted ``path`` replaced, or removed for ``...``."""
-    text = document(native_library())
+    text = document(traced_library())
     *parents, last = path.split(".")
     at: Any = text
     for part in parents:
@@ -207,6 +215,10 @@ WRONG = [
     ("modules.tiny.mlfbuild.target_devices", ["cpu"], "target_devices: must be a list of whole numbers"),
     ("modules.tiny.mlfbuild.contexts", [{}], "modules.tiny.mlfbuild.contexts[0].device_type: is missing"),
     ("modules.tiny.mlfbuild.workspace_bound", -1, "modules.tiny.mlfbuild.workspace_bound: must be"),
+    ("modules.tiny.mlfbuild.trace.0.dtype", "float33", "mlfbuild.trace[0].dtype: 'float33' is no type of elements"),
+    ("modules.tiny.mlfbuild.trace.0.size", 5, "mlfbuild.trace[0].size: is not that of the shape and the dtype"),
+    ("modules.tiny.mlfbuild.trace.0.shape", ..., "mlfbuild.trace[0].size: is not that of the shape and the dtype"),
+    ("modules.tiny.mlfbuild.trace.0.function", 1, "modules.tiny.mlfbuild.trace[0].function: must be a string"),
     ("modules.tiny.mlfbuild.version", ..., "modules.tiny.mlfbuild.version: is missing"),
     ("modules.tiny.external_dependencies", [{}], "external_dependencies[0].short_name: is missing"),
 ]

@@ -13,7 +13,7 @@ from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import Comparison, Difference, distinct, told
 from mlfbuild.archive.describe.readme import README
-from mlfbuild.library import Library, MainMemory, Module
+from mlfbuild.library import Library, MainMemory, Module, TracedTensor
 from mlfbuild.library.devices import device_name
 
 _Value = TypeVar("_Value")
@@ -146,6 +146,11 @@ def _buffers(module: Module) -> Iterator[tuple[str, dict[str, Any]]]:
         places[function] += 1
 
 
+def _traced(traced: TracedTensor) -> dict[str, Any]:
+    values = {**asdict(traced.tensor), "operator": traced.operator, "function": traced.function}
+    return {**values, "shape": list(traced.tensor.shape or ())}
+
+
 def _devices(left: Module, right: Module) -> Iterator[Difference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
@@ -175,6 +180,7 @@ _PARTS: tuple[_Part, ...] = (
     _named("pool", lambda m: [(pool.name, asdict(pool)) for pool in m.pools]),
     _storage,
     _operators,
+    _named("traced tensor", lambda m: [(t.tensor.name, _traced(t)) for t in m.trace]),
     graph_differences,
     _parameters,
     code_differences,

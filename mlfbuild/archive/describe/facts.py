@@ -48,6 +48,10 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "pools": [asdict(pool) for pool in module.pools],
         "storage": [asdict(entry) for entry in module.storage],
         "operator_functions": [_function(function) for function in module.operator_functions],
+        "trace": [
+            {**_tensor(traced.tensor), "operator": traced.operator, "function": traced.function}
+            for traced in module.trace
+        ],
         "graph": _graph(module),
         "parameters": _parameters(module),
         "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],

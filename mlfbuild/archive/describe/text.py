@@ -85,10 +85,16 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from (Row("pool", pool["size"], _pool_line(pool)) for pool in module["pools"])
     yield from _graph(module, verbose)
     yield from _operators(module["operator_functions"], verbose)
+    yield from _trace(module["trace"])
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
     yield from _program(module)
     yield from (Row("needs", None, _dependency_line(item)) for item in module["external_dependencies"])
+
+
+def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[Row]:
+    if tensors:
+        yield Row("traced", _total(tensors), f"{counted(len(tensors), 'tensor')}, each handed out as it is written")
 
 
 def _origin(module: dict[str, Any]) -> Iterator[Row]:

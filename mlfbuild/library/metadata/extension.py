@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.errors import InputFileError
+from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.memory import TensorInfo
+from mlfbuild.library.memory import TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import read_contexts
+from mlfbuild.library.numpy_types import is_supported
 from mlfbuild.library.types import Context
 
 EXTENSION = "mlfbuild"
@@ -37,6 +39,7 @@ class Extension:
     state_size: int = 0
     """Bytes that are kept between runs; TVM's modules keep none."""
     workspace_bound: int | None = None
+    trace: tuple[TracedTensor, ...] = ()
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` where there is nothing to say."""
@@ -49,6 +52,7 @@ class Extension:
             "model_id": self.model_id or None,
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
+            "trace": [_traced_json(traced) for traced in self.trace] or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -73,6 +77,7 @@ def read_extension(fields: Fields) -> Extension:
         model_id=key.text("model_id", default=""),
         state_size=key.integer("state_size") if "state_size" in key else 0,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
+        trace=tuple(_read_traced(entry) for entry in key.objects("trace")),
     )
 
 
@@ -96,6 +101,19 @@ def _tensor_json(tensor: TensorInfo) -> dict[str, Any]:
     details = {"shape": tensor.shape, "scale": tensor.scale, "zero_point": tensor.zero_point}
     known = {key: value for key, value in details.items() if value is not None}
     return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, **known}
+
+
+def _traced_json(traced: TracedTensor) -> dict[str, Any]:
+    return {**_tensor_json(traced.tensor), "operator": traced.operator, "function": traced.function}
+
+
+def _read_traced(entry: Fields) -> TracedTensor:
+    tensor = _read_tensor(entry)
+    if not is_supported(tensor.dtype):
+        raise entry.error("dtype", f"{tensor.dtype[:40]!a} is no type of elements that numpy knows")
+    if tensor.shape is None or tensor_size(tensor.dtype, tensor.shape) != tensor.size:
+        raise entry.error("size", "is not that of the shape and the dtype; write the archive again")
+    return TracedTensor(tensor, entry.text("operator"), entry.text("function"))
 
 
 def _read_tensors(fields: Fields, key: str) -> tuple[TensorInfo, ...] | None:

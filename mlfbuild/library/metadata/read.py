@@ -108,6 +108,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         model_id=extension.model_id,
         state_size=extension.state_size,
         workspace_bound=extension.workspace_bound,
+        trace=extension.trace,
     )
     return ModuleRecord(module, extension)
 
