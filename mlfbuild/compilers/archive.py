@@ -28,33 +28,40 @@ class ArchiveCompiler:
         option, an executor or a placement that the archive does not have, or a CPU that its code is not for.
         """
         from mlfbuild.archive import open_archive  # builds without an archive to read start faster
-        from mlfbuild.archive.convert import convert
-        from mlfbuild.compilers.fit import check_fit
-        from mlfbuild.library.metadata import CURRENT
 
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
-        library = open_archive(request.source)
-        executors = sorted({module.executor for module in library.modules})
-        if request.executor is not None and "" in executors:
-            raise UsageError(f"{request.name}: {request.source} holds an operator, which has no executor; leave it out")
-        if request.executor is not None and request.executor not in executors:
-            raise UsageError(
-                f"{request.name}: {request.source} was exported for the {' and '.join(executors)} executor, "
-                f"not for {request.executor}; choose executor {executors[0]}"
-            )
-        if request.placement.workspace is not None or request.placement.shares_workspace:
-            raise UsageError(f"{request.name}: placement of the workspace: {request.source} decides it; remove it")
-        if request.placement.params is not None and "graph" not in executors:
-            raise UsageError(
-                f"{request.name}: placement of the parameters: the C code of {request.source} decides it; remove it"
-            )
-        check_fit(library, request.cpu, f"{request.name}: {request.source}")
-        return convert(library, CURRENT)
+        return accepted(open_archive(request.source), request, str(request.source))
 
     def outline(self, request: CompileRequest) -> Library:
         """Return what ``compile`` does: an archive is read lazily, its index and metadata first."""
         return self.compile(request)
+
+
+def accepted(library: Library, request: CompileRequest, where: str) -> Library:
+    """Return ``library``, which somebody else compiled, in the current version; module names stay its own.
+
+    ``where`` names its archive in messages. Raises ``UsageError`` where ``request`` asks for an executor or a placement
+    that the library does not have, or a CPU that its code is not for.
+    """
+    from mlfbuild.archive.convert import convert
+    from mlfbuild.compilers.fit import check_fit
+    from mlfbuild.library.metadata import CURRENT
+
+    executors = sorted({module.executor for module in library.modules})
+    if request.executor is not None and "" in executors:
+        raise UsageError(f"{request.name}: {where} holds an operator, which has no executor; leave it out")
+    if request.executor is not None and request.executor not in executors:
+        raise UsageError(
+            f"{request.name}: {where} was exported for the {' and '.join(executors)} executor, "
+            f"not for {request.executor}; choose executor {executors[0]}"
+        )
+    if request.placement.workspace is not None or request.placement.shares_workspace:
+        raise UsageError(f"{request.name}: placement of the workspace: {where} decides it; remove it")
+    if request.placement.params is not None and "graph" not in executors:
+        raise UsageError(f"{request.name}: placement of the parameters: the C code of {where} decides it; remove it")
+    check_fit(library, request.cpu, f"{request.name}: {where}")
+    return convert(library, CURRENT)
 
 
 ARCHIVE = ArchiveCompiler()
