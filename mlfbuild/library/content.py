@@ -20,7 +20,7 @@ from mlfbuild.errors import InputFileError, StorageError
 
 CHUNK = 1024 * 1024
 """Bytes that are copied at a time."""
-_IN_MEMORY = 16 * CHUNK
+_IN_MEMORY = 4 * CHUNK
 """Bytes of a content that needs no file."""
 
 
@@ -81,15 +81,17 @@ def spooled(parts: Iterable[bytes]) -> Content:
     Raises ``StorageError`` where the file cannot be written.
     """
     parts = iter(parts)
-    start = bytearray()
+    start: list[bytes] = []
+    size = 0
     for part in parts:
-        start += part
-        if len(start) > _IN_MEMORY:
+        start.append(part)
+        size += len(part)
+        if size > _IN_MEMORY:
             break
     else:
-        return bytes(start)
+        return b"".join(start)
     try:
-        stored = StoredFile(_temporary(chain([bytes(start)], parts)), "temporary file")
+        stored = StoredFile(_temporary(chain(start, parts)), "temporary file")
     except OSError as error:
         reason = error.strerror or str(error)
         raise StorageError(f"temporary file: cannot write: {reason}; free space, or name a folder in TMPDIR") from None

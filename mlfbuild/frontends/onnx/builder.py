@@ -58,7 +58,7 @@ class GraphBuilder:
     def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant, called ``name`` as far as that is free."""
         shaped = checked(self._unique(name), data.shape, element_type(data))
-        tensor = replace(shaped, data=np.ascontiguousarray(data).reshape(data.shape), quantization=quantization)
+        tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 import onnx
@@ -12,6 +13,7 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.onnx.refused import REASONS
+from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
@@ -86,16 +88,17 @@ def read_model(data: bytes) -> RawModel:
     weights in other files, and versions that are too old or too new for the ``onnx`` package.
     """
     model = onnx.ModelProto()
+    small, weights = without_large_weights(data)
     try:
-        model.ParseFromString(data)
-        return _plain(model, data)
+        model.ParseFromString(small)
+        return _plain(model, small, weights)
     except (DecodeError, RuntimeError) as error:
         raise GraphError("the file", f"cannot be decoded: {_one_line(error)}") from None
     except UnicodeDecodeError:  # names are decoded when they are read
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
 
-def _plain(model: onnx.ModelProto, data: bytes) -> RawModel:
+def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | None]) -> RawModel:
     opset = _opset(model)
     _check(model, data)
     graph = model.graph
@@ -107,7 +110,8 @@ def _plain(model: onnx.ModelProto, data: bytes) -> RawModel:
         )
     if graph.sparse_initializer:
         raise UnsupportedModelError("has sparse weights, which are not supported; store them dense")
-    constants = {tensor.name: read_tensor(tensor, f"weights {tensor.name!r}") for tensor in graph.initializer}
+    pairs = zip_longest(graph.initializer, weights)
+    constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
     return RawModel(opset, inputs, tuple(_port(value) for value in graph.output), constants, tuple(_nodes(graph)))
 
@@ -157,6 +161,24 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
         raise GraphError(where, _one_line(error)) from None
     return values
+
+
+def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
+    """Return the values of an initializer, of which ``tensor`` is no more than the name where it was cut out."""
+    where = f"weights {tensor.name!r}"
+    if cut is None:
+        return read_tensor(tensor, where)
+    header = TensorProto.FromString(cut.header)
+    if header.data_type not in ELEMENT_TYPES:
+        header.raw_data = bytes(cut.raw)
+        return read_tensor(header, where)
+    kind = np.dtype(ELEMENT_TYPES[header.data_type].value).newbyteorder("<")
+    if min(header.dims, default=0) < 0:
+        raise GraphError(where, f"have a negative dimension: {list(header.dims)}")
+    try:
+        return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
+    except ValueError as error:
+        raise GraphError(where, _one_line(error)) from None
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:

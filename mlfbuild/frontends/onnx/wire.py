@@ -1,0 +1,137 @@
+"""Large weights of an ``.onnx`` file as views of its bytes, so that no second and third copy of them is ever made.
+
+ONNX's own reader copies all it reads. So the weights' bytes are cut out of the file before, by the rules of the
+protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), and put back as arrays behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LARGE = 4096
+"""Bytes from which a copy matters."""
+_VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
+_GRAPH = 7
+"""Field of ModelProto."""
+_INITIALIZER = 5
+"""Field of GraphProto."""
+_DIMS, _RAW_DATA = 1, 9
+"""Fields of TensorProto."""
+_LARGEST_ELEMENT = 16
+"""Bytes; ONNX's checker wants raw data as large as the shape says, which is a scalar's where they are cut out."""
+
+
+class _UnusualError(Exception):
+    """What ONNX's own reader is to judge."""
+
+
+@dataclass(frozen=True)
+class CutTensor:
+    """What was cut out of a ``TensorProto``."""
+
+    header: bytes
+    """The tensor without ``raw_data``."""
+    raw: memoryview
+    """The bytes of its elements."""
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of a message: ``message[start:end]``, its payload ``message[payload:end]``."""
+
+    number: int
+    wire_type: int
+    start: int
+    payload: int
+    end: int
+
+
+def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
+    """Return the model ``data`` with scalars in place of large initializers, and these: one entry for each, in order.
+
+    An entry is ``None`` where the model still has all. What is unusual stays as it is: then there is no entry.
+    """
+    try:
+        return _cut(memoryview(data))
+    except _UnusualError:
+        return data, []
+
+
+def _cut(model: memoryview) -> tuple[bytes, list[CutTensor | None]]:
+    fields = list(_fields(model))
+    graphs = [field for field in fields if field.number == _GRAPH]
+    if len(graphs) != 1 or graphs[0].wire_type != _LEN:
+        raise _UnusualError
+    graph, weights = _cut_graph(model[graphs[0].payload : graphs[0].end])
+    parts = (_message(_GRAPH, graph) if f.number == _GRAPH else bytes(model[f.start : f.end]) for f in fields)
+    return b"".join(parts), weights
+
+
+def _cut_graph(graph: memoryview) -> tuple[bytes, list[CutTensor | None]]:
+    parts: list[bytes] = []
+    weights: list[CutTensor | None] = []
+    for field in _fields(graph):
+        part = bytes(graph[field.start : field.end]) if field.number != _INITIALIZER else b""
+        if field.number == _INITIALIZER:
+            if field.wire_type != _LEN:
+                raise _UnusualError
+            tensor, cut = _cut_tensor(graph[field.payload : field.end])
+            part = _message(_INITIALIZER, tensor)
+            weights.append(cut)
+        parts.append(part)
+    return b"".join(parts), weights
+
+
+def _cut_tensor(tensor: memoryview) -> tuple[bytes, CutTensor | None]:
+    fields = list(_fields(tensor))
+    raw = [field for field in fields if field.number == _RAW_DATA]
+    if len(raw) != 1 or raw[0].wire_type != _LEN or raw[0].end - raw[0].payload < _LARGE:
+        return bytes(tensor), None
+    rest = {field: bytes(tensor[field.start : field.end]) for field in fields if field is not raw[0]}
+    scalar = b"".join(part for field, part in rest.items() if field.number != _DIMS)
+    cut = CutTensor(b"".join(rest.values()), tensor[raw[0].payload : raw[0].end])
+    return scalar + _message(_RAW_DATA, bytes(_LARGEST_ELEMENT)), cut
+
+
+def _message(number: int, payload: bytes) -> bytes:
+    return bytes([number << 3 | _LEN]) + _varint(len(payload)) + payload
+
+
+def _varint(value: int) -> bytes:
+    low = bytearray()
+    while value > 0x7F:
+        low.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*low, value])
+
+
+def _fields(message: memoryview) -> Iterator[_Field]:
+    at = 0
+    while at < len(message):
+        key, payload = _read_varint(message, at)
+        number, wire_type = key >> 3, key & 7
+        if wire_type == _VARINT:
+            end = _read_varint(message, payload)[1]
+        elif wire_type == _LEN:
+            size, payload = _read_varint(message, payload)
+            end = payload + size
+        elif wire_type in {_I64, _I32}:
+            end = payload + (8 if wire_type == _I64 else 4)
+        else:
+            raise _UnusualError
+        if end > len(message):
+            raise _UnusualError
+        yield _Field(number, wire_type, at, payload, end)
+        at = end
+
+
+def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
+    """Return the number at ``at`` and where it ends."""
+    value = 0
+    for position in range(at, min(at + 10, len(message))):
+        byte = message[position]
+        value |= (byte & 0x7F) << 7 * (position - at)
+        if byte < 0x80:
+            return value, position + 1
+    raise _UnusualError
