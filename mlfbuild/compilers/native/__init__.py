@@ -27,13 +27,17 @@ class NativeCompiler:
     name = "native"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is not ``memory`` with one of its values."""
+        """Return (key, reason) for each option that is not ``memory`` or ``trace`` with one of its values."""
         from mlfbuild.compilers.native.settings import MEMORY
 
-        known = f"one of {', '.join(MEMORY)}"
-        wrong = [key for key, value in options.items() if key != "memory" or value not in MEMORY]
-        unknown = f"unknown option; the native compiler has memory, {known}"
-        return [(key, f"must be {known}" if key == "memory" else unknown) for key in wrong]
+        known = {"memory": f"one of {', '.join(MEMORY)}", "trace": "true or false"}
+        right = {"memory": lambda value: value in MEMORY, "trace": lambda value: isinstance(value, bool)}
+        unknown = f"unknown option; the native compiler has {' and '.join(f'{key}, {it}' for key, it in known.items())}"
+        return [
+            (key, f"must be {known[key]}" if key in known else unknown)
+            for key, value in options.items()
+            if key not in right or not right[key](value)
+        ]
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model of ``request``; raises as ``Compiler.compile`` says."""

@@ -50,9 +50,12 @@ class _Piece:
 
 
 def fuse(graph: Graph, calls: Sequence[Call], settings: Settings, lower: Lower) -> tuple[Graph, list[Call]]:
-    """Return ``graph`` with chains in place of their nodes, and the calls of its nodes, those that were ``calls``."""
+    """Return ``graph`` with chains in place of their nodes, and the calls of its nodes, those that were ``calls``.
+
+    Where tensors are handed out there are no chains, which never hold one as a whole.
+    """
     most = MOST_EXTRA.get(settings.memory)
-    if most is None or not calls:
+    if most is None or not calls or settings.trace:
         return graph, list(calls)
     cutting = _Cutting(graph, calls, settings, lower)
     pieces = cutting.best(most * cutting.costs.total(graph))

@@ -8,6 +8,7 @@ from mlfbuild.compilers.native.interface import Interface, Port
 from mlfbuild.compilers.native.literals import braces, floating
 from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
+from mlfbuild.compilers.native.trace import print_declarations
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
@@ -88,6 +89,8 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
         + ("  void* kept\n" if state else "")
         + ");"
     )
+    if program.trace:
+        yield from print_declarations(program)
     yield brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
     for port in _distinct(program.interface):
         yield "\n".join(_facts(f"{upper}_{port.member.upper()}", port))

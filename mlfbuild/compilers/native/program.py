@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
 from mlfbuild.compilers.native.plan import Plan
 from mlfbuild.compilers.native.storages import Area, Location
-from mlfbuild.graph import Graph, Node, State
+from mlfbuild.graph import Graph, Node, State, Tensor
 from mlfbuild.graph.ops import Reshape
 from mlfbuild.graph.ops.fused import Fused
 
@@ -27,6 +28,17 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Written:
+    """A tensor that is handed out as soon as it is written."""
+
+    number: int
+    """In the order in which they are."""
+    tensor: Tensor
+    pointer: str
+    """A C expression."""
+
+
+@dataclass(frozen=True)
 class Step:
     """What is done for a node: a call with C expressions as arguments, or nothing."""
 
@@ -34,6 +46,8 @@ class Step:
     node: Node
     function: Function | None
     arguments: tuple[str, ...]
+    written: tuple[Written, ...] = ()
+    """What a traced run hands out after it; empty where the program is not compiled for that."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +75,8 @@ class Program:
     """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
     resets: tuple[Reset, ...] = ()
     """How the states begin, in the order of their places."""
+    trace: bool = False
+    """Whether there is a run function that hands out what operators write."""
 
     @property
     def prefix(self) -> str:
@@ -80,19 +96,24 @@ class Program:
         return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
 
 
-def link_calls(name: str, graph: Graph, calls: Sequence[Call], plan: Plan, interface: Interface) -> Program:
-    """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once."""
+def link_calls(
+    name: str, graph: Graph, calls: Sequence[Call], plan: Plan, interface: Interface, *, trace: bool = False
+) -> Program:
+    """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once.
+
+    With ``trace`` it can hand out what each node writes.
+    """
     linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
     steps = tuple(
         linking.step(index, node, call) for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True))
     )
+    steps = tuple(linking.handing_out(steps)) if trace else steps
     copies = tuple(
         (linking.address(to), linking.place(tensor), graph.tensor(tensor).size) for tensor, to in plan.copies
     )
     resets = tuple(linking.reset(state) for state in graph.states)
-    return Program(
-        name, graph, plan, interface, tuple(linking.functions.values()), tuple(linking.constants), steps, copies, resets
-    )
+    functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
+    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, trace)
 
 
 class _Linking:
@@ -114,6 +135,18 @@ class _Linking:
         function = self._function(index, node, call)
         arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
         return Step(index, node, function, arguments)
+
+    def handing_out(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield ``steps`` with what they write, to be handed out."""
+        numbers = itertools.count()
+        for step in steps:
+            yield replace(
+                step,
+                written=tuple(
+                    Written(next(numbers), tensor, self.address(self.plan.locations[tensor.name]))
+                    for tensor in self.graph.outputs_of(step.node)
+                ),
+            )
 
     def _same_place(self, node: Node) -> bool:
         return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]

@@ -17,6 +17,8 @@ class Settings:
     cpu: Cpu
     memory: str = "balanced"
     """How much a small arena is worth: one of ``MEMORY``."""
+    trace: bool = False
+    """Whether every tensor that an operator writes is handed out; then all of them are in memory as a whole."""
 
     def has(self, feature: str) -> bool:
         """Return whether the processor has ``feature``, a word of ``Cpu.features``."""

@@ -11,8 +11,10 @@ from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
 from mlfbuild.compilers.native.state import print_reset, print_state, print_static_reset
 from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
+from mlfbuild.compilers.native.trace import print_hand_out, print_table, print_untraced_run, print_unused
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
+from mlfbuild.graph import Graph
 
 _LINE_LENGTH = 116
 
@@ -25,11 +27,12 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
     yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id)
     parts = [
+        print_table(program) if program.trace else "",
         print_workspace(program, placement),
         print_state(program),
-        *(_function(program, function) for function in program.functions),
+        *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
-        _reentrant_entry(program),
+        *_reentrant_entries(program),
         print_static_reset(program),
         _static_entry(program, placement),
     ]
@@ -75,22 +78,24 @@ def _constants(program: Program, model_id: str) -> Iterator[str]:
     section = f"{program.prefix.upper()}_PARAMS"
     yield f'\n\n{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
     for constant in program.constants:
-        yield f"\n\n{section} static const {_declarator(constant)} = "
+        yield f"\n\n{section} static const {declarator(constant)} = "
         yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
         yield ";"
 
 
-def _declarator(constant: Constant) -> str:
+def declarator(constant: Constant) -> str:
+    """Return the declarator of ``constant``, without storage class."""
     length = "" if constant.length is None else f"[{constant.length}]"
     return f"{constant.c_type} {constant.name}{length}"
 
 
-def _function(program: Program, function: Function) -> str:
+def print_function(graph: Graph, function: Function) -> str:
+    """Return the definition of an operator function of ``graph``."""
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
     return "\n".join(
         [
-            f"/* {node_comment(program.graph, function.node)} */",
-            _wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
+            f"/* {node_comment(graph, function.node)} */",
+            wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
             "{",
             *(f"    {line}" for line in function.call.body),
             "}",
@@ -98,24 +103,27 @@ def _function(program: Program, function: Function) -> str:
     )
 
 
-def _reentrant_entry(program: Program) -> str:
-    name = program.name
+def _reentrant_entries(program: Program) -> Iterator[str]:
+    name, run = program.name, f"mlf_{program.name}_run"
+    parameters = [
+        f"const struct tvmgen_{name}_inputs *inputs",
+        f"const struct tvmgen_{name}_outputs *outputs",
+        "void *workspace",
+        *(["void *kept"] if program.graph.states else []),
+    ]
+    hook = [f"mlf_{name}_trace *trace", "void *context"] if program.trace else []
+    traced = "_traced" if program.trace else ""
+    yield _run(program, wrapped(f"int32_t {run}{traced}(", [*parameters, *hook], ")", 0))
+    if program.trace:
+        yield print_untraced_run(program, wrapped(f"int32_t {run}(", parameters, ")", 0))
+
+
+def _run(program: Program, signature: str) -> str:
     arena = program.plan.arena_size > 0
     declarations = [
         *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
         *(["    uint8_t *const state = (uint8_t *)kept;"] if program.graph.states else []),
     ]
-    signature = _wrapped(
-        f"int32_t mlf_{name}_run(",
-        [
-            f"const struct tvmgen_{name}_inputs *inputs",
-            f"const struct tvmgen_{name}_outputs *outputs",
-            "void *workspace",
-            *(["void *kept"] if program.graph.states else []),
-        ],
-        ")",
-        0,
-    )
     return "\n".join(
         [
             signature,
@@ -123,8 +131,9 @@ def _reentrant_entry(program: Program) -> str:
             *declarations,
             *([""] if declarations else []),
             "    /* Read, so that linkers keep it as long as the model is in use. */",
-            f"    (void)*(const volatile char *)mlf_{name}_model_id;",
+            f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
             *_checks(program, arena=arena),
+            *print_unused(program),
             *(line for step in program.steps for line in _step(step, program)),
             "",
             *(f"    memcpy({to}, {source}, {size});" for to, source, size in program.copies),
@@ -166,9 +175,10 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     yield f"    /* {step.index}: {comment_text(step.node.name)}"
     yield f"       {node_comment(program.graph, step.node)} */"
     if step.function is not None:
-        yield f"    {_wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
+        yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
         yield "    /* nothing to do: what it reads and what it writes are the same bytes */"
+    yield from print_hand_out(step)
 
 
 def _static_entry(program: Program, placement: Placement) -> str:
@@ -184,7 +194,7 @@ def _static_entry(program: Program, placement: Placement) -> str:
     )
 
 
-def _wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
+def wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
     """Return ``start``, comma-separated ``items`` and ``end``, on lines that continue four columns further in."""
     return f"{start}{_joined(items, ',', indent + 4, len(start) + indent)}{end}"
 

@@ -272,7 +272,10 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
     for options, reason in (
         ({"memory": "small"}, "must be one of smallest, balanced, fastest"),
         ({"memory": True}, "must be one of smallest, balanced, fastest"),
-        ({"arena": "small"}, "unknown option; the native compiler has memory, one of smallest, balanced, fastest"),
+        (
+            {"arena": "small"},
+            "unknown option; the native compiler has memory, one of smallest, balanced, fastest and trace, true or false",
+        ),
     ):
         assert native.check_options(options) == [(*options, reason)]
     good = request("net")
