@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.manifest.types import OptionValue, Placement
+from mlfbuild.manifest.placement import Placement
+from mlfbuild.manifest.types import OptionValue
 from mlfbuild.targets.types import Cpu
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from mlfbuild.archive.paths import graph_path, params_path
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware.cmake import here, here_in_build
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
-from mlfbuild.manifest.types import SECTION_NAME
+from mlfbuild.manifest.placement import SECTION_NAME
 
 BLOBS_FOLDER = "blobs"
 """Of a tree: where the sources of blobs stand."""

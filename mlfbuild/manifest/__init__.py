@@ -20,8 +20,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, suggestion
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, OptionValue, Placement, Project, Target
+from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, OptionValue, Project, Target
 
 __all__ = [
     "FirmwareSpec",

@@ -8,9 +8,9 @@ is refused with the true reason and never half obeyed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
@@ -25,6 +25,17 @@ KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
 """Keys by the path of the mapping that will hold them."""
 
 FilePath = Annotated[str, rules.PATH]
+
+TEXT, MAPPING = "[text]", "[mapping]"
+"""Marks in the paths of pydantic's findings about a value that may be either."""
+
+_T = TypeVar("_T")
+_M = TypeVar("_M")
+TextOr = Annotated[
+    Annotated[_T, Tag(TEXT)] | Annotated[_M, Tag(MAPPING)],
+    Discriminator(lambda value: MAPPING if isinstance(value, Mapping | BaseModel) else TEXT),
+]
+"""A text or, where there is more to say, a mapping; what is neither is told to be no text."""
 
 
 class Keys(BaseModel):
@@ -50,13 +61,29 @@ class TargetKeys(Keys):
         None, description="C compiler whose toolchain file for the CPU is used. Default: gcc."
     )
     toolchain: FilePath | None = Field(None, description="CMake toolchain file to use instead of the CPU's own.")
+    regions: dict[Annotated[str, rules.SECTION], Annotated[str, rules.REGION]] = Field(
+        default_factory=dict, description="Memory region of the linker script for sections that models place data in."
+    )
+
+
+class ParamsKeys(Keys):
+    """Linker sections of constants by what they are."""
+
+    weights: Annotated[str, rules.SECTION] | None = Field(None, description="Filters, matrices, constant tensors.")
+    biases: Annotated[str, rules.SECTION] | None = Field(None, description="Biases and rescalings.")
+    tables: Annotated[str, rules.SECTION] | None = Field(None, description="Lookup tables and what else is constant.")
 
 
 class PlacementKeys(Keys):
     """Linker sections, so that a linker script can place a model's data."""
 
-    params: Annotated[str, rules.SECTION] | None = Field(None, description="Section of the constants: .rodata.mlf")
+    params: TextOr[Annotated[str, rules.SECTION], ParamsKeys] | None = Field(
+        None, description="Section of the constants, or one for each class of them: .mlf_params"
+    )
     workspace: Annotated[str, rules.SECTION] | None = Field(None, description="Section of the workspace: .bss.dtcm")
+    state: Annotated[str, rules.SECTION] | None = Field(
+        None, description="Section of what a streaming network keeps between runs: .bss.dtcm"
+    )
 
 
 class ModelKeys(Keys):

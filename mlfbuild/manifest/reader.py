@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.errors import ProjectFileError
 from mlfbuild.manifest.document import Document, read_document
+from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import Problem
 from mlfbuild.manifest.references import check_references
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Placement, Project, Target
+from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
 
 
 def _target(name: str, keys: TargetKeys, root: Path) -> Target:
-    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain), keys.c_compiler)
+    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain), keys.c_compiler, keys.regions)
 
 
 def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> ModelSpec:
@@ -75,8 +76,12 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
 
 
 def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placement:
-    params, workspace = (None, None) if keys is None else (keys.params, keys.workspace)
-    return Placement(params, workspace, shares_workspace)
+    if keys is None:
+        return Placement(shares_workspace=shares_workspace)
+    memory = {"workspace": keys.workspace, "state": keys.state}
+    if keys.params is None or isinstance(keys.params, str):
+        return Placement(params=keys.params, **memory, shares_workspace=shares_workspace)
+    return Placement(**dict(keys.params), **memory, shares_workspace=shares_workspace)
 
 
 def _joined(root: Path, path: str | None) -> Path | None:

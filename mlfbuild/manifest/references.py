@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
+from mlfbuild.manifest.sections import check_sections
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
@@ -29,6 +30,7 @@ def check_references(document: Document) -> None:
     for name, firmware in _entries(document.data, "firmware"):
         _check_firmware(document, ("firmware", name), firmware)
     _check_shared_workspace(document)
+    check_sections(document)
 
 
 def _entries(data: object, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -91,10 +93,6 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         document.add((*path, "compiler"), reason)
     if (compiler or fitting) == "native" and model.get("executor") == "graph":
         document.add((*path, "executor"), 'the native compiler has no executor "graph"; use aot')
-    section = _mapping(model, "placement").get("workspace")
-    if isinstance(section, str) and section == _mapping(model, "placement").get("params"):
-        reason = f"{quoted(section)} cannot hold both the constants and the workspace"
-        document.add((*path, "placement", "workspace"), reason)
     _check_names(document, path, model, "target")
 
 

@@ -14,9 +14,9 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from mlfbuild.manifest.placement import SECTION_NAME
 from mlfbuild.manifest.problems import quoted, unknown
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 COMPILERS = ("native", "archive")
@@ -25,7 +25,7 @@ EXECUTORS = ("aot", "graph")
 
 _COMPILERS_NOT_YET = ("tvm", "command")
 # Names that CMake or the generated fragments use for something else.
-_RESERVED_MODELS = ("board", "models")
+_RESERVED_MODELS = ("board", "models", "placement")
 _RESERVED_FIRMWARE = (
     "all", "clean", "edit_cache", "help", "install", "package", "package_source", "rebuild_cache", "test",
 )  # fmt: skip
@@ -96,5 +96,6 @@ MODEL_NAME = _named(
 )
 OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
 SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and ., no digit first")
+REGION = _named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
 SOURCE = Rule(_check_source, {"pattern": f"({'|'.join(_any_case(suffix) for suffix in SOURCES)})$"})

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, Position, Problem
 
 OptionValue = str | int | float | bool
-
-SECTION_NAME = re.compile(r"[A-Za-z_.][A-Za-z0-9_.]*")
-"""What linker scripts, C attributes and assemblers all take for the name of a section, without quotes."""
 
 
 @dataclass(frozen=True)
@@ -28,16 +25,8 @@ class Target:
     """CMake toolchain file to use instead of the CPU's own."""
     c_compiler: str | None = None
     """``gcc`` or ``clang``, whose toolchain file for the CPU is used; ``None`` is the CPU's default."""
-
-
-@dataclass(frozen=True)
-class Placement:
-    """Linker sections for a model's constants and workspace; ``None`` is the compiler's default."""
-
-    params: str | None = None
-    workspace: str | None = None
-    shares_workspace: bool = False
-    """Whether its static workspace is that of all models of an image that share one; then ``workspace`` is ``None``."""
+    regions: Mapping[str, str] = field(default_factory=dict)
+    """Memory region of the linker script by section: where the target's firmware has what models place in it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,7 @@ class ModelSpec:
     """Names of targets in the project, never empty."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     vectors: Path | None = None
-    placement: Placement = Placement()
+    placement: Placement = field(default_factory=Placement)
 
 
 @dataclass(frozen=True)

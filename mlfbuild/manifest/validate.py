@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Iterator
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from mlfbuild import __version__
 from mlfbuild.manifest.document import Document
-from mlfbuild.manifest.keys import FORMAT_VERSION, KEYS_NOT_YET, ProjectKeys
+from mlfbuild.manifest.keys import FORMAT_VERSION, KEYS_NOT_YET, MAPPING, TEXT, ProjectKeys
 from mlfbuild.manifest.problems import KeyPath, quoted, suggestion
 from mlfbuild.manifest.rules import NOT_YET
 
@@ -50,7 +51,7 @@ def validate(document: Document) -> ProjectKeys | None:
 
 
 def _add(document: Document, details: ErrorDetails) -> None:
-    path = details["loc"]
+    path = tuple(segment for segment in details["loc"] if segment not in {TEXT, MAPPING})
     kind = details["type"]
     if path and path[-1] == _KEY_MARK:
         document.add(path[:-1], _reason(details), at_key=True)
@@ -127,6 +128,12 @@ def _keys_at(path: KeyPath) -> list[str]:
 
 def _model_in(annotation: Any) -> tuple[type[BaseModel], bool]:
     """Return the model that a field holds and whether it holds a mapping of names to such models."""
+    found = next(_models_in(annotation))
+    return found, any(get_origin(part) is dict for part in (annotation, *get_args(annotation)))
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
-    return next(part for part in get_args(annotation) if isinstance(part, type) and issubclass(part, BaseModel)), True
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models_in(part)

@@ -10,19 +10,33 @@ from mlfbuild.targets.types import Board, Memory
 _MIB = 1024 * 1024
 
 
-def _board(name: str, cpu: str, flash: tuple[int, int], ram: tuple[int, int]) -> Board:
-    return Board(name, cpu, Memory("FLASH", *flash), Memory("RAM", *ram))
+def _board(name: str, cpu: str, flash: tuple[int, int], ram: tuple[int, int], **others: tuple[int, int]) -> Board:
+    further = tuple(Memory(region, *place) for region, place in others.items())
+    return Board(name, cpu, Memory("FLASH", *flash), Memory("RAM", *ram), further)
 
+
+_SSRAM = ((0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB))
+_AN547 = {
+    "ITCM": (0x00000000, _MIB // 2),
+    "DTCM": (0x30000000, _MIB // 2),
+    "DDR": (0x70000000, 256 * _MIB),
+}
 
 BOARDS: Mapping[str, Board] = MappingProxyType(
     {
         board.name: board
         for board in (
-            _board("mps2-an385", "cortex-m3", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
-            _board("mps2-an386", "cortex-m4", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
-            _board("mps2-an500", "cortex-m7", (0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB)),
-            _board("mps2-an505", "cortex-m33", (0x10000000, 4 * _MIB), (0x38000000, 4 * _MIB)),
-            _board("mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB)),
+            _board("mps2-an385", "cortex-m3", *_SSRAM, PSRAM=(0x21000000, 16 * _MIB)),
+            _board("mps2-an386", "cortex-m4", *_SSRAM, PSRAM=(0x21000000, 16 * _MIB)),
+            _board("mps2-an500", "cortex-m7", *_SSRAM, PSRAM=(0x60000000, 16 * _MIB)),
+            _board(
+                "mps2-an505",
+                "cortex-m33",
+                (0x10000000, 4 * _MIB),
+                (0x38000000, 4 * _MIB),
+                PSRAM=(0x80000000, 16 * _MIB),
+            ),
+            _board("mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB), **_AN547),
         )
     }
 )

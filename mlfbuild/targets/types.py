@@ -73,6 +73,13 @@ class Board:
     """Where vectors, code and constants lie."""
     ram: Memory
     """Where data, arenas, heap and stack lie."""
+    others: tuple[Memory, ...] = ()
+    """Further regions of its linker script, which hold what firmware places there."""
+
+    @property
+    def regions(self) -> Mapping[str, Memory]:
+        """All regions by the names that its linker script has for them."""
+        return {memory.name: memory for memory in (self.flash, self.ram, *self.others)}
 
     def takes(self, cpu: Cpu) -> bool:
         """Return whether code for ``cpu`` runs on the board: for its core, or for that core with something left out."""

@@ -63,6 +63,20 @@ def test_models_know_whether_they_share_a_workspace() -> None:
     assert models["own"].placement == Placement()
 
 
+def test_placement_is_by_class_and_regions_are_by_target() -> None:
+    project = load_project(VALID / "placement.yml")
+    external = Placement(weights=".mlf_params", tables=".data.tables", workspace=".axi")
+    assert project.models["kws"].placement == project.models["vww"].placement == external
+    assert project.models["wake"].placement == Placement(params=".mlf_params", state=".bss.wake")
+    assert project.targets["product"].regions == {".mlf_params": "QSPI", ".axi": "AXI_SRAM"}
+    assert project.targets["sim"].regions == {".mlf_params": "PSRAM", ".axi": "PSRAM"}
+    assert [external.constants(name) for name in ("weights", "biases", "tables")] == [
+        ".mlf_params",
+        None,
+        ".data.tables",
+    ]
+
+
 def test_kinds_of_options_are_kept() -> None:
     options = load_project(VALID / "complete.yml").models["kws"].options
     assert [type(value) for value in options.values()] == [str, int, float, bool, str]

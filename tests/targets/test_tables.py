@@ -35,9 +35,7 @@ def linker_regions(board: Board) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
 def test_memory_map_is_that_of_the_linker_script(board: Board) -> None:
-    regions = linker_regions(board)
-    assert regions["FLASH"] == (board.flash.origin, board.flash.size)
-    assert regions["RAM"] == (board.ram.origin, board.ram.size)
+    assert linker_regions(board) == {name: (region.origin, region.size) for name, region in board.regions.items()}
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)

@@ -13,17 +13,15 @@ from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
 from mlfbuild.compilers.native.program import Program, link_calls
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.source import PARAMS_SECTION, print_source
+from mlfbuild.compilers.native.source import print_source
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.native.trace import traced_tensors
-from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
-from mlfbuild.manifest.types import SECTION_NAME
 from mlfbuild.targets.types import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -91,18 +89,8 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface) 
 
 
 def _check_placement(request: CompileRequest) -> None:
-    params = request.placement.params or PARAMS_SECTION
-    workspace = request.placement.workspace or WORKSPACE_SECTION
-    for key, section in (("params", params), ("workspace", workspace)):
-        if not SECTION_NAME.fullmatch(section):
-            raise UsageError(
-                f"{request.name}: placement.{key}: {section!r} is not a section name; use letters, digits, dots and "
-                f"underscores, as in {PARAMS_SECTION}"
-            )
-    if request.placement.shares_workspace and request.placement.workspace is not None:
-        raise UsageError(f"{request.name}: placement.workspace: the linker places a workspace that models share")
-    if params == workspace:
-        raise UsageError(f"{request.name}: placement: {params} cannot hold both the constants and the workspace")
+    for name, reason in request.placement.problems():
+        raise UsageError(f"{request.name}: placement.{name}: {reason}")
 
 
 def _check_sizes(graph: Graph) -> None:

@@ -1,0 +1,99 @@
+"""Checks of the sections in a project file: what each holds, and the memory regions that targets have them in.
+
+As in ``references``, they work on the plain values and skip what is of the wrong kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.manifest.document import Document
+from mlfbuild.manifest.placement import (
+    CONSTANT_CLASSES,
+    MEMORY_CLASSES,
+    PARAMS,
+    SECTION_NAME,
+    is_collected,
+    section_problem,
+    symbol_stem,
+)
+from mlfbuild.manifest.problems import KeyPath, dotted, unknown
+from mlfbuild.targets import BOARDS
+
+Use = tuple[KeyPath, str]
+"""Where a section is named, and which."""
+
+
+def check_sections(document: Document) -> None:
+    """Add every mistake about sections to the problems of ``document``."""
+    models = _mapping(document.data, "models")
+    _check_kinds(document, models)
+    for name, target in _mapping(document.data, "targets").items():
+        if isinstance(target, dict) and isinstance(target.get("regions"), dict):
+            built = {key: model for key, model in models.items() if _is_built(model, name)}
+            _check_regions(document, name, target, built)
+
+
+def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
+    """Check that every section can hold what it is to hold, in the whole project either constants or memory."""
+    first: dict[str, tuple[bool, KeyPath]] = {}
+    for path, section in _uses(models):
+        memory = path[3] in MEMORY_CLASSES
+        reason = section_problem(section, memory=memory)
+        known, place = first.setdefault(section, (memory, path))
+        if not SECTION_NAME.fullmatch(section):
+            continue  # told already
+        if reason is not None:
+            document.add(path, reason)
+        elif known != memory:
+            kinds = "constants" if known else "memory", "memory" if known else "constants"
+            document.add(path, f"{section} cannot hold {kinds[0]}: it holds {kinds[1]} of {dotted(place)}")
+
+
+def _check_regions(document: Document, name: str, target: Mapping[str, object], models: Mapping[str, object]) -> None:
+    board = BOARDS.get(str(target.get("board")))
+    used = dict.fromkeys(section for _, section in _uses(models))
+    symbols: dict[str, str] = {}
+    if target.get("cpu") == "host":
+        reason = "this machine has no linker script with regions; leave it out"
+        document.add(("targets", name, "regions"), reason, at_key=True)
+    for section, region in _mapping(target, "regions").items():
+        path = ("targets", name, "regions", section)
+        if not SECTION_NAME.fullmatch(section):
+            continue  # told already
+        other = symbols.setdefault(symbol_stem(section), section)
+        if is_collected(section):
+            reason = f"linker scripts have a pattern for it already; choose another name, as .mlf{section}"
+            document.add(path, reason, at_key=True)
+        elif section not in used:
+            reason = unknown("section", section, used) if used else "no model of the target places anything there"
+            document.add(path, reason, at_key=True)
+        elif other != section:
+            document.add(path, f"its symbols have the names of those of {other}; choose another name", at_key=True)
+        elif board is not None and isinstance(region, str) and region not in board.regions:
+            document.add(path, f"{board.name}: {unknown('memory region', region, board.regions)}")
+
+
+def _uses(models: Mapping[str, object]) -> Iterator[Use]:
+    """Yield every section that one of ``models`` names."""
+    for name, model in models.items():
+        placement = _mapping(model, "placement")
+        path = ("models", name, "placement")
+        params = placement.get(PARAMS)
+        named = _mapping(placement, PARAMS)
+        found = [
+            ((*path, PARAMS), params),
+            *(((*path, PARAMS, kind), named.get(kind)) for kind in CONSTANT_CLASSES),
+            *(((*path, kind), placement.get(kind)) for kind in MEMORY_CLASSES),
+        ]
+        yield from ((place, section) for place, section in found if isinstance(section, str))
+
+
+def _is_built(model: object, target: str) -> bool:
+    targets = model.get("targets") if isinstance(model, dict) else None
+    return not isinstance(targets, list) or target in targets
+
+
+def _mapping(data: object, key: str) -> Mapping[str, object]:
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, dict) else {}
