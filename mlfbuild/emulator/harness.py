@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlfbuild.emulator.qemu import RunResult, run_elf
-from mlfbuild.errors import ProcessFailedError, TimedOutError
+from mlfbuild.emulator.watch import run_while_it_writes
+from mlfbuild.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
 from mlfbuild.files import holds, write_atomic, write_if_changed
 from mlfbuild.firmware.verification import HOST, module_header
 from mlfbuild.library import Module
 from mlfbuild.process import find_tool, run
 from mlfbuild.targets import RUNTIME, Board, require_compiler
 
+_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
+"""What GNU ld says, and LLVM's in other quotes."""
 
-def build_harness(tree: Path, module: Module, board: Board | None, toolchain: Path | None, workdir: Path) -> Path:
+
+def build_harness(
+    tree: Path, module: Module, board: Board | None, toolchain: Path | None, workdir: Path, *, twice: bool = True
+) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    A second build does what changed. Raises ``ToolNotFoundError``, ``UnsupportedModelError``, ``StorageError``, and
+    It runs each case ``twice``, or once. A second build does what changed. Raises ``ToolNotFoundError``,
+    ``StorageError``, ``UnsupportedModelError`` also where the image is larger than the board's memory, and
     ``ProcessFailedError`` with the compiler's output.
     """
     generated = workdir / "generated"
     name = board.name if board else HOST
-    write_if_changed(generated / "verify_module.h", module_header(module, name).encode())
+    write_if_changed(generated / "verify_module.h", module_header(module, name, twice=twice).encode())
     require_compiler(toolchain)
     cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
     definitions = {
@@ -39,7 +48,16 @@ def build_harness(tree: Path, module: Module, board: Board | None, toolchain: Pa
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
     options = [f"-D{name}={value}" for name, value in definitions.items()]
     run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
-    run([cmake, "--build", folder])
+    try:
+        run([cmake, "--build", folder])
+    except ProcessFailedError as error:
+        overflow = _OVERFLOW.search(error.output)
+        if overflow is None or board is None:
+            raise
+        raise UnsupportedModelError(
+            f"{module.name}: the test firmware does not fit {board.name}: its {overflow[1]} is {int(overflow[2]):,} "
+            "bytes too small; choose a larger board or a smaller model"
+        ) from None
     return folder / "verify.elf"
 
 
@@ -51,22 +69,18 @@ def _start_afresh_if(folder: Path, settings: str) -> None:
         write_atomic(record, settings.encode())
 
 
-def run_harness(image: Path, board: Board | None, workdir: Path, timeout: float) -> RunResult:
-    """Run the test firmware on ``inputs.bin`` in ``workdir``; it writes ``outputs.bin``.
+def run_harness(image: Path, board: Board | None, arguments: Sequence[str], workdir: Path, timeout: float) -> RunResult:
+    """Run the test firmware in ``workdir`` with the names of a file to read and one to write, its ``arguments``.
 
-    On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where the run
-    takes longer than ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
+    On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where no more is
+    written for ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
     """
-    arguments = ["inputs.bin", "outputs.bin"]
+    written = workdir / arguments[-1]
     if board is not None:
-        return run_elf(image, board, cwd=workdir, arguments=arguments, timeout=timeout)
+        return run_elf(image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written)
+    command = [str(image.resolve()), *arguments]
     try:
-        done = subprocess.run(
-            [str(image.resolve()), *arguments], cwd=workdir, timeout=timeout, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-        )  # fmt: skip
+        status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written)
     except subprocess.TimeoutExpired:
         raise TimedOutError(f"{image}: still running after {timeout:g} s, stopped") from None
-    except OSError as error:
-        raise ProcessFailedError(f"{image}: cannot be started: {error.strerror}") from None
-    return RunResult(done.stdout, done.returncode)
+    return RunResult(output.decode(errors="replace"), status)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mlfbuild.emulator.watch import run_while_it_writes
 from mlfbuild.errors import InputFileError, ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.process import find_tool
 from mlfbuild.targets import Board
@@ -31,34 +32,30 @@ def run_elf(
     cwd: Path | None = None,
     arguments: Sequence[str] = (),
     timeout: float | None = None,
+    written: Path | None = None,
 ) -> RunResult:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``.
     Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
-    with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds.
+    with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
+    counted anew whenever the file ``written`` has grown.
     """
     if not elf.is_file():
         raise InputFileError(f"{elf}: no such firmware image; build it first")
     command = [str(find_tool(_PROGRAM)), *_options(board, arguments), "-kernel", str(elf.resolve())]
     try:
-        # An interrupt, too, makes subprocess.run stop the emulator before it passes it on.
-        done = subprocess.run(
-            command, cwd=cwd, timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
+        status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written)
     except subprocess.TimeoutExpired as error:
         raise TimedOutError(
             f"{elf}: still running on {board.name} after {timeout:g} s, stopped", _text(error.output)
         ) from None
-    except OSError as error:
-        raise ProcessFailedError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    output = _text(done.stdout)
-    if done.returncode < 0:
-        raise ProcessFailedError(f"{elf}: {_PROGRAM} was ended by signal {-done.returncode} on {board.name}", output)
-    if done.returncode == 1 and _COMPLAINT.search(output):
+    output = _text(printed)
+    if status < 0:
+        raise ProcessFailedError(f"{elf}: {_PROGRAM} was ended by signal {-status} on {board.name}", output)
+    if status == 1 and _COMPLAINT.search(output):
         raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}", output)
-    return RunResult(output, done.returncode)
+    return RunResult(output, status)
 
 
 def _options(board: Board, arguments: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.library import Module, Pool
+from mlfbuild.library import Module, Pool, TensorInfo
 from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix, symbol_prefix
 
 
@@ -19,7 +19,13 @@ def print_shim(module: Module) -> str:
             f"{module.name}: wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
         )
     external = [pool for pool in module.pools if pool.external]
-    return "\n".join([*_head(module), *_pools(module, external), *_run(module, external), *_reset(module), ""])
+    unknown = [pool.name for pool in external if pool.size is None]
+    if unknown:
+        raise UnsupportedModelError(
+            f"{module.name}: its header does not tell the size of pool {unknown[0]}; export the model again"
+        )
+    run = _run_in_pools if module.workspace_io else _run
+    return "\n".join([*_head(module), *_pools(module, external), *run(module, external), *_reset(module), ""])
 
 
 def _head(module: Module) -> Iterator[str]:
@@ -42,20 +48,53 @@ def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
 
 def _run(module: Module, external: list[Pool]) -> Iterator[str]:
     prefix = struct_prefix(module.name)
-    yield "int32_t mlf_host_run(void **inputs, void **outputs);"
-    yield "int32_t mlf_host_run(void **inputs, void **outputs)"
-    yield "{"
+    yield from _run_begins()
     for kind in ("inputs", "outputs"):
         yield f"    struct {prefix}_{kind} its_{kind};"
     arguments = ["&its_inputs", "&its_outputs"]
     if external:
-        pools = ", ".join(f"pool_{sanitize_name(pool.name)}" for pool in external)
-        yield f"    struct {prefix}_workspace_pools pools = {{{pools}}};"
+        yield _pools_struct(prefix, external)
         arguments.append("&pools")
     for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
         yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
     yield f"    return {symbol_prefix(module.name)}_run({', '.join(arguments)});"
     yield "}"
+
+
+def _run_in_pools(module: Module, external: list[Pool]) -> Iterator[str]:
+    """Yield the function for a module whose inputs and outputs lie in the pools: they are copied in and out."""
+    prefix = struct_prefix(module.name)
+    yield from _run_begins()
+    yield _pools_struct(prefix, external)
+    for kind in ("inputs", "outputs"):
+        yield f"    struct {prefix}_{kind} its_{kind} = {symbol_prefix(module.name)}_map_{kind}(&pools);"
+    yield from (_copied(f"its_inputs.{_member(each)}", f"inputs[{at}]", each) for at, each in enumerate(module.inputs))
+    yield f"    int32_t status = {symbol_prefix(module.name)}_run(&pools);"
+    yield from (
+        _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each) for at, each in enumerate(module.outputs)
+    )
+    yield "    return status;"
+    yield "}"
+
+
+def _run_begins() -> Iterator[str]:
+    yield "int32_t mlf_host_run(void **inputs, void **outputs);"
+    yield "int32_t mlf_host_run(void **inputs, void **outputs)"
+    yield "{"
+
+
+def _pools_struct(prefix: str, external: list[Pool]) -> str:
+    names = [sanitize_name(pool.name) for pool in external]
+    members = ", ".join(f".{name} = pool_{name}" for name in names)
+    return f"    struct {prefix}_workspace_pools pools = {{{members}}};"
+
+
+def _copied(to: str, source: str, tensor: TensorInfo) -> str:
+    return f"    memcpy({to}, {source}, {tensor.size});"
+
+
+def _member(tensor: TensorInfo) -> str:
+    return sanitize_name(tensor.name)
 
 
 def _reset(module: Module) -> Iterator[str]:

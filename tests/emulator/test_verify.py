@@ -176,14 +176,17 @@ def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
 
 
-def test_a_module_whose_caller_brings_memory_or_devices_is_refused(workdir: Path) -> None:
+def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None:
     module = write_library(workdir / "tree")
-    npu = replace(module, pools=(Pool("sram", "workspace", 64, external=True),), devices=("ethos_u",))
-    reason = "net: cannot be verified: its caller must bring pool sram, device ethos_u, which verify cannot make"
+    npu = replace(module, devices=("ethos_u",))
+    reason = "net: cannot be verified: its caller must bring a driver of ethos_u, which verify does not have"
     with pytest.raises(UnsupportedModelError, match=reason):
         verify_module(workdir / "tree", npu, M4, vectors(workdir), workdir / "npu")
+    unknown = replace(module, pools=(Pool("sram", "workspace", None, external=True),))
+    with pytest.raises(UnsupportedModelError, match=r"net: .*: its header does not tell the size of pool sram"):
+        verify_module(workdir / "tree", unknown, M4, vectors(workdir), workdir / "npu")
     own = replace(module, pools=(Pool("global_workspace", "workspace", 64, external=False),))
-    assert "MODULE_RUN(" in module_header(own, "host"), "memory of its own is no hindrance"
+    assert "MODULE_POOLS" not in module_header(own, "host"), "memory of its own is not the caller's"
 
 
 def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:

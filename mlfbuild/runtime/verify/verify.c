@@ -1,20 +1,28 @@
 /*
- * Test firmware around one module: runs every case of a file twice and writes down all that a check needs.
+ * Test firmware around one module: runs every case of a file and writes down all that a check needs.
  *
  *   verify INPUTS OUTPUTS
  *
- * INPUTS holds the inputs of each case in call order, without gaps; OUTPUTS gets for each case two times (first and
- * second run) a `struct record` and the outputs. So the image does not depend on the cases. A run that stops in the
- * middle leaves the cases before it in OUTPUTS. A module that keeps a state goes on from case to case: the first runs
- * with its own state, the second ones with one of ours. The same file is compiled for a board and for this machine.
+ * INPUTS holds the inputs of each case in call order, without gaps; OUTPUTS gets for each run of a case a `struct
+ * record` and the outputs. So the image does not depend on the cases. A run that stops in the middle leaves the cases
+ * before it in OUTPUTS. To be checked, a module runs each case twice; to be used, once. One that keeps a state goes on
+ * from case to case: the first runs with its own state, the second ones with one of ours. The same file is compiled for
+ * a board and for this machine.
  *
  * verify_module.h is generated for the module:
  *   MODULE_HEADER                the header of its C interface
  *   MODULE_INPUTS, _OUTPUTS      the structs of pointers that its functions take
  *   MODULE_INPUT_SIZES, _OUTPUT_SIZES  bytes, in the order of the structs' members
- *   MODULE_RUN(inputs, outputs)  call it with its own workspace
- *   MODULE_RUN_IN(inputs, outputs, workspace, state), MODULE_WORKSPACE_SIZE  call it with a workspace, where it has that
- *   MODULE_RESET(state), MODULE_STATE_SIZE  begin a state, where it keeps one
+ *   MODULE_WORKSPACE_SIZES       bytes of the workspaces that its caller brings; 0 for none
+ *   MODULE_STATE_SIZE            bytes of the state that its caller brings
+ *   MODULE_MEMORY(size)          the sum of `size(bytes)` over all of these
+ *   MODULE_RUNS                  of each case: 2 to check it, 1 to use it
+ *   MODULE_RUN(inputs, outputs, pools)  call it with its own workspace, or with pools
+ *   MODULE_RUN_IN(inputs, outputs, workspace, state)  the second run: with a workspace of ours, where it takes one
+ *   MODULE_RESET(state)          begin a state, where its caller brings that
+ *   MODULE_POOLS, MODULE_POOL_MEMBERS(workspaces)  the struct of memory pools, and its initializer, where it takes them
+ *   MODULE_CONSTANTS             definitions of the pools of constants, where it has some
+ *   MODULE_MAP_INPUTS(pools), MODULE_MAP_OUTPUTS(pools)  where inputs and outputs lie, where that is in the pools
  *   MODULE_SUBJECT               all that a check must know of the module, as JSON, for those who have only the image
  */
 #include <fcntl.h>
@@ -29,6 +37,7 @@
 
 static const uint32_t input_sizes[] = {MODULE_INPUT_SIZES};
 static const uint32_t output_sizes[] = {MODULE_OUTPUT_SIZES};
+static const uint32_t workspace_sizes[] = {MODULE_WORKSPACE_SIZES};
 
 /* Found by its name in the image's symbol table. */
 extern const char mlf_verify_subject[];
@@ -36,15 +45,21 @@ const char mlf_verify_subject[] = MODULE_SUBJECT;
 
 #define INPUTS (sizeof input_sizes / sizeof input_sizes[0])
 #define OUTPUTS (sizeof output_sizes / sizeof output_sizes[0])
+#define WORKSPACES (sizeof workspace_sizes / sizeof workspace_sizes[0])
+#ifdef MODULE_MAP_INPUTS
+enum { BUFFERS_OF_OURS = 0 }; /* inputs and outputs lie in the pools, and share their bytes with other tensors */
+#else
+enum { BUFFERS_OF_OURS = 1 };
+#endif
 
-/* What a run broke; `index` of the record counts inputs or outputs. */
+/* What a run broke; `index` of the record counts inputs, outputs or workspaces. */
 enum damage { NOTHING, INPUT_CHANGED, BESIDE_INPUT, BESIDE_OUTPUT, BESIDE_WORKSPACE, BESIDE_STATE };
 
 struct record {
     int32_t status; /* what the run function returned */
     uint32_t damage;
     uint32_t index;
-    uint32_t workspace_used; /* bytes from its start to the last one written; 0 where it was not ours to see */
+    uint32_t workspace_used; /* bytes from the start to the last one written, of all workspaces that are ours to see */
     uint32_t stack_used;     /* bytes; 0 where it is not measured */
 };
 
@@ -60,7 +75,7 @@ enum { GUARD = 64, ALIGNMENT = 64, STATE_PAINT = 0x3C };
 #define GUARDED(size) ((GUARD + (size) + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
 
 static uint8_t memory[MODULE_MEMORY(GUARDED)] __attribute__((aligned(ALIGNMENT)));
-static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspace, state;
+static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspaces[WORKSPACES], state;
 
 static struct buffer take(uint8_t **free_memory, uint32_t size)
 {
@@ -72,13 +87,15 @@ static struct buffer take(uint8_t **free_memory, uint32_t size)
 static void lay_out_memory(void)
 {
     uint8_t *free_memory = memory;
-    for (uint32_t i = 0; i < INPUTS; i++) {
+    for (uint32_t i = 0; BUFFERS_OF_OURS && i < INPUTS; i++) {
         inputs[i] = take(&free_memory, input_sizes[i]);
     }
-    for (uint32_t i = 0; i < OUTPUTS; i++) {
+    for (uint32_t i = 0; BUFFERS_OF_OURS && i < OUTPUTS; i++) {
         outputs[i] = take(&free_memory, output_sizes[i]);
     }
-    workspace = take(&free_memory, MODULE_WORKSPACE_SIZE);
+    for (uint32_t i = 0; i < WORKSPACES; i++) {
+        workspaces[i] = take(&free_memory, workspace_sizes[i]);
+    }
     state = take(&free_memory, MODULE_STATE_SIZE);
 }
 
@@ -192,6 +209,40 @@ static MODULE_OUTPUTS output_pointers;
 typedef char inputs_are_pointers[sizeof(MODULE_INPUTS) == INPUTS * sizeof(void *) ? 1 : -1];
 typedef char outputs_are_pointers[sizeof(MODULE_OUTPUTS) == OUTPUTS * sizeof(void *) ? 1 : -1];
 
+#ifdef MODULE_POOLS
+static MODULE_POOLS pools;
+#ifdef MODULE_CONSTANTS
+MODULE_CONSTANTS
+#endif
+
+static void set_pools(void)
+{
+    const MODULE_POOLS ours = MODULE_POOL_MEMBERS(workspaces);
+    pools = ours;
+}
+#else
+static void set_pools(void)
+{
+}
+#endif
+
+#ifdef MODULE_MAP_INPUTS
+/* The module says where its inputs and outputs lie. */
+static void set_pointers(void)
+{
+    void *pointers[INPUTS > OUTPUTS ? INPUTS : OUTPUTS];
+    input_pointers = MODULE_MAP_INPUTS(&pools);
+    memcpy(pointers, &input_pointers, sizeof input_pointers);
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        inputs[i] = (struct buffer){pointers[i], input_sizes[i]};
+    }
+    output_pointers = MODULE_MAP_OUTPUTS(&pools);
+    memcpy(pointers, &output_pointers, sizeof output_pointers);
+    for (uint32_t i = 0; i < OUTPUTS; i++) {
+        outputs[i] = (struct buffer){pointers[i], output_sizes[i]};
+    }
+}
+#else
 static void set_pointers(void)
 {
     void *pointers[INPUTS > OUTPUTS ? INPUTS : OUTPUTS];
@@ -204,23 +255,24 @@ static void set_pointers(void)
     }
     memcpy(&output_pointers, pointers, sizeof output_pointers);
 }
+#endif
 
-static int32_t call(int in_workspace)
+static int32_t call(int run)
 {
 #ifdef MODULE_RUN_IN
-    if (in_workspace) {
-        return MODULE_RUN_IN(&input_pointers, &output_pointers, workspace.bytes, state.bytes);
+    if (run > 0) {
+        return MODULE_RUN_IN(&input_pointers, &output_pointers, workspaces[0].bytes, state.bytes);
     }
 #endif
-    (void)in_workspace;
-    return MODULE_RUN(&input_pointers, &output_pointers);
+    (void)run;
+    return MODULE_RUN(&input_pointers, &output_pointers, &pools);
 }
 
 #ifdef MEASURE_STACK
 extern uint32_t __stack_limit[];
 
 /* Paint the free stack, call, and see how deep the paint is gone. Between the two nothing else may use the stack. */
-__attribute__((noinline)) static void measured_call(struct record *record, int in_workspace, uint32_t paint)
+__attribute__((noinline)) static void measured_call(struct record *record, int run, uint32_t paint)
 {
     const volatile uint32_t *deepest = __stack_limit;
     volatile uint32_t *top;
@@ -228,17 +280,17 @@ __attribute__((noinline)) static void measured_call(struct record *record, int i
     for (volatile uint32_t *at = __stack_limit; at < top; at++) {
         *at = paint;
     }
-    record->status = call(in_workspace);
+    record->status = call(run);
     while (deepest < top && *deepest == paint) {
         deepest++;
     }
     record->stack_used = (uint32_t)(top - deepest) * (uint32_t)sizeof *top;
 }
 #else
-static void measured_call(struct record *record, int in_workspace, uint32_t paint)
+static void measured_call(struct record *record, int run, uint32_t paint)
 {
     (void)paint;
-    record->status = call(in_workspace);
+    record->status = call(run);
 }
 #endif
 
@@ -250,7 +302,7 @@ static void note(struct record *record, enum damage damage, uint32_t index)
     }
 }
 
-static void look_for_damage(struct record *record, int file, uint32_t position, uint8_t paint)
+static void look_at_tensors(struct record *record, int file, uint32_t position, uint8_t paint)
 {
     const uint32_t changed = changed_input(file, position);
     if (changed < INPUTS) {
@@ -266,30 +318,43 @@ static void look_for_damage(struct record *record, int file, uint32_t position, 
             note(record, BESIDE_OUTPUT, i);
         }
     }
-    if (!guards_hold(workspace, paint)) {
-        note(record, BESIDE_WORKSPACE, 0);
+}
+
+static void look_for_damage(struct record *record, int file, uint32_t position, uint8_t paint)
+{
+    if (BUFFERS_OF_OURS) {
+        look_at_tensors(record, file, position, paint);
+    }
+    for (uint32_t i = 0; i < WORKSPACES; i++) {
+        if (!guards_hold(workspaces[i], paint)) {
+            note(record, BESIDE_WORKSPACE, i);
+        }
     }
     if (!guards_hold(state, STATE_PAINT)) {
         note(record, BESIDE_STATE, 0);
     }
 }
 
-/* Run the case at `position` once and write it down; false where a file fails. */
-static int run_once(int in, int out, uint32_t position, int in_workspace, uint8_t paint)
+/* Run the case at `position`, the first or the second time, and write it down; false where a file fails. */
+static int run_once(int in, int out, uint32_t position, int run, uint8_t paint)
 {
     struct record record = {0, NOTHING, 0, 0, 0};
-    for (uint32_t i = 0; i < INPUTS; i++) {
+    for (uint32_t i = 0; i < WORKSPACES; i++) {
+        prepare(workspaces[i], paint);
+    }
+    for (uint32_t i = 0; BUFFERS_OF_OURS && i < INPUTS; i++) {
         prepare(inputs[i], paint);
     }
-    for (uint32_t i = 0; i < OUTPUTS; i++) {
+    for (uint32_t i = 0; BUFFERS_OF_OURS && i < OUTPUTS; i++) {
         prepare(outputs[i], paint);
     }
-    prepare(workspace, paint);
     if (!read_inputs(in, position)) {
         return 0;
     }
-    measured_call(&record, in_workspace, paint * 0x01010101u);
-    record.workspace_used = used(workspace, paint);
+    measured_call(&record, run, paint * 0x01010101u);
+    for (uint32_t i = 0; i < WORKSPACES; i++) {
+        record.workspace_used += used(workspaces[i], paint);
+    }
     look_for_damage(&record, in, position, paint);
     int ok = write_all(out, &record, sizeof record);
     for (uint32_t i = 0; ok && i < OUTPUTS; i++) {
@@ -309,14 +374,17 @@ int main(int argc, char **argv)
     const uint32_t end = (uint32_t)lseek(in, 0, SEEK_END), step = size_of_inputs();
     uint8_t paint = 0xA5; /* changes from run to run: what was written with the value of the paint shows later */
     lay_out_memory();
+    set_pools();
     set_pointers();
     prepare(state, STATE_PAINT);
 #ifdef MODULE_RESET
     (void)MODULE_RESET(state.bytes);
 #endif
     for (uint32_t position = 0; position + step <= end; position += step) {
-        if (!run_once(in, out, position, 0, paint) || !run_once(in, out, position, 1, (uint8_t)~paint)) {
-            return EXIT_FILES;
+        for (int run = 0; run < MODULE_RUNS; run++) {
+            if (!run_once(in, out, position, run, (uint8_t)(run > 0 ? ~paint : paint))) {
+                return EXIT_FILES;
+            }
         }
         paint = (uint8_t)(paint * 5 + 3);
     }

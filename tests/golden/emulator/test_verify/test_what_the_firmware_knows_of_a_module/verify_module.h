@@ -4,10 +4,11 @@
 #define MODULE_OUTPUTS struct tvmgen_net_outputs
 #define MODULE_INPUT_SIZES 4, 4
 #define MODULE_OUTPUT_SIZES 4, 8
-#define MODULE_MEMORY(size) size(4) + size(4) + size(4) + size(8) + size(MODULE_WORKSPACE_SIZE) + size(MODULE_STATE_SIZE)
-#define MODULE_RUN(inputs, outputs) tvmgen_net_run(inputs, outputs)
-#define MODULE_WORKSPACE_SIZE TVMGEN_NET_WORKSPACE_SIZE
+#define MODULE_WORKSPACE_SIZES TVMGEN_NET_WORKSPACE_SIZE
 #define MODULE_STATE_SIZE 0
+#define MODULE_MEMORY(size) size(4) + size(4) + size(4) + size(8) + size(TVMGEN_NET_WORKSPACE_SIZE) + size(0)
+#define MODULE_RUNS 2
+#define MODULE_RUN(inputs, outputs, pools) tvmgen_net_run(inputs, outputs)
 #define MODULE_RUN_IN(inputs, outputs, workspace, state) mlf_net_run(inputs, outputs, workspace)
 #define MODULE_SUBJECT \
     "{\"mlfbuild_verify\":1,\"module\":\"net\",\"board\":\"mps2-an386\",\"inputs\":[{\"name\":\"a\",\"dtype\":\"int8\",\"size\":4,\"shape\":[1,4]},{\"name\":\"b\",\"dtype\":\"int8\",\"size\":4,\"shape\":[1,4]}],\"outputs\":[{\"name\":\"sum\",\"dtype\":\"int8\",\"size\":4,\"shape\":[1,4]},{\"name\":\"mean\",\"dtype\":\"float32\",\"size\":8,\"shape\":[1,2]}],\"workspace_size\":64,\"state_size\":0,\"takes_workspace\":true}"

@@ -1,0 +1,58 @@
+"""Run a program that writes a file, for as long as the file grows."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild.errors import ProcessFailedError
+
+_LOOK_SECONDS = 0.25
+
+
+def run_while_it_writes(
+    command: Sequence[str], *, cwd: Path | None, timeout: float | None, written: Path | None
+) -> tuple[int, bytes]:
+    """Run ``command`` and return its exit status (negative: the signal that ended it) and what it printed.
+
+    It is stopped where it takes longer than ``timeout`` seconds, counted anew whenever the file ``written`` has grown:
+    then ``subprocess.TimeoutExpired``, with the output so far. Raises ``ProcessFailedError`` where it cannot start.
+    """
+    try:
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+    except OSError as error:
+        raise ProcessFailedError(f"{command[0]}: cannot be started: {error.strerror}") from None
+    with process:
+        try:
+            output = _output(process, timeout, written)
+        except BaseException:  # an interrupt, too, stops the program before it is passed on
+            process.kill()
+            raise
+    return process.returncode, output
+
+
+def _output(process: subprocess.Popen[bytes], timeout: float | None, written: Path | None) -> bytes:
+    if timeout is None:
+        return process.communicate()[0]
+    size, deadline = _size(written), time.monotonic() + timeout
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return process.communicate(timeout=min(max(left, 0), _LOOK_SECONDS))[0]
+        except subprocess.TimeoutExpired as error:
+            now = _size(written)
+            if now != size:
+                size, deadline = now, time.monotonic() + timeout
+            elif left <= 0:
+                raise subprocess.TimeoutExpired(process.args, timeout, error.output) from None
+
+
+def _size(path: Path | None) -> int:
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0
