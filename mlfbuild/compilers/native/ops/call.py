@@ -7,7 +7,7 @@ stands in the constants that the call passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from zlib import crc32
 
 import numpy as np
@@ -62,11 +62,22 @@ class Constant:
     """Bytes."""
     length: int | None = None
     """Number of elements of an array; ``None`` for a single struct."""
+    numbers: Callable[[], Array] | None = field(default=None, compare=False)
+    """Makes an array with the bytes of ``initializer``, which tells it all; ``None`` for a single struct."""
 
     @classmethod
     def array(cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None) -> Constant:
         """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then."""
-        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size)
+        numbers = again or (lambda: values)
+        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers)
+
+    @classmethod
+    def records(
+        cls, name: str, c_type: str, records: Sequence[str], per_line: int, numbers: Callable[[], Array]
+    ) -> Constant:
+        """Return an array of structs from their initialisers; ``numbers`` makes the same as ``record_words``."""
+        initializer = "\n".join(("{", *record_lines(records, per_line), "}"))
+        return cls(name, f"struct {c_type}", initializer, numbers().nbytes, len(records), numbers)
 
     @classmethod
     def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
@@ -127,18 +138,30 @@ def unsupported(node: Node, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError(f"{node.operator.name} {node.name!r}: {reason}")
 
 
+def rescale_fields(rescale: Rescale) -> tuple[int, int, int]:
+    """Return the members of a ``struct mlf_rescale``: multiplier, left shift, right shift."""
+    return rescale.multiplier, max(rescale.shift, 0), max(-rescale.shift, 0)
+
+
 def rescale_text(rescale: Rescale) -> str:
     """Return the initialiser of a ``struct mlf_rescale``."""
-    return f"{{{rescale.multiplier}, {max(rescale.shift, 0)}, {max(-rescale.shift, 0)}}}"
+    return f"{{{', '.join(map(str, rescale_fields(rescale)))}}}"
+
+
+def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
+    """Return structs of whole words as int32, as they lie in the memory of a little-endian processor.
+
+    ``layout`` has numpy's names of the members' types: ``"i4,i2,i2"``.
+    """
+    return np.array(records, ",".join(f"<{each}" for each in layout.split(","))).reshape(-1).view("<i4")
 
 
 def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
     """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
-    records = [
-        f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in zip(bias.tolist(), rescales, strict=True)
-    ]
-    initializer = "\n".join(("{", *record_lines(records, 3), "}"))
-    return Constant("channels", "struct mlf_channel", initializer, 12 * len(records), len(records))
+    channels = list(zip(bias.tolist(), rescales, strict=True))
+    records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
+    words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
+    return Constant.records("channels", "mlf_channel", records, 3, lambda: words)
 
 
 def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_point: int) -> Array:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.compilers.native.literals import braces, integer, record_lines
-from mlfbuild.compilers.native.ops.call import Constant, Parameter, channel_table
+from mlfbuild.compilers.native.literals import braces, integer
+from mlfbuild.compilers.native.ops.call import Constant, Parameter, channel_table, record_words
 from mlfbuild.graph import Activation, Array, Tensor
 from mlfbuild.graph.quantize import Rescale, activation_range
 from mlfbuild.graph.wide_sums import wide_rescale
@@ -39,10 +39,11 @@ def int16_parameters(
 
 def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
     """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` are integers of at most 64 bits."""
-    records = []
-    for value, rescale in zip(bias.tolist(), rescales, strict=True):
-        wide = wide_rescale(rescale)
-        words = f"{value & 0xFFFFFFFF}U, {integer(value >> 32)}"
-        records.append(f"{{{words}, {{{wide.multiplier}, {wide.right_shift}}}}}")
-    initializer = "\n".join(("{", *record_lines(records, 3), "}"))
-    return Constant("channels", "struct mlf_wide_channel", initializer, 12 * len(records), len(records))
+    wides = (wide_rescale(rescale) for rescale in rescales)
+    channels = [
+        (value & 0xFFFFFFFF, value >> 32, wide.multiplier, wide.right_shift)
+        for value, wide in zip(bias.tolist(), wides, strict=True)
+    ]
+    records = [f"{{{low}U, {integer(high)}, {{{multiplier}, {shift}}}}}" for low, high, multiplier, shift in channels]
+    words = record_words("u4,i4,i2,i2", channels)
+    return Constant.records("channels", "mlf_wide_channel", records, 3, lambda: words)

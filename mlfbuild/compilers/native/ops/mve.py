@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from mlfbuild.compilers.native.literals import braces, record_lines
+from mlfbuild.compilers.native.literals import braces
 from mlfbuild.compilers.native.ops.activation import quantization_constant, zero_point
-from mlfbuild.compilers.native.ops.call import Constant, Parameter, folded_bias
+from mlfbuild.compilers.native.ops.call import Constant, Parameter, folded_bias, record_words
 from mlfbuild.graph import Activation, Array, Tensor
 from mlfbuild.graph.quantize import Rescale, activation_range
 
@@ -47,12 +47,10 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
         [rescale.multiplier for rescale in filled],
         [rescale.shift for rescale in filled],
     ]
-    records = [
-        f"{{{', '.join(braces(column[at : at + GROUP]) for column in columns)}}}"
-        for at in range(0, len(columns[0]), GROUP)
-    ]
-    initializer = "\n".join(("{", *record_lines(records, 1), "}"))
-    return Constant("channels", "struct mlf_channels4", initializer, 9 * GROUP * len(records), len(records))
+    groups = [[column[at : at + GROUP] for column in columns] for at in range(0, len(columns[0]), GROUP)]
+    records = [f"{{{', '.join(map(braces, group))}}}" for group in groups]
+    words = record_words(f"{GROUP}i4,{GROUP}i4,{GROUP}i1", [tuple(group) for group in groups])
+    return Constant.records("channels", "mlf_channels4", records, 1, lambda: words)
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.interface import C_TYPES
-from mlfbuild.compilers.native.literals import braces, floating, integer, record_lines
+from mlfbuild.compilers.native.literals import braces, floating, integer
 from mlfbuild.compilers.native.ops.activation import suffix
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, record_words, struct_lines, unsupported
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
@@ -58,9 +58,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
 
 def _table(name: str, line: Line, dtype: DType) -> Constant:
     share = floating if dtype is DType.FLOAT32 else integer
-    records = [
-        f"{{{int(lower)}, {int(upper)}, {share(part)}}}"
-        for lower, upper, part in zip(line.lower, line.upper, line.share.tolist(), strict=True)
-    ]
-    initializer = "\n".join(("{", *record_lines(records, 4), "}"))
-    return Constant(name, f"struct mlf_line_{suffix(dtype)}", initializer, 12 * len(records), len(records))
+    pixels = list(zip(line.lower.tolist(), line.upper.tolist(), line.share.tolist(), strict=True))
+    records = [f"{{{lower}, {upper}, {share(part)}}}" for lower, upper, part in pixels]
+    words = record_words("i4,i4,f4" if dtype is DType.FLOAT32 else "i4,i4,i4", pixels)
+    return Constant.records(name, f"mlf_line_{suffix(dtype)}", records, 4, lambda: words)

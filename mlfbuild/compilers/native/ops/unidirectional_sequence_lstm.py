@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.compilers.native.interface import C_TYPES
-from mlfbuild.compilers.native.literals import floating, record_lines
+from mlfbuild.compilers.native.literals import braces, floating
 from mlfbuild.compilers.native.ops.activation import suffix, zero_point
 from mlfbuild.compilers.native.ops.call import (
     Call,
     Constant,
     Parameter,
     folded_bias,
-    rescale_text,
+    record_words,
+    rescale_fields,
     struct_lines,
 )
 from mlfbuild.compilers.native.settings import Settings
@@ -132,14 +133,12 @@ def _quantized(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tu
 
 def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:
     """Return the factors of the gates for sums of 32 bits, or of 64."""
+    fields: list[tuple[int, ...]] = [rescale_fields(rescale) for rescale in rescales]
     if wide:
-        factors = [wide_rescale(rescale) for rescale in rescales]
-        records = [f"{{{factor.multiplier}, {factor.right_shift}}}" for factor in factors]
-    else:
-        records = [rescale_text(rescale) for rescale in rescales]
-    initializer = "\n".join(("{", *record_lines(records, 4), "}"))
-    c_type, size = ("struct mlf_wide_rescale", 4) if wide else ("struct mlf_rescale", 8)
-    return Constant("rescales", c_type, initializer, size * len(records), len(records))
+        fields = [(factor.multiplier, factor.right_shift) for factor in map(wide_rescale, rescales)]
+    c_type, layout = ("mlf_wide_rescale", "i2,i2") if wide else ("mlf_rescale", "i4,i2,i2")
+    words = record_words(layout, fields)
+    return Constant.records("rescales", c_type, [braces(members) for members in fields], 4, lambda: words)
 
 
 def _folded_biases(tensors: LstmTensors) -> Array:
