@@ -12,6 +12,7 @@ from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelEr
 from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.files import make_folder, sha256
 from mlfbuild.host.shim import print_shim
+from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
 from mlfbuild.library import FULL_MODEL, Module
 from mlfbuild.process import find_tool, run
 
@@ -28,12 +29,18 @@ def shared_object(module: Module) -> Path:
     build = _executable(module)
     files = {f"codegen/{file.path}": file.data for file in module.codegen}
     files |= {path: bytes(content) for path, content in build.files.items()}
-    files["host_shim.c"] = print_shim(module).encode()
+    files["host_shim.c"] = _shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     path = _cache() / f"{_key(files, build, compiler)}.so"
     if not path.exists():
         _compile(module, files, build, compiler, path)
     return path
+
+
+def _shim(module: Module) -> str:
+    if is_graph(module):
+        return "\n".join([print_shim(module), *print_graph_trace(module), ""])
+    return "\n".join([*print_traced_shim(module), ""]) if module.trace else print_shim(module)
 
 
 def _executable(module: Module) -> Executable:
@@ -76,7 +83,8 @@ def _compile(module: Module, files: dict[str, bytes], build: Executable, compile
         sources = [folder / source for source in (*build.sources, "host_shim.c")]
         made = folder / "module.so"
         try:
-            run([compiler, *_FLAGS, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+            macros = ["-DMLF_TRACE"] if is_graph(module) else []
+            run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
         except ProcessFailedError as error:
             raise ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output) from None
         try:

@@ -9,21 +9,28 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from itertools import chain
 
 
-def main(path: str, inputs: list[int], outputs: list[int]) -> None:
-    """Answer requests until stdin ends: ``r`` and the inputs with status and outputs, ``z`` with the reset's status."""
+def main(path: str, inputs: list[int], outputs: list[int], traced: list[int]) -> None:
+    """Answer requests until stdin ends; tensors go by their sizes in bytes.
+
+    ``r`` and the inputs are answered with status and outputs, ``t`` and the inputs with status, outputs and what was
+    traced, ``z`` with the status of the reset.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     code = ctypes.CDLL(path)
     requests = sys.stdin.buffer
     while kind := requests.read(1):
-        if kind == b"r":
+        if kind in b"rt":
             values = [_buffer(requests.read(size)) for size in inputs]
-            results = [_buffer(bytes(size)) for size in outputs]
-            status = code.mlf_host_run(_pointers(values), _pointers(results))
+            wanted = [outputs, traced] if kind == b"t" else [outputs]
+            function = code.mlf_host_trace if kind == b"t" else code.mlf_host_run
+            results = [[_buffer(bytes(size)) for size in sizes] for sizes in wanted]
+            status = function(_pointers(values), *map(_pointers, results))
             answers.write(status.to_bytes(4, "little", signed=True))
-            for size, result in zip(outputs, results, strict=True):
+            for size, result in zip(chain(*wanted), chain(*results), strict=True):
                 answers.write(ctypes.string_at(_aligned(result), size))
         else:
             answers.write(code.mlf_host_reset().to_bytes(4, "little", signed=True))
@@ -49,4 +56,4 @@ def _pointers(buffers: list[ctypes.Array[ctypes.c_char]]) -> ctypes.Array[ctypes
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *([int(size) for size in text.split(",") if size] for text in sys.argv[2:4]))
+    main(sys.argv[1], *([int(size) for size in text.split(",") if size] for text in sys.argv[2:5]))

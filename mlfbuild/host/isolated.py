@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from mlfbuild.errors import ProcessFailedError, TimedOutError
 from mlfbuild.host.model import Array, empty_output
-from mlfbuild.library import Module
+from mlfbuild.host.trace import traced_tensors
+from mlfbuild.library import Module, TensorInfo
 
-_RUN, _RESET = b"r", b"z"
+_RUN, _TRACE, _RESET = b"r", b"t", b"z"
 
 
 class Child:
@@ -24,19 +26,31 @@ class Child:
     def __init__(self, path: Path, module: Module, timeout: float) -> None:
         self._path = path
         self._module = module
+        self._traced = [traced.tensor for traced in traced_tensors(module)]
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
         """Run once; as ``Machine``. Raises ``ProcessFailedError`` after a crash, ``TimedOutError`` after a hang."""
-        answer = self._ask(_RUN + b"".join(array.tobytes() for array in inputs), self._answer_size())
-        outputs, offset = [], 4
-        for tensor in self._module.outputs:
+        return self._run(_RUN, inputs, self._module.outputs)
+
+    def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Run once and hand out what operators write; as ``Machine``. Raises as ``run``."""
+        status, arrays = self._run(_TRACE, inputs, (*self._module.outputs, *self._traced))
+        count = len(self._module.outputs)
+        return status, arrays[:count], arrays[count:]
+
+    def _run(self, kind: bytes, inputs: list[Array], tensors: Sequence[TensorInfo]) -> tuple[int, list[Array]]:
+        """Return the status and the arrays of ``tensors``, which an answer to a request of this ``kind`` holds."""
+        request = kind + b"".join(array.tobytes() for array in inputs)
+        answer = self._ask(request, 4 + sum(tensor.size for tensor in tensors))
+        arrays, offset = [], 4
+        for tensor in tensors:
             array = empty_output(tensor)
             piece = np.frombuffer(answer, array.dtype, array.size, offset)
-            outputs.append(piece.reshape(array.shape).copy())
+            arrays.append(piece.reshape(array.shape).copy())
             offset += array.nbytes
-        return int.from_bytes(answer[:4], "little", signed=True), outputs
+        return int.from_bytes(answer[:4], "little", signed=True), arrays
 
     def reset(self) -> int:
         """Begin anew; as ``Machine``."""
@@ -48,9 +62,6 @@ class Child:
             self._process.kill()
             self._process.communicate()
             self._process = None
-
-    def _answer_size(self) -> int:
-        return 4 + sum(tensor.size for tensor in self._module.outputs)
 
     def _ask(self, request: bytes, size: int) -> bytes:
         process = self._process or self._start()
@@ -68,7 +79,8 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         module = self._module
-        sizes = [",".join(str(tensor.size) for tensor in tensors) for tensors in (module.inputs, module.outputs)]
+        tensors = (module.inputs, module.outputs, self._traced)
+        sizes = [",".join(str(tensor.size) for tensor in each) for each in tensors]
         command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path), *sizes]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive.load import open_archive
-from mlfbuild.errors import ProcessFailedError, UsageError
+from mlfbuild.errors import ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.host.build import shared_object
-from mlfbuild.library import Library, Module, TensorInfo
+from mlfbuild.host.trace import traced_tensors
+from mlfbuild.library import Library, Module, TensorInfo, TracedTensor
 from mlfbuild.library.numpy_types import dtype_called
 
 Array = npt.NDArray[Any]
@@ -28,6 +30,9 @@ class Machine(Protocol):
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
         """Return the status and the outputs for inputs in call order, all checked."""
+
+    def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Run as ``run`` and return, behind the outputs, what operators have written, in this order."""
 
     def reset(self) -> int:
         """Begin the state anew and return the status."""
@@ -58,17 +63,51 @@ class Model:
         """The outputs in call order, as ``inputs``."""
         return self._module.outputs
 
+    @cached_property
+    def traced(self) -> tuple[TracedTensor, ...]:
+        """What ``trace`` returns, in order of execution; empty where the network hands nothing out."""
+        return traced_tensors(self._module)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it keeps something between runs."""
+        return self._module.state_size > 0
+
     def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
 
         Raises ``ValueError`` where an input is missing, unknown, or has another dtype or shape, before any code of the
         model runs, and ``ProcessFailedError`` where the model returns an error, crashes or takes too long.
         """
+        return self._named(*self._machine.run(self._in_order(inputs)))
+
+    def trace(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+        """Run once and return what each operator has written, by tensor name and in order of execution.
+
+        The second tensor of a name is ``<name>#2``. Raises as ``run`` does, and ``UnsupportedModelError`` where the
+        network hands nothing out: it is neither a graph nor compiled with the option ``trace``.
+        """
+        return self.run_traced(inputs)[1]
+
+    def run_traced(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return what ``run`` and ``trace`` would, of one run; raises as ``trace`` does."""
+        if not self.traced:
+            raise UnsupportedModelError(
+                f"{self.name}: hands out no intermediate tensors; compile it with the option trace (-O trace=true), or "
+                "export it for the graph executor"
+            )
+        status, outputs, traced = self._machine.trace(self._in_order(inputs))
+        named = zip(self.traced, traced, strict=True)
+        return self._named(status, outputs), {each.tensor.name: array for each, array in named}
+
+    def _in_order(self, inputs: Mapping[str, npt.ArrayLike]) -> list[Array]:
         unknown = inputs.keys() - {tensor.name for tensor in self.inputs}
         if unknown:
             names = ", ".join(repr(tensor.name) for tensor in self.inputs)
             raise ValueError(f"{self.name}: has no input {min(unknown)!r}; its inputs are {names}")
-        status, outputs = self._machine.run([_checked(self.name, t, inputs.get(t.name)) for t in self.inputs])
+        return [_checked(self.name, tensor, inputs.get(tensor.name)) for tensor in self.inputs]
+
+    def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
         if status != 0:
             raise ProcessFailedError(f"{self.name}: its run function returned {status}")
         return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
@@ -137,6 +176,7 @@ class InProcess:
 
     def __init__(self, path: Path, module: Module) -> None:
         self._outputs = module.outputs
+        self._traced = [traced.tensor for traced in traced_tensors(module)]
         self._lock = threading.Lock()
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "module.so"
@@ -149,6 +189,13 @@ class InProcess:
         with self._lock:
             status = int(self._code.mlf_host_run(_pointers(inputs), _pointers(outputs)))
         return status, outputs
+
+    def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Run once and hand out what operators write; as ``Machine``."""
+        outputs, traced = ([empty_output(tensor) for tensor in tensors] for tensors in (self._outputs, self._traced))
+        with self._lock:
+            status = int(self._code.mlf_host_trace(_pointers(inputs), _pointers(outputs), _pointers(traced)))
+        return status, outputs, traced
 
     def reset(self) -> int:
         """Begin anew; as ``Machine``."""

@@ -55,6 +55,14 @@ static inline void *mlf_place(const struct mlf_tensor *tensor, const struct mlf_
     }
 }
 
+#ifdef MLF_TRACE
+/* Is told of each call that has been made, by its number; whoever builds with MLF_TRACE, to look on, defines it. */
+void mlf_called(uint32_t call, const mlf_argument *own, const struct mlf_tensor *tensors, const struct mlf_run *run);
+#define MLF_CALLED(call) mlf_called((uint32_t)((call) - calls), &arguments[(call)->first], tensors, run)
+#else
+#define MLF_CALLED(call)
+#endif
+
 /* Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors; returns 0 or what a function returned. */
 static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_argument *arguments,
                                   const struct mlf_call *calls, uint32_t number_of_calls, const struct mlf_run *run)
@@ -71,6 +79,7 @@ static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_ar
         int32_t status;
         if (call->function == NULL) {
             memcpy(mlf_place(&tensors[own[1]], run), mlf_place(&tensors[own[0]], run), call->count);
+            MLF_CALLED(call);
             continue;
         }
         for (uint32_t i = 0; i < call->count; i++) {
@@ -88,6 +97,7 @@ static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_ar
         if (status != 0) {
             return status;
         }
+        MLF_CALLED(call);
     }
     return 0;
 }

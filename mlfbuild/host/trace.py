@@ -1,0 +1,166 @@
+"""Intermediate tensors: what a module hands out on this machine, and the C that brings it to Python.
+
+A graph is executed here by a static executor that tells of each call (``MLF_TRACE`` of ``mlf_executor.h``); a module of
+the native compiler has a run function with a hook where it was compiled with the option ``trace``. Either way a tensor
+is copied as soon as it is written, since another one soon has its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mlfbuild.archive.compare.types import distinct
+from mlfbuild.library import FULL_MODEL, Module, TracedTensor
+from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
+from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.library.numpy_types import is_supported
+
+_NO_CALL = "__nop"
+
+
+def is_graph(module: Module) -> bool:
+    """Whether ``module`` is a network for the graph executor."""
+    return module.style == FULL_MODEL and module.executor == "graph" and module.graph_json is not None
+
+
+def traced_tensors(module: Module) -> tuple[TracedTensor, ...]:
+    """Return what is handed out of a run of ``module``, in this order; empty where nothing is.
+
+    Of a graph these are the outputs of each call, called as its node, from the second one on with ``:1`` and so on. The
+    second tensor of one name is ``<name>#2``. Raises ``InputFileError`` where the graph is not sound.
+    """
+    found = _outputs_of_calls(_graph(module)) if is_graph(module) else module.trace
+    names = distinct(traced.tensor.name for traced in found)
+    return tuple(
+        replace(traced, tensor=replace(traced.tensor, name=name)) for traced, name in zip(found, names, strict=True)
+    )
+
+
+def _outputs_of_calls(graph: ExecutorGraph) -> tuple[TracedTensor, ...]:
+    return tuple(
+        TracedTensor(graph.tensor(entry, f"{node.name}:{at}" if at else node.name), "", node.function)
+        for index, node in _calls(graph)
+        for at, entry in enumerate(_outputs(graph, index))
+        if is_supported(graph.dltype[entry])
+    )
+
+
+def _graph(module: Module) -> ExecutorGraph:
+    assert module.graph_json is not None
+    return parse_graph(bytes(module.graph_json), f"{module.name}.graph")
+
+
+def _calls(graph: ExecutorGraph) -> Iterator[tuple[int, GraphNode]]:
+    """Yield index and node of each call that the static executor makes for a node, in its order."""
+    for index, node in enumerate(graph.nodes):
+        if node.op == CALL and node.function != _NO_CALL:
+            yield index, node
+
+
+def _outputs(graph: ExecutorGraph, index: int) -> range:
+    """Return the entries that the node at ``index`` writes."""
+    return range(graph.node_row_ptr[index], graph.node_row_ptr[index + 1])
+
+
+# Graphs --------------------------------------------------------------------------------------------------------------
+
+
+def print_graph_trace(module: Module) -> Iterator[str]:
+    """Yield the C of ``mlf_host_trace`` for the graph ``module``, behind that of ``mlf_host_run``."""
+    yield f"#define MLF_MODULE {sanitize_name(module.name)}"
+    yield "#define MLF_MOST_ARGUMENTS 1"
+    yield '#include "mlf_executor.h"'
+    yield ""
+    yield "static void **handed_out;"
+    yield ""
+    yield "/* Of each copy: the call after which it is made, which of its arguments, and the bytes. */"
+    yield "static const struct { uint32_t call, argument; size_t size; } copies[] = {"
+    yield from (f"    {{{call}, {argument}, {size}}}," for call, argument, size in _copies(_graph(module)))
+    yield "    {UINT32_MAX, 0, 0}"
+    yield "};"
+    yield "static uint32_t made;"
+    yield ""
+    yield "void mlf_called(uint32_t call, const mlf_argument *own, const struct mlf_tensor *tensors,"
+    yield "                const struct mlf_run *run)"
+    yield "{"
+    yield "    for (; handed_out != NULL && copies[made].call == call; made++) {"
+    yield "        memcpy(handed_out[made], mlf_place(&tensors[own[copies[made].argument]], run), copies[made].size);"
+    yield "    }"
+    yield "}"
+    yield ""
+    yield "int32_t mlf_host_trace(void **inputs, void **outputs, void **traced)"
+    yield "{"
+    yield "    int32_t status;"
+    yield "    handed_out = traced;"
+    yield "    made = 0;"
+    yield "    status = mlf_host_run(inputs, outputs);"
+    yield "    handed_out = NULL;"
+    yield "    return status;"
+    yield "}"
+
+
+def _copies(graph: ExecutorGraph) -> Iterator[tuple[int, int, int]]:
+    """Yield (call, argument, bytes) of each traced tensor."""
+    for call, (index, node) in enumerate(_calls(graph)):
+        for argument, entry in enumerate(_outputs(graph, index), start=len(node.inputs)):
+            if is_supported(graph.dltype[entry]):
+                yield call, argument, graph.tensor(entry, "").size
+
+
+# Modules of the native compiler --------------------------------------------------------------------------------------
+
+
+def print_traced_shim(module: Module) -> Iterator[str]:
+    """Yield the C file that stands between ctypes and a module that hands tensors out.
+
+    All of its functions use ``mlf_<module>_run_traced``, with one workspace and one state, so that runs that are traced
+    and others may take turns.
+    """
+    name, prefix, macros = sanitize_name(module.name), struct_prefix(module.name), macro_prefix(module.name)
+    kept = ", kept" if module.state_size else ""
+    yield f'#include "{prefix}.h"'
+    yield "#include <stddef.h>"
+    yield "#include <string.h>"
+    yield ""
+    yield f"static uint8_t workspace[{macros}_WORKSPACE_SIZE + 1] __attribute__((aligned(64)));"
+    if module.state_size:
+        yield f"static uint8_t kept[{module.state_size}] __attribute__((aligned(64)));"
+        yield "static int begun;"
+    yield from _sizes([traced.tensor.size for traced in module.trace])
+    yield ""
+    yield "static void hand_out(void *context, uint32_t tensor, const void *data)"
+    yield "{"
+    yield f"    if (tensor < {len(module.trace)}) {{"
+    yield "        memcpy(((void **)context)[tensor], data, sizes[tensor]);"
+    yield "    }"
+    yield "}"
+    yield ""
+    yield "int32_t mlf_host_trace(void **inputs, void **outputs, void **traced)"
+    yield "{"
+    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
+        yield f"    struct {prefix}_{kind} its_{kind};"
+        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+    if module.state_size:
+        yield "    if (!begun) {"
+        yield f"        begun = mlf_{name}_reset(kept) == 0;"
+        yield "    }"
+    yield f"    return mlf_{name}_run_traced(&its_inputs, &its_outputs, workspace{kept},"
+    yield "        traced != NULL ? hand_out : NULL, traced);"
+    yield "}"
+    yield ""
+    yield "int32_t mlf_host_run(void **inputs, void **outputs)"
+    yield "{"
+    yield "    return mlf_host_trace(inputs, outputs, NULL);"
+    yield "}"
+    yield ""
+    yield "int32_t mlf_host_reset(void)"
+    yield "{"
+    yield f"    return {f'mlf_{name}_reset(kept)' if module.state_size else '0'};"
+    yield "}"
+
+
+def _sizes(sizes: Sequence[int]) -> Iterator[str]:
+    yield "static const size_t sizes[] = {"
+    yield from (f"    {size}," for size in sizes)
+    yield "};"
