@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+from mlfbuild.compilers.native.classes import class_of
 from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Scratch
 from mlfbuild.compilers.native.plan import Plan
@@ -75,6 +76,8 @@ class Program:
     """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
     resets: tuple[Reset, ...] = ()
     """How the states begin, in the order of their places."""
+    classes: Mapping[str, str] = field(default_factory=dict)
+    """The class of each constant that a project may place: the first use decides."""
     trace: bool = False
     """Whether there is a run function that hands out what operators write."""
 
@@ -113,7 +116,8 @@ def link_calls(
     )
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
-    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, trace)
+    classes = linking.classes
+    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace)
 
 
 class _Linking:
@@ -126,6 +130,7 @@ class _Linking:
         self.interface = interface
         self.functions: dict[tuple[object, ...], Function] = {}
         self.constants: list[Constant] = []
+        self.classes: dict[str, str] = {}
         self._names: dict[Constant, str] = {}
 
     def step(self, index: int, node: Node, call: Call) -> Step:
@@ -212,6 +217,7 @@ class _Linking:
         if key not in self._names:
             self._names[key] = named.name
             self.constants.append(named)
+            self.classes[named.name] = class_of(value)
         return self._names[key]
 
 

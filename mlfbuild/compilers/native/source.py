@@ -9,12 +9,13 @@ from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
-from mlfbuild.compilers.native.state import print_reset, print_state, print_static_reset
+from mlfbuild.compilers.native.state import print_reset, print_state, print_state_attributes, print_static_reset
 from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.trace import print_hand_out, print_table, print_untraced_run, print_unused
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
+from mlfbuild.manifest.placement import CONSTANT_CLASSES
 
 _LINE_LENGTH = 116
 
@@ -25,15 +26,15 @@ PARAMS_SECTION = ".rodata.tvm"
 def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
     """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece."""
     yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
-    yield from _constants(program, model_id)
+    yield from _constants(program, model_id, placement)
     parts = [
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
-        print_state(program),
+        print_state(program, placement),
         *(print_function(program.graph, function) for function in program.functions),
         print_reset(program),
         *_reentrant_entries(program),
-        print_static_reset(program),
+        print_static_reset(program, placement),
         _static_entry(program, placement),
     ]
     yield from (f"\n\n{part}" for part in parts if part)
@@ -57,28 +58,42 @@ def _includes(program: Program) -> str:
 
 def _sections(program: Program, placement: Placement) -> str:
     upper = program.prefix.upper()
-    params = placement.params or PARAMS_SECTION
+    params = {"params": placement.params or PARAMS_SECTION, **_own_sections(program, placement)}
+    macros = {f"{upper}_{name.upper()}": section for name, section in params.items()}
     return "\n".join(
         [
             "#if defined(__GNUC__) && defined(__ELF__)",
-            f'#define {upper}_PARAMS __attribute__((section("{params}"))) MLF_ALIGNED({ALIGNMENT})',
+            *(
+                f'#define {macro} __attribute__((section("{section}"))) MLF_ALIGNED({ALIGNMENT})'
+                for macro, section in macros.items()
+            ),
             *print_attributes(program, placement, elf=True),
+            *print_state_attributes(program, placement, elf=True),
             "/* Of its own, so that linkers drop the static workspace where nobody runs in it. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
-            f"#define {upper}_PARAMS MLF_ALIGNED({ALIGNMENT})",
+            *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
             *print_attributes(program, placement, elf=False),
+            *print_state_attributes(program, placement, elf=False),
             f"#define {upper}_ENTRY",
             "#endif",
         ]
     )
 
 
-def _constants(program: Program, model_id: str) -> Iterator[str]:
-    section = f"{program.prefix.upper()}_PARAMS"
-    yield f'\n\n{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
+def _own_sections(program: Program, placement: Placement) -> dict[str, str]:
+    """Return the sections of classes that have one of their own, where the model has such constants."""
+    own = {name: getattr(placement, name) for name in CONSTANT_CLASSES if name in program.classes.values()}
+    return {name: section for name, section in own.items() if section is not None}
+
+
+def _constants(program: Program, model_id: str, placement: Placement) -> Iterator[str]:
+    upper, own = program.prefix.upper(), _own_sections(program, placement)
+    yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
     for constant in program.constants:
-        yield f"\n\n{section} static const {declarator(constant)} = "
+        kind = program.classes[constant.name]
+        macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"
+        yield f"\n\n{macro} static const {declarator(constant)} = "
         yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
         yield ";"
 

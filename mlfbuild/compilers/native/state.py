@@ -1,7 +1,8 @@
 """Prints what a model keeps between its runs: the static state, and the functions that begin anew.
 
 The state is a variable beside the workspace, as it has to outlive a run. Where it begins as zeros the start of the
-firmware does that, as for every static variable; where it begins as something else, the first run or reset does.
+firmware does that, as for every static variable; where it begins as something else, or lies in a section that firmware
+places, which may not be zeroed, the first run or reset does.
 """
 
 from __future__ import annotations
@@ -10,19 +11,34 @@ from collections.abc import Iterator
 
 from mlfbuild.compilers.native.program import Program, Reset
 from mlfbuild.compilers.native.storages import STATE_ALIGNMENT
+from mlfbuild.compilers.types import Placement
 
 
 def begins_as_zeros(program: Program) -> bool:
-    """Whether every state begins as zeros, as static variables do."""
+    """Whether every state begins as zeros."""
     return all(reset.source is None and reset.value == 0 for reset in program.resets)
 
 
-def print_state(program: Program) -> str:
+def _begins_at_start(program: Program, placement: Placement) -> bool:
+    """Whether the start of the firmware begins the static state, as it zeroes static variables."""
+    return begins_as_zeros(program) and placement.state is None
+
+
+def print_state_attributes(program: Program, placement: Placement, *, elf: bool) -> Iterator[str]:
+    """Yield the macro that stands before a placed state, for GNU C and ELF or for everybody else."""
+    if program.resets and placement.state is not None:
+        section = f'__attribute__((section("{placement.state}"))) ' if elf else ""
+        yield f"#define {program.prefix.upper()}_STATE {section}MLF_ALIGNED({STATE_ALIGNMENT})"
+
+
+def print_state(program: Program, placement: Placement) -> str:
     """Return the definition of the static state; empty where nothing is kept."""
     if not program.resets:
         return ""
-    lines = [f"MLF_ALIGNED({STATE_ALIGNMENT}) static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
-    if not begins_as_zeros(program):
+    placed = f"{program.prefix.upper()}_STATE"
+    attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
+    lines = [f"{attributes} static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
+    if not _begins_at_start(program, placement):
         lines += ["/* Whether the state has begun. */", f"static uint8_t {program.prefix}_state_begun;"]
     return "\n".join(lines)
 
@@ -61,11 +77,11 @@ def _reset_line(reset: Reset) -> str:
     return f"memcpy({place}, {reset.source}, {reset.size});"
 
 
-def print_static_reset(program: Program) -> str:
+def print_static_reset(program: Program, placement: Placement) -> str:
     """Return the function that begins the static state anew; empty where nothing is kept."""
     if not program.resets:
         return ""
-    begun = [] if begins_as_zeros(program) else [f"    {program.prefix}_state_begun = 1;"]
+    begun = [] if _begins_at_start(program, placement) else [f"    {program.prefix}_state_begun = 1;"]
     return "\n".join(
         [
             f"{program.prefix.upper()}_ENTRY",
@@ -78,9 +94,9 @@ def print_static_reset(program: Program) -> str:
     )
 
 
-def print_beginning(program: Program) -> Iterator[str]:
+def print_beginning(program: Program, placement: Placement) -> Iterator[str]:
     """Yield the lines of ``tvmgen_<model>_run`` that begin the static state on the first run."""
-    if program.resets and not begins_as_zeros(program):
+    if program.resets and not _begins_at_start(program, placement):
         yield f"    if (!{program.prefix}_state_begun) {{"
         yield f"        (void){program.prefix}_reset();"
         yield "    }"

@@ -91,7 +91,7 @@ def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
     kept = f", {prefix}_state" if program.resets else ""
     if not shares_workspace(program, placement):
         workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
-        yield from print_beginning(program)
+        yield from print_beginning(program, placement)
         yield f"    return mlf_{name}_run(inputs, outputs, {workspace}{kept});"
         return
     yield "#ifndef NDEBUG"
@@ -99,11 +99,11 @@ def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
     yield f"    if (!{prefix}_enter()) {{"
     yield f"        return MLF_{name.upper()}_WORKSPACE_BUSY;"
     yield "    }"
-    yield from print_beginning(program)
+    yield from print_beginning(program, placement)
     yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
     yield f"    {prefix}_leave();"
     yield "    return status;"
     yield "#else"
-    yield from print_beginning(program)
+    yield from print_beginning(program, placement)
     yield f"    return mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
     yield "#endif"

@@ -1,0 +1,157 @@
+"""Where the compiler puts constants and static memory: sections by class, and a state that nobody zeroes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from mlfbuild.compilers import Placement
+from mlfbuild.compilers.native import classes
+from mlfbuild.compilers.native import ops as native_ops
+from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.compilers.native.ops.call import Constant
+from mlfbuild.files import sha256
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
+from support.host_c import build, run, run_cases_on_host, write_tree
+from support.native import generated, request
+from support.tflite_builder import Network
+
+BY_CLASS = Placement(weights=".w", biases=".b", tables=".t", workspace=".bss.ws")
+
+
+def small_network() -> bytes:
+    """Constants of every class: filters and weights, channels and rescalings, the exponentials of a softmax."""
+    random = np.random.default_rng(3)
+    network = Network()
+    x = network.input((1, 6, 6, 3), scale=0.05, zero_point=4)
+    filters = random.integers(-127, 128, (5, 3, 3, 3), dtype=np.int8)
+    y = network.conv2d(x, filters, weight_scales=[0.02], scale=0.5, zero_point=4, padding="SAME")
+    matrix = random.integers(-127, 128, (6, 180), dtype=np.int8)
+    y = network.fully_connected(network.reshape(y, (1, 180)), matrix, weight_scales=[0.02], scale=0.3, zero_point=4)
+    y = network.softmax(network.unary("TANH", y, scale=1 / 128, zero_point=0))
+    y = network.quantize(y, 0.01)
+    return network.build([y])
+
+
+def placed(placement: Placement, graph: Graph | None = None) -> Library:
+    graph = graph or parse_tflite(small_network(), "net", "net")
+    return compile_graph(graph, request("net", placement), sha256(b"net"))
+
+
+def sections_of_symbols(library: Library, folder: Path, compiler: list[str | Path]) -> dict[str, str]:
+    """The section of every variable in the object of the only source."""
+    write_tree(library, folder)
+    command = [*compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-std=gnu99", "-I", folder / "host/include"]
+    run([*command, "-c", folder / "host/src/net_lib0.c", "-o", folder / "net.o"])
+    with (folder / "net.o").open("rb") as file:
+        elf = ELFFile(file)
+        objects = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_OBJECT"]
+        return {symbol.name: elf.get_section(symbol["st_shndx"]).name for symbol in objects}
+
+
+@pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
+def test_each_class_lies_in_its_section(
+    tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], compiler: str
+) -> None:
+    cross = [tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags]
+    command = [newest_clang["MLFBUILD_CLANG"]] if compiler == "clang for this machine" else cross
+    found = sections_of_symbols(placed(BY_CLASS), tmp_path, command)
+    words = {name.rpartition("_")[2]: section for name, section in found.items()}
+    assert words["filter"] == ".w"
+    assert words["channels"] == ".b"
+    assert words["table"] == ".t"
+    assert found["mlf_net_model_id"] == ".rodata.tvm", "it has no class"
+    assert found["tvmgen_net_workspace"] == ".bss.ws"
+    assert set(found.values()) == {".w", ".b", ".t", ".bss.ws", ".rodata.tvm"}
+
+
+def test_a_class_without_a_section_lies_where_the_others_do(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    command = [tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags]
+    library = placed(Placement(params=".all", tables=".t"))
+    found = sections_of_symbols(library, tmp_path, command)
+    tables = {name for name, section in found.items() if section == ".t"}
+    assert tables
+    assert {name.rpartition("_")[2] for name in tables} <= classes.TABLES
+    assert set(found.values()) == {".all", ".t", ".bss.noinit.tvm"}
+
+
+def test_nothing_else_changes() -> None:
+    plain, by_class = generated(placed(Placement())), generated(placed(BY_CLASS))
+    different = [line for line in by_class.splitlines() if line not in set(plain.splitlines())]
+    assert different
+    macros = ("TVMGEN_NET_WEIGHTS ", "TVMGEN_NET_BIASES ", "TVMGEN_NET_TABLES ")
+    assert all(line.startswith(("#define TVMGEN_NET_", *macros)) for line in different)
+
+
+def words_of_constants() -> Iterator[tuple[Path, str]]:
+    """The word of every array in the code of operators, where it stands as a text."""
+    for path in sorted(Path(native_ops.__file__).parent.glob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            named = isinstance(call, ast.Call) and ast.unparse(call.func) in {"Constant.array", "Constant.records"}
+            if named and isinstance(call.args[0], ast.Constant):
+                yield path, call.args[0].value
+
+
+def test_every_array_has_a_class_by_intention() -> None:
+    known = classes.WEIGHTS | classes.BIASES | classes.TABLES
+    found = list(words_of_constants())
+    assert len(found) > 30
+    assert [(path.name, word) for path, word in found if word not in known | {"rescales"}] == []
+
+
+def test_structs_are_rescalings_unless_they_are_elements_of_a_table() -> None:
+    assert classes.class_of(Constant("quantization", "struct mlf_rescale", "{}", 12)) == "biases"
+    assert classes.class_of(Constant("rows", "struct mlf_line_int8", "{}", 12, 1)) == "tables"
+    assert classes.class_of(Constant("filter", "int8_t", "{}", 12, 12)) == "weights"
+
+
+def counter() -> Graph:
+    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y")]
+    add = Node("add", ops.Add(), ("x", "kept"), ("y",))
+    return Graph("net", tensors, [add], ["x"], ["y"], [State("kept", "y", np.zeros((1, 4), np.float32))])
+
+
+_DIRTY = r"""
+#include <stdio.h>
+#include <string.h>
+#include "tvmgen_net.h"
+extern uint8_t __start_kept[], __stop_kept[];
+int main(void) {
+  static float x[4] = {1, 2, 3, 4}, y[4];
+  struct tvmgen_net_inputs inputs = {x};
+  struct tvmgen_net_outputs outputs = {y};
+  memset(__start_kept, 0x7f, (size_t)(__stop_kept - __start_kept));
+  for (int i = 0; i < 2; i++) {
+    tvmgen_net_run(&inputs, &outputs);
+    printf("%g ", (double)y[3]);
+  }
+  tvmgen_net_reset();
+  tvmgen_net_run(&inputs, &outputs);
+  printf("%g %d\n", (double)y[3], (int)(__stop_kept - __start_kept));
+  return 0;
+}
+"""
+
+
+def test_a_placed_state_need_not_be_zeroed_by_the_start_of_the_firmware(tmp_path: Path) -> None:
+    library = placed(Placement(state="kept"), counter())
+    program = build(write_tree(library, tmp_path), _DIRTY, ["-O1"])
+    assert run([program]) == "4 8 4 16\n"
+
+
+def test_results_are_the_same_wherever_constants_lie() -> None:
+    values = np.random.default_rng(1).normal(size=(3, 1, 4)).astype(np.float32)
+    plain, elsewhere = (
+        run_cases_on_host(placed(placement, counter()), [[value] for value in values])
+        for placement in (Placement(), Placement(params="constants", state="kept"))
+    )
+    for one, other in zip(plain, elsewhere, strict=True):
+        np.testing.assert_array_equal(one, other)
