@@ -34,6 +34,7 @@ _RUNS = {
 _HOST_MACHINES = {
     "x86_64": "EM_X86_64", "amd64": "EM_X86_64", "aarch64": "EM_AARCH64", "arm64": "EM_AARCH64", "armv7l": "EM_ARM",
 }  # fmt: skip
+_MCPU = re.compile(r"-mcpu=([a-z0-9-]+)")
 _INSTRUCTIONS = {"dsp": "DSP", "mve": "MVE (Helium)"}
 """Features that generated C asks for by name, through intrinsics."""
 
@@ -46,14 +47,14 @@ def check_fit(library: Library, cpu: Cpu, where: str) -> None:
     for module in library.modules:
         problem = next(_problems(module, cpu, where), None)
         if problem:
-            raise UsageError(f"{problem}; export it for {cpu.name}, or build for another cpu")
+            raise UsageError(f"{problem}; export it for {_called(cpu)}, or build for another cpu")
 
 
 def _problems(module: Module, cpu: Cpu, where: str) -> Iterator[str]:
     for file in module.codegen:
         if file.path.suffix == ".o":
             place = f"{where}: codegen/{file.path}"
-            reason = _why_object_does_not_fit(object_facts(file.data, place), cpu)
+            reason = _why_object_does_not_fit(object_facts(file.data, place), cpu, _exported_for(module))
             if reason:
                 yield f"{place}: {reason}"
     for target in module.targets if not module.model_id and cpu.name != "host" else ():
@@ -62,9 +63,20 @@ def _problems(module: Module, cpu: Cpu, where: str) -> Iterator[str]:
             yield f"{where}: module {module.name} {reason}"
 
 
+def _called(cpu: Cpu) -> str:
+    return "this machine" if cpu.name == "host" else cpu.name
+
+
+def _exported_for(module: Module) -> str:
+    """Say what CPU TVM's target strings name; empty where they name none."""
+    found = (_MCPU.search(target.text) for target in module.targets)
+    name = next((match[1] for match in found if match), None)
+    return f", exported for {name}" if name else ""
+
+
 def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
     """Judge TVM's target string, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m7``; ``None`` where it fits or says nothing."""
-    match = re.search(r"-mcpu=([a-z0-9-]+)", target)
+    match = _MCPU.search(target)
     other = CPUS.get(match[1]) if match else None
     if other is None:
         return None
@@ -74,12 +86,13 @@ def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
     return None
 
 
-def _why_object_does_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
+def _why_object_does_not_fit(facts: ObjectFacts, cpu: Cpu, exported: str) -> str | None:
     machine = _machine(cpu)
     if machine is None:
         return None
     if facts.machine != machine or (cpu.name != "host" and facts.bits != 32):
-        return f"is an object for {facts.machine.removeprefix('EM_')} ({facts.bits} bits), not for {cpu.name}"
+        other = facts.machine.removeprefix("EM_")
+        return f"is an object for {other} ({facts.bits} bits{exported}), not for {_called(cpu)}"
     if cpu.name == "host":
         return None
     return _why_attributes_do_not_fit(facts, cpu) if facts.attributes else _why_floats_do_not_fit(facts, cpu)

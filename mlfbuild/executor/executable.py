@@ -1,129 +1,173 @@
 """What a build compiles so that a module of any flavour has TVM's C interface.
 
-Modules of the native compiler have it. A source that another compiler generated is not compiled itself, but included by
-a *unit* that first says which module it belongs to: ``runtime/tvm`` gives the names of that module to what all modules
-would define alike. So any number of them link together, each with its own workspace.
+Modules of the native compiler have it. What another compiler generated is built in *units*, which have the names of
+their module for what all modules would define alike: so any number of them link together, each with its own workspace.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.code.files import SOURCE_SUFFIXES
 from mlfbuild.compilers.native.names import member_name
-from mlfbuild.errors import InputFileError
+from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
-from mlfbuild.executor.graph_source import Array, GraphSource, print_graph
+from mlfbuild.executor.graph_source import Array, Entry, GraphSource, print_graph
 from mlfbuild.executor.kernel_workspace import kernel_workspace
-from mlfbuild.executor.packed import packed_graph, packed_name
-from mlfbuild.files import read_bytes
-from mlfbuild.library import FULL_MODEL, CodegenFile, Content, Module, TensorInfo
+from mlfbuild.executor.kernels import Kernels
+from mlfbuild.executor.operators import operator_functions
+from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
+from mlfbuild.executor.runtime import FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
+from mlfbuild.executor.units import unit_names, units
+from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo
 from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
 from mlfbuild.library.graph_json import parse_graph
-from mlfbuild.targets import RUNTIME
+from mlfbuild.library.names import struct_prefix, symbol_prefix
 
-FOLDER = "executor"
-"""Of an unpacked tree: where the generated sources stand."""
+__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
+           "with_c_interface"]  # fmt: skip
+
 INCLUDE_DIR = f"{FOLDER}/include"
 """Of an unpacked tree: headers of modules that came without one."""
-_RUNTIME = RUNTIME / "tvm"
-_FIRST = ("crt/module.h", "metadata_types.h")
-"""Headers that a unit includes before its source, so that TVM's own, which a firmware may have, come too late."""
-
-PROVIDED_HEADERS = tuple(
-    path.relative_to(_RUNTIME).as_posix() for path in sorted(_RUNTIME.rglob("*.h")) if path.parent != _RUNTIME
-)
-"""What the sources of modules may include of TVM's runtime."""
-PROVIDED_NAMES = frozenset({
-    "TVMAPISetLastError", "TVMGetLastError", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace",
-    "TVMBackendParallelLaunch", "TVMBackendParallelBarrier", "TVMSystemLibEntryPoint",
-})  # fmt: skip
-"""The functions of TVM's runtime that they may call."""
+_NAME = re.compile(r"\w+", re.ASCII)
+_ABOUT = ("Everything lies in a static workspace: one call at a time.",)
+_RESULTS = (r"\return 0, -1 if a pointer is NULL, or what a kernel returned that failed",)
 
 
 @dataclass(frozen=True)
 class Executable:
     """The sources of a module with TVM's C interface; paths are relative to the tree."""
 
-    sources: tuple[str, ...]
-    """What is compiled; objects stay as they are."""
+    files: tuple[str, ...]
+    """What is linked: sources, which are compiled first, and objects."""
     include_dirs: tuple[str, ...]
     """Of the headers that firmware includes."""
     private_include_dirs: tuple[str, ...]
     """Of those that only the sources need."""
-    files: Mapping[str, Content] = field(default_factory=dict)
+    generated: Mapping[str, Content] = field(default_factory=dict)
     """The generated files and the runtime's headers, beside the archive's own."""
 
 
 def executable(module: Module) -> Executable | None:
-    """Return how ``module`` is built; ``None`` for one that needs nothing added: the native compiler's, or no model.
+    """Return how ``module`` is built; ``None`` for one that needs nothing added: the native compiler's, or no code.
 
-    Raises ``InputFileError`` and ``UnsupportedModelError`` where its graph or its sources cannot be run.
+    Raises ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run, and
+    ``CheckFailedError`` where something calls a function that nobody defines.
     """
-    if module.model_id or module.style != FULL_MODEL or not _c_sources(module):
+    kernels = Kernels(module)
+    if module.model_id or not kernels.files:
         return None
+    if not _NAME.fullmatch(module.name):
+        raise InputFileError(
+            f"{module.name!a}: the module has a name that C does not; export it under one of letters, digits and _"
+        )
+    kernels.require_runtime()
+    if module.style == OPERATOR:
+        return _with_functions(kernels)
     if module.executor == "graph" and module.graph_json is not None:
-        plan = plan_graph(parse_graph(bytes(module.graph_json), f"{module.name}.graph"), module.params, module.name)
-        return _with_entry(module, plan, module.params, renamed=None)
+        return _with_graph(kernels, bytes(module.graph_json))
     if module.interface == "packed" and module.inputs and module.outputs:
-        plan = plan_graph(packed_graph(module), (), module.name)
-        return _with_entry(module, plan, {}, renamed=packed_name(module))
-    return _with_interface(module) if module.interface == "c" else None
+        return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels))
+    return _with_interface(kernels) if module.interface == "c" else None
+
+
+def callable_modules(module: Module) -> tuple[Module, ...]:
+    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
+    return operator_functions(module) if module.style == OPERATOR else (module,)
 
 
 def with_c_interface(module: Module) -> Module:
     """Return ``module`` as firmware sees it: with the header of its C interface, also where that is generated."""
     found = executable(module)
-    headers = [path for path in (found.files if found else ()) if PurePosixPath(path).is_relative_to(INCLUDE_DIR)]
+    headers = [path for path in (found.generated if found else ()) if PurePosixPath(path).is_relative_to(INCLUDE_DIR)]
     if found is None or not headers:
         return module
     generated = (
-        CodegenFile(PurePosixPath("host/include", PurePosixPath(path).name), found.files[path]) for path in headers
+        CodegenFile(PurePosixPath("host/include", PurePosixPath(path).name), found.generated[path]) for path in headers
     )
-    return replace(module, interface="c", codegen=(*module.codegen, *generated))
+    seen = callable_modules(module)[0] if len(headers) == 1 else module
+    return replace(seen, interface="c", codegen=(*module.codegen, *generated))
 
 
-def _c_sources(module: Module) -> tuple[CodegenFile, ...]:
-    return tuple(file for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
+def _with_graph(kernels: Kernels, graph_json: bytes) -> Executable:
+    module = kernels.module
+    graph = parse_graph(graph_json, f"{module.name}.graph")
+    arguments = graph_arguments(graph, kernels)
+    plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
+    for name in plan.functions:
+        kernels.require(name, "the graph")
+    return _with_entries(kernels, plan, [module], module.params, {})
 
 
-def _with_entry(module: Module, plan: GraphPlan, params: Mapping[str, Array], renamed: str | None) -> Executable:
-    texts = _texts(module)
-    needed = kernel_workspace(module, list(texts.values()))
-    interface = CInterface(
-        module.name, _members(module, module.inputs), _members(module, module.outputs), plan.storage_size + needed
-    )
-    folder, runtime = _runtime_files()
+def _with_functions(kernels: Kernels) -> Executable:
+    functions = operator_functions(kernels.module)
+    if not functions:
+        raise UnsupportedModelError(
+            f"{kernels.module.name}: does not tell the arguments of its functions; export the operator again"
+        )
+    for function in functions:
+        kernels.require(function.name, "firmware")
+    renamed = {function.name: packed_name(function) for function in functions}
+    return _with_entries(kernels, packed_plan(functions), functions, {}, renamed)
+
+
+def _with_entries(
+    kernels: Kernels,
+    plan: GraphPlan,
+    called: Sequence[Module],
+    params: Mapping[str, Array],
+    renamed: Mapping[str, str],
+) -> Executable:
+    """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware."""
+    module = kernels.module
+    needed = kernel_workspace(kernels)
+    interfaces = [
+        CInterface(each.name, _members(each, each.inputs), _members(each, each.outputs), plan.storage_size + needed)
+        for each in called
+    ]
+    count = len(plan.calls) // len(called)
+    entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
+    code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
-    units = {unit: _unit(module, path, folder, renamed) for unit, path in _units(texts)}
-    source = GraphSource(interface, plan, params, needed)
-    about = ("Everything lies in a static workspace: one call at a time.",)
-    results = (r"\return 0, -1 if a pointer is NULL, or what a kernel returned that failed",)
-    files: dict[str, Content] = {
-        **runtime,
-        **{path: text.encode() for path, text in units.items()},
-        entry: print_graph(source, notice(module.name), folder).encode(),
-        f"{INCLUDE_DIR}/{interface.prefix}.h": guarded(
-            f"{interface.prefix.upper()}_H_", notice(module.name), interface_parts(interface, about, results)
-        ).encode(),
-    }
-    return Executable((entry, *units), (INCLUDE_DIR,), (folder,), files)
+    source = print_graph(GraphSource(module.name, entries, plan, params, needed), notice(module.name))
+    generated = {**runtime_files(), **code, entry: source.encode(), **dict(map(_header, interfaces))}
+    return Executable((entry, *code), (INCLUDE_DIR,), (RUNTIME_FOLDER,), generated)
 
 
-def _with_interface(module: Module) -> Executable:
-    """Return how a module is built that has the C interface: its sources, and the workspace that its kernels take."""
-    texts = _texts(module)
-    needed = kernel_workspace(module, list(texts.values()))
-    folder, runtime = _runtime_files()
-    inner = f"mlf_{module.name}_inner_run" if needed else None
-    files = {unit: _unit(module, path, folder, inner).encode() for unit, path in _units(texts)}
-    if inner is not None:
-        files[f"{FOLDER}/{module.name}_entry.c"] = print_around(module, needed, inner, folder).encode()
-    return Executable(tuple(files), _include_dirs(module), (folder,), {**runtime, **files})
+def _header(interface: CInterface) -> tuple[str, bytes]:
+    parts = interface_parts(interface, _ABOUT, _RESULTS)
+    text = guarded(f"{interface.prefix.upper()}_H_", notice(interface.name), parts)
+    return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
+
+
+def _with_interface(kernels: Kernels) -> Executable:
+    """Return how a module is built that has the C interface: its code, and the workspace that its kernels take."""
+    module = kernels.module
+    name, header = struct_prefix(module.name), symbol_prefix(module.name)
+    needed = kernel_workspace(kernels)
+    renamed, stubs = _spelling(name, header)
+    if needed:
+        renamed[f"{header}_run"] = f"mlf_{module.name}_inner_run"
+    code = units(kernels, renamed, [f"{name}.h"] if stubs else [])
+    if needed:
+        code[f"{FOLDER}/{module.name}_entry.c"] = print_around(module, needed, renamed[f"{header}_run"]).encode()
+    return Executable(tuple(code), _include_dirs(module), (RUNTIME_FOLDER,), {**runtime_files(), **stubs, **code})
+
+
+def _spelling(name: str, code: str) -> tuple[dict[str, str], dict[str, Content]]:
+    """Return what names of the interface become in the code, and a file more, where that spells them otherwise.
+
+    TVM's header has all of them in lower case, its code has the module's own letters, and includes a header of them.
+    """
+    if name == code:
+        return {}, {}
+    kinds = ("inputs", "outputs", "workspace_pools", "devices", "map_inputs", "map_outputs", "run")
+    stub = f"/* What includes this has {name}.h already. Generated by mlfbuild. Do not edit. */\n"
+    return {f"{code}_{kind}": f"{name}_{kind}" for kind in kinds}, {f"{RUNTIME_FOLDER}/{code}.h": stub.encode()}
 
 
 def _include_dirs(module: Module) -> tuple[str, ...]:
@@ -131,45 +175,9 @@ def _include_dirs(module: Module) -> tuple[str, ...]:
     return tuple(sorted({f"codegen/{path.parts[0]}/include" for path in headers}))
 
 
-def _texts(module: Module) -> dict[PurePosixPath, str]:
-    return {file.path: bytes(file.content).decode(errors="replace") for file in _c_sources(module)}
-
-
-def _members(module: Module, tensors: Sequence[TensorInfo]) -> tuple[Member, ...]:
-    members = tuple(Member(member_name(tensor.name), tensor.size) for tensor in tensors)
+def _members(module: Module, tensors: Collection[TensorInfo]) -> tuple[Member, ...]:
+    members = tuple(Member(member_name(tensor.name or "unnamed"), tensor.size) for tensor in tensors)
     if len({member.name.upper() for member in members}) < len(members):
         names = ", ".join(repr(tensor.name) for tensor in tensors)
         raise InputFileError(f"{module.name}: the names {names} are not different in C; rename them in the model")
     return members
-
-
-def unit_names(source: PurePosixPath) -> tuple[PurePosixPath, PurePosixPath]:
-    """Return the two paths that the unit of ``source``, in the tree, may have: by its name, or with its folders."""
-    return PurePosixPath(FOLDER, source.name), PurePosixPath(FOLDER, "_".join(source.parts[1:]))
-
-
-def _units(paths: Collection[PurePosixPath]) -> Iterator[tuple[str, PurePosixPath]]:
-    """Yield the path of the unit of each source: with its folders where another has the same name."""
-    times = Counter(path.name for path in paths)
-    for path in paths:
-        yield str(unit_names(PurePosixPath("codegen", path))[times[path.name] > 1]), path
-
-
-def _unit(module: Module, path: PurePosixPath, runtime: str, renamed: str | None) -> str:
-    lines = [f"/* {path.name} as a part of the module {module.name}. Generated by mlfbuild. Do not edit. */"]
-    lines.append(f"#define MLF_MODULE {module.name}")
-    if renamed is not None:
-        lines.append(f"#define tvmgen_{module.name}_run {renamed} /* the C interface has this name */")
-    folder = PurePosixPath(runtime).name
-    lines += [f'#include "{folder}/tvm/runtime/{header}"' for header in _FIRST]
-    lines.append(f'#include "../codegen/{path}"')
-    return "\n".join(lines) + "\n"
-
-
-def _runtime_files() -> tuple[str, dict[str, Content]]:
-    """Return the folder of the runtime's headers, and its files."""
-    paths = sorted(path for path in _RUNTIME.rglob("*.h"))
-    folder = f"{FOLDER}/runtime"
-    return folder, {
-        f"{folder}/{path.relative_to(_RUNTIME).as_posix()}": read_bytes(path, "runtime header") for path in paths
-    }

@@ -37,7 +37,10 @@ class Place:
 
     area: Area
     position: int
-    """Number of the input or output in call order, offset in the storage, or the entry whose parameter it is."""
+    """Number of the input or output in call order, offset in the storage, or the entry whose parameter it is.
+
+    Parameters that are compiled into the module are inputs behind the caller's.
+    """
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,8 @@ class GraphPlan:
     calls: tuple[Call, ...]
     storage_size: int
     """Bytes."""
+    linked: tuple[int, ...] = ()
+    """The entries of parameters that are compiled into the module, in the order of their places."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -77,26 +82,28 @@ class GraphPlan:
         return tuple(dict.fromkeys(place.position for place in used if place.area is Area.CONSTANT))
 
 
-def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str) -> GraphPlan:
+def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked: Collection[str] = ()) -> GraphPlan:
     """Return the plan of ``graph``, whose arguments called as ``params`` are constant; ``where`` names it in messages.
+
+    Those called as ``linked`` are constants that only the module's own code knows the places of.
 
     Raises ``InputFileError`` where a ``__nop`` or ``__copy`` makes no sense, ``UnsupportedModelError`` for a graph of
     more tensors than ``MOST_TENSORS``.
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
         raise UnsupportedModelError(f"{where}: has {len(graph.shape)} tensors; at most {MOST_TENSORS} are supported")
-    return _Planning(graph, params, where).plan()
+    return _Planning(graph, params, linked, where).plan()
 
 
 class _Planning:
     """Places found so far, by root: the entry whose bytes an entry is."""
 
-    def __init__(self, graph: ExecutorGraph, params: Collection[str], where: str) -> None:
+    def __init__(self, graph: ExecutorGraph, params: Collection[str], linked: Collection[str], where: str) -> None:
         self._graph = graph
         self._where = where
         self._roots = self._aliases()
         self._places: dict[int, Place] = {}
-        self._name_arguments(params)
+        self._linked = self._name_arguments(params, linked)
 
     def plan(self) -> GraphPlan:
         copies = list(self._place_outputs())
@@ -110,6 +117,7 @@ class _Planning:
                 *(Call(None, (*self._tensors([entry]), Tensor(entry, to))) for entry, to in copies),
             ),
             size,
+            self._linked,
         )
 
     @staticmethod
@@ -134,15 +142,18 @@ class _Planning:
                 f"the same size, has {len(node.inputs)} and {end - first} ({sizes} bytes); export the archive again"
             )
 
-    def _name_arguments(self, params: Collection[str]) -> None:
-        inputs = 0
+    def _name_arguments(self, params: Collection[str], linked: Collection[str]) -> tuple[int, ...]:
+        """Place the graph's arguments; returns the entries of those that are linked."""
+        inputs: list[int] = []
+        behind: list[int] = []
         for node in self._graph.arg_nodes:
-            entry = self._graph.node_row_ptr[node]
-            if self._graph.nodes[node].name in params:
+            entry, name = self._graph.node_row_ptr[node], self._graph.nodes[node].name
+            if name in params:
                 self._places[entry] = Place(Area.CONSTANT, entry)
             else:
-                self._places[entry] = Place(Area.INPUT, inputs)
-                inputs += 1
+                (behind if name in linked else inputs).append(entry)
+        self._places.update((entry, Place(Area.INPUT, at)) for at, entry in enumerate((*inputs, *behind)))
+        return tuple(behind)
 
     def _place_outputs(self) -> Iterator[tuple[int, Place]]:
         """Place what can be written where the caller wants it; yield (entry, place) of what is to be copied there."""

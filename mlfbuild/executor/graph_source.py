@@ -1,10 +1,9 @@
-"""Prints the static executor of a graph: constant tables for ``mlf_executor.h``, and the function firmware calls."""
+"""Prints the static executor of a graph: constant tables for ``mlf_executor.h``, and the functions firmware calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,10 @@ from mlfbuild.compilers.native.source import PARAMS_SECTION
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.executor.entry import print_run, print_workspace
 from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Tensor
+from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library.c_interface import CInterface
 from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
+from mlfbuild.library.names import sanitize_name, struct_prefix
 
 Array = npt.NDArray[np.generic]
 
@@ -23,30 +24,51 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 
 @dataclass(frozen=True)
+class Entry:
+    """A function that firmware calls: a run of the plan's calls in order."""
+
+    interface: CInterface
+    first: int
+    count: int
+    """Of the plan's calls."""
+
+
+@dataclass(frozen=True)
 class GraphSource:
     """What the file of a static executor is made of."""
 
-    interface: CInterface
+    module: str
+    entries: tuple[Entry, ...]
     plan: GraphPlan
     params: Mapping[str, Array]
     """By the names of the graph's arguments."""
     kernel_workspace: int
     """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
 
+    @property
+    def prefix(self) -> str:
+        """What the file's own names with external linkage would begin with."""
+        return struct_prefix(self.module)
 
-def print_graph(source: GraphSource, front_matter: str, runtime: str) -> str:
-    """Return the text of the C file; ``runtime`` is the folder of TVM's runtime, beside the file."""
+    @property
+    def workspace_size(self) -> int:
+        """Bytes of the static workspace: storage, then what kernels take."""
+        return self.plan.storage_size + self.kernel_workspace
+
+
+def print_graph(source: GraphSource, front_matter: str) -> str:
+    """Return the text of the C file."""
     tensors = _distinct(source.plan.calls)
     parts = [
         front_matter,
-        f"#define MLF_MODULE {source.interface.name}",
-        "\n".join(_includes(source, runtime)),
+        f"#define MLF_MODULE {sanitize_name(source.module)}",
+        "\n".join(_includes(source)),
         "\n".join(_prototypes(source.plan)),
         *_parameters(source),
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
-        print_workspace(source.interface.prefix, source.interface.workspace_size),
-        print_run(source.interface, list(_body(source))),
+        print_workspace(source.prefix, source.workspace_size),
+        *(print_run(entry.interface, list(_body(source, entry))) for entry in source.entries),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -57,14 +79,13 @@ def _distinct(calls: Sequence[Call]) -> dict[Tensor, int]:
     return {tensor: index for index, tensor in enumerate(tensors)}
 
 
-def _includes(source: GraphSource, runtime: str) -> Iterator[str]:
+def _includes(source: GraphSource) -> Iterator[str]:
     most = max((len(call.tensors) for call in source.plan.calls), default=1)
-    yield f'#include "tvmgen_{source.interface.name}.h"'
+    yield from (f'#include "{entry.interface.prefix}.h"' for entry in source.entries)
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"
-    yield from (
-        f'#include "{PurePosixPath(runtime).name}/{header}"' for header in ("mlf_executor.h", "mlf_workspace.h")
-    )
+    headers = ["mlf_executor.h", "mlf_workspace.h", *(["mlf_linked.h"] if source.plan.linked else [])]
+    yield from (f'#include "{RUNTIME_NAME}/{header}"' for header in headers)
 
 
 def _prototypes(plan: GraphPlan) -> Iterator[str]:
@@ -144,15 +165,22 @@ def _call_rows(plan: GraphPlan) -> Iterator[str]:
         first += len(call.tensors)
 
 
-def _body(source: GraphSource) -> Iterator[str]:
-    interface, plan = source.interface, source.plan
-    for kind, members in (("inputs", interface.inputs), ("outputs", interface.outputs)):
-        pointers = ", ".join(f"{kind}->{member.name}" for member in members) or "NULL"
+def _body(source: GraphSource, entry: Entry) -> Iterator[str]:
+    interface, plan = entry.interface, source.plan
+    linked = [f"mlf_linked_parameter({plan.graph.storage_id[parameter]})" for parameter in plan.linked]
+    for kind, members, more in (("inputs", interface.inputs, linked), ("outputs", interface.outputs, [])):
+        pointers = ", ".join([*(f"{kind}->{member.name}" for member in members), *more]) or "NULL"
         yield f"    void *const {kind}_in_order[] = {{{pointers}}};"
-    storage = f"{interface.prefix}_workspace" if plan.storage_size else "NULL"
+    storage = f"{source.prefix}_workspace" if plan.storage_size else "NULL"
     yield f"    const struct mlf_run run = {{inputs_in_order, outputs_in_order, {storage}}};"
     yield ""
+    if linked:
+        at = len(interface.inputs)
+        yield f"    if (mlf_any_missing(&inputs_in_order[{at}], {len(linked)})) {{"
+        yield "        return -1;"
+        yield "    }"
     if source.kernel_workspace:
-        start = f"{interface.prefix}_workspace + {plan.storage_size}"
+        start = f"{source.prefix}_workspace + {plan.storage_size}"
         yield f"    mlf_workspace_begin({start}, {source.kernel_workspace});"
-    yield f"    return mlf_execute(mlf_tensors, mlf_arguments, mlf_calls, {len(plan.calls)}, &run);"
+    calls = f"mlf_calls + {entry.first}" if entry.first else "mlf_calls"
+    yield f"    return mlf_execute(mlf_tensors, mlf_arguments, {calls}, {entry.count}, &run);"

@@ -1,53 +1,63 @@
-"""How much memory the kernels of a module take from TVM's workspace at a time, read from their C.
+"""How much memory the kernels of a module take from TVM's workspace at a time.
 
-Metadata tells it too, but without what aligning every piece costs, and not in every version. Sizes in generated C are
-literals; a function holds all its pieces at one time at most, and calls others only from a module's main function.
+Sources say it: sizes in generated C are literals; a function holds all its pieces at one time at most, and calls others
+only from a module's main function. The metadata tells it too, but without what aligning every piece costs, and not in
+every version: that has to do for compiled objects.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from mlfbuild.compilers.native.storages import aligned
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.library import Module
+from mlfbuild.executor.kernels import Kernels
 
-_TAKEN = re.compile(r"\bTVMBackendAllocWorkspace\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*([^,]*?)\s*,")
-_FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
+_ALLOC = "TVMBackendAllocWorkspace"
+_TAKEN = re.compile(rf"\b{_ALLOC}\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*([^,]*?)\s*,")
 _MAIN = re.compile(r"(\w*__tvm_main__|tvmgen_\w+_run_model)$")
 _SIZE = re.compile(r"\(?([0-9]{1,12})(?:[uUlL]*)\)?")
+_PIECES = 16
+"""What a function of an object is taken to hold at a time: TVM 0.8 counted bytes without what aligning them costs."""
 
 
-def kernel_workspace(module: Module, sources: Sequence[str]) -> int:
-    """Return the bytes that ``sources``, the C of ``module``, take from the workspace at a time; 0 for none.
+def kernel_workspace(kernels: Kernels) -> int:
+    """Return the bytes that a module's functions take from the workspace at a time; 0 for none.
 
-    Raises ``UnsupportedModelError`` where a size is computed at run time.
+    Raises ``UnsupportedModelError`` where a size is computed at run time, or where nothing tells what objects take.
     """
     main = most = 0
-    for text in sources:
-        for name, size in _functions(module, text):
-            if _MAIN.search(name):
-                main += size
-            else:
-                most = max(most, size)
-    return main + most
+    for name, text in kernels.functions():
+        size = sum(_size(kernels.module.name, found[1]) for found in _TAKEN.finditer(text))
+        if _MAIN.search(name):
+            main += size
+        else:
+            most = max(most, size)
+    return max(main + most, _of_objects(kernels))
 
 
-def _functions(module: Module, text: str) -> list[tuple[str, int]]:
-    starts = [(found.start(), found[1]) for found in _FUNCTION.finditer(text)]
-    ends = [start for start, _ in (*starts[1:], (len(text), ""))] if starts else []
-    return [
-        (name, sum(_size(module, found[1]) for found in _TAKEN.finditer(text, start, end)))
-        for (start, name), end in zip(starts, ends, strict=True)
-    ]
-
-
-def _size(module: Module, text: str) -> int:
+def _size(module: str, text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise UnsupportedModelError(
-            f"{module.name}: takes {text[:60]!a} bytes of workspace, which only a run can tell; export the module with "
+            f"{module}: takes {text[:60]!a} bytes of workspace, which only a run can tell; export the module with "
             f"fixed shapes, or with tir.usmp.enable, which plans memory"
         )
     return aligned(int(found[1]))
+
+
+def _of_objects(kernels: Kernels) -> int:
+    """Return what the metadata says of functions in objects; that of a main function counts those that it calls."""
+    module = kernels.module
+    if not any(_ALLOC in symbols.declared for symbols in kernels.symbols.values()):
+        return 0
+    if module.executor == "aot":
+        sizes = [memory.workspace_size for memory in module.main]
+    else:
+        sizes = [size for function in module.operator_functions for _, size in function.workspace]
+    if not sizes:
+        raise UnsupportedModelError(
+            f"{module.name}: its objects take memory, and its metadata does not tell how much; export C sources, or "
+            "with TVM 0.8 or later"
+        )
+    return aligned(max(sizes)) + aligned(1) * _PIECES

@@ -1,32 +1,72 @@
-"""A module of the packed interface as a graph of one call: its entry function, with all inputs and outputs."""
+"""Packed functions that firmware calls: the entry of a module with the packed interface, the functions of an operator.
+
+Each is a plan of one call, with all inputs and outputs where the caller has them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Place, Tensor
+from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.data_type import element_size
-from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+from mlfbuild.library.graph_json import ExecutorGraph
+from mlfbuild.library.names import symbol_prefix
+
+_FIRST_ENTRY = "tvm__run_func"
+"""What the descriptor ``tvm_model_t network`` of versions 1 and 2 of the format points to."""
 
 
 def packed_name(module: Module) -> str:
-    """Return what the module's packed entry function is called in firmware, where the C interface has its name."""
+    """Return what the packed function of ``module`` is called in firmware, where others may have its name."""
     return f"mlf_{module.name}_packed_run"
 
 
-def packed_graph(module: Module) -> ExecutorGraph:
-    """Return the graph that calls the entry function of ``module``."""
-    tensors = (*module.inputs, *module.outputs)
-    arguments = tuple(GraphNode(INPUT, tensor.name) for tensor in module.inputs)
-    count = len(arguments)
-    call = GraphNode(CALL, "run", tuple(NodeEntry(at) for at in range(count)), (("func_name", packed_name(module)),))
-    return ExecutorGraph(
-        nodes=(*arguments, call),
-        arg_nodes=tuple(range(count)),
-        heads=tuple(NodeEntry(count, at) for at in range(len(module.outputs))),
-        node_row_ptr=(*range(count + 1), len(tensors)),
+def packed_entry(kernels: Kernels) -> dict[str, str]:
+    """Return what the packed entry function of a module becomes in firmware, and what else stands beside it.
+
+    Before TVM 0.8 it bore no module's name. Raises ``CheckFailedError`` where the module has none.
+    """
+    name = packed_name(kernels.module)
+    if kernels.defines(_FIRST_ENTRY):
+        return {_FIRST_ENTRY: name, "network": f"mlf_{kernels.module.name}_network"}
+    entry = f"{symbol_prefix(kernels.module.name)}_run"
+    kernels.require(entry, "firmware")
+    return {entry: name}
+
+
+def packed_plan(functions: Sequence[Module]) -> GraphPlan:
+    """Return the plan with one call for the packed function of each of ``functions``, in order.
+
+    Its arguments are the module's inputs, then its outputs, or an operator's in the order of its buffers.
+    """
+    arguments = [list(_arguments(function)) for function in functions]
+    tensors = [tensor for its in arguments for tensor, _ in its]
+    graph = ExecutorGraph(
+        nodes=(),
+        arg_nodes=(),
+        heads=(),
+        node_row_ptr=(0,),
         shape=tuple(_shape(tensor) for tensor in tensors),
         dltype=tuple(tensor.dtype for tensor in tensors),
         storage_id=tuple(range(len(tensors))),
     )
+    entries = iter(range(len(tensors)))
+    calls = (
+        Call(packed_name(function), tuple(Tensor(next(entries), place) for _, place in its))
+        for function, its in zip(functions, arguments, strict=True)
+    )
+    return GraphPlan(graph, tuple(calls), 0)
+
+
+def _arguments(function: Module) -> Iterator[tuple[TensorInfo, Place]]:
+    both = ((Area.INPUT, function.inputs), (Area.OUTPUT, function.outputs))
+    found = [(tensor, Place(area, at)) for area, tensors in both for at, tensor in enumerate(tensors)]
+    if function.buffers:
+        order = [buffer.input_binding for buffer in function.buffers]
+        found.sort(key=lambda argument: order.index(argument[0].name))
+    return iter(found)
 
 
 def _shape(tensor: TensorInfo) -> tuple[int, ...]:

@@ -75,11 +75,13 @@ def parts_of(library: Library, model: str | None = None) -> Parts:
     Raises ``InputFileError`` for a module or file name that targets or build files cannot hold.
     """
     runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
+    for module in library.modules:
+        check_target_name(module.name)
     modules = tuple(_part(module, runtime) for module in library.modules)
     names = {part.name for part in modules}
     alias = model if model is not None and model not in names else None
-    for name in (*names, *([alias] if alias else [])):
-        check_target_name(name)
+    if alias is not None:
+        check_target_name(alias)
     return Parts(modules, alias)
 
 
@@ -103,11 +105,11 @@ def _part(module: Module, runtime: bool) -> Part:
 
 
 def _with_executor(part: Part, found: Executable) -> Part:
-    """Return ``part`` with the generated sources in place of those that they include."""
+    """Return ``part`` with the generated sources and renamed objects in place of the archive's own."""
     return replace(
         part,
-        files=(*found.sources, *part.objects),
+        files=found.files,
         include_dirs=tuple(dict.fromkeys((*found.include_dirs, *part.include_dirs))),
         private_include_dirs=found.private_include_dirs,
-        generated=found.files,
+        generated=found.generated,
     )

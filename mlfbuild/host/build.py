@@ -7,14 +7,16 @@ import tempfile
 from pathlib import Path
 
 import mlfbuild
-from mlfbuild.code.files import OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.code.files import SOURCE_SUFFIXES
+from mlfbuild.compilers.fit import check_fit
 from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelError
 from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.files import make_folder, sha256
 from mlfbuild.host.shim import print_shim
 from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
-from mlfbuild.library import FULL_MODEL, Module
+from mlfbuild.library import Library, Module
 from mlfbuild.process import find_tool, run
+from mlfbuild.targets import CPUS
 
 _FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
 _COMPILE_SECONDS = 600.0
@@ -23,12 +25,13 @@ _COMPILE_SECONDS = 600.0
 def shared_object(module: Module) -> Path:
     """Return the shared object of ``module``, compiled now unless the cache has it.
 
-    Raises ``UnsupportedModelError`` for a module that this machine cannot run, ``ToolNotFoundError`` without a C
-    compiler, ``ProcessFailedError`` where the code does not compile or calls what nobody defines.
+    Raises ``UsageError`` for objects that were compiled for another machine, what ``executable`` does,
+    ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler,
+    ``ProcessFailedError`` where the code does not compile or calls what nobody defines.
     """
     build = _executable(module)
     files = {f"codegen/{file.path}": file.data for file in module.codegen}
-    files |= {path: bytes(content) for path, content in build.files.items()}
+    files |= {path: bytes(content) for path, content in build.generated.items()}
     files["host_shim.c"] = _shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     path = _cache() / f"{_key(files, build, compiler)}.so"
@@ -44,19 +47,15 @@ def _shim(module: Module) -> str:
 
 
 def _executable(module: Module) -> Executable:
-    if module.style != FULL_MODEL:
-        raise UnsupportedModelError(f"{module.name}: is an operator, not a network; a firmware calls its function")
-    objects = [str(file.path) for file in module.codegen if file.path.suffix in OBJECT_SUFFIXES]
-    if objects:
-        raise UnsupportedModelError(f"{module.name}: {objects[0]} is compiled for another machine; export C sources")
     if not module.inputs or not module.outputs:
         raise UnsupportedModelError(f"{module.name}: does not tell its inputs and outputs; export it again")
+    check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:
         return found
     sources = tuple(f"codegen/{file.path}" for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
     if not sources or not module.model_id:
-        raise UnsupportedModelError(f"{module.name}: has no C code that can be called; export it for the target c")
+        raise UnsupportedModelError(f"{module.name}: has no code that can be called; export it for the target c")
     return Executable(sources, ("codegen/host/include",), ())
 
 
@@ -68,7 +67,7 @@ def _cache() -> Path:
 
 
 def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:
-    parts = [mlfbuild.__version__, run([compiler, "--version"]), *_FLAGS, *build.sources]
+    parts = [mlfbuild.__version__, run([compiler, "--version"]), *_FLAGS, *build.files]
     parts += [f"{path} {sha256(data)}" for path, data in sorted(files.items())]
     return sha256("\n".join(parts).encode())
 
@@ -80,7 +79,7 @@ def _compile(module: Module, files: dict[str, bytes], build: Executable, compile
             (folder / relative).parent.mkdir(parents=True, exist_ok=True)
             (folder / relative).write_bytes(data)
         includes = [f"-I{folder / each}" for each in (*build.include_dirs, *build.private_include_dirs)]
-        sources = [folder / source for source in (*build.sources, "host_shim.c")]
+        sources = [folder / source for source in (*build.files, "host_shim.c")]
         made = folder / "module.so"
         try:
             macros = ["-DMLF_TRACE"] if is_graph(module) else []

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive.load import open_archive
 from mlfbuild.errors import ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.executor.executable import callable_modules
 from mlfbuild.host.build import shared_object
 from mlfbuild.host.trace import traced_tensors
 from mlfbuild.library import Library, Module, TensorInfo, TracedTensor
@@ -42,7 +43,7 @@ class Machine(Protocol):
 
 
 class Model:
-    """A network of an archive, ready to run on this machine."""
+    """A network or an operator of an archive, ready to run on this machine."""
 
     def __init__(self, module: Module, machine: Machine) -> None:
         self._module = module
@@ -124,7 +125,9 @@ class Model:
 def load(
     archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
 ) -> Model:
-    """Return the network called ``model`` of ``archive`` (needed where there are several), compiled for this machine.
+    """Return the network or operator called ``model`` of ``archive``, compiled for this machine.
+
+    Where there is only one, it needs no name.
 
     With ``isolated`` its code runs in a process of its own: a crash, or a run of more than ``timeout`` seconds, is an
     error of that run and takes nothing else along. Without, it runs in this process, as fast as it is.
@@ -142,13 +145,13 @@ def load(
 
 
 def _module(library: Library, name: str | None, archive: Path) -> Module:
-    names = [module.name for module in library.modules]
-    if name is None and len(names) == 1:
-        return library.modules[0]
-    if name not in names:
+    modules = {called.name: called for module in library.modules for called in callable_modules(module)}
+    if name is None and len(modules) == 1:
+        return next(iter(modules.values()))
+    if name is None or name not in modules:
         what = "holds several modules; choose one" if name is None else f"has no module {name!r}"
-        raise UsageError(f"{archive}: {what} (of {', '.join(names)})")
-    return library.module(name)
+        raise UsageError(f"{archive}: {what} (of {', '.join(modules)})")
+    return modules[name]
 
 
 def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:

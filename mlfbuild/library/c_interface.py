@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from mlfbuild.library.names import struct_prefix
+
 
 @dataclass(frozen=True)
 class Member:
@@ -21,7 +23,7 @@ class CInterface:
     """What a firmware sees of a module."""
 
     name: str
-    """Of the module: letters, digits and underscores."""
+    """Of the module."""
     inputs: tuple[Member, ...]
     outputs: tuple[Member, ...]
     """In call order; one that is an input, too, is the same member."""
@@ -31,7 +33,7 @@ class CInterface:
     @property
     def prefix(self) -> str:
         """What the interface's names begin with."""
-        return f"tvmgen_{self.name}"
+        return struct_prefix(self.name)
 
 
 def guarded(guard: str, front_matter: str, parts: Iterable[str]) -> str:

@@ -10,6 +10,8 @@ MODULE_CONTEXT = "__tvm_module_ctx"
 """The variable in which code for TVM's C++ runtime finds the module that it is part of."""
 LINKED_PARAMETERS = "_lookup_linked_param"
 """By this name TVM 0.8's graph executor asks the system library for the parameter of a storage id."""
+LINKED_ARRAY = "__tvm_param__"
+"""What the names of arrays of such parameters begin with, in C and among the symbols of objects."""
 SHARED_WORKSPACE = "mlf_shared_workspace"
 """The workspace of all models of an image that never run at the same time, a common symbol of each."""
 
@@ -37,3 +39,8 @@ def macro_prefix(module: str) -> str:
 def header_names(module: str) -> frozenset[str]:
     """Return what the header of a module's C interface may be called: TVM's exporter keeps what C names cannot have."""
     return frozenset({f"{struct_prefix(module)}.h", f"tvmgen_{module.lower()}.h"})
+
+
+def facts_header(module: str) -> str:
+    """Return the name of the header with what the native compiler knows of a graph module, however it is run."""
+    return f"mlf_{module}.h"

@@ -12,6 +12,7 @@ from mlfbuild import open_archive
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.executor.executable import executable
 from mlfbuild.executor.kernel_workspace import kernel_workspace
+from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import CodegenFile, Module, TensorInfo
 from support.libraries import native_module
 
@@ -29,7 +30,7 @@ def test_modules_of_the_native_compiler_need_nothing() -> None:
 def test_generated_files(shared: Path, archive: str, golden: Callable[[str, str], None]) -> None:
     found = executable(module_of(shared, archive))
     assert found is not None
-    texts = {path: bytes(data).decode() for path, data in found.files.items() if "/runtime/" not in path}
+    texts = {path: bytes(data).decode() for path, data in found.generated.items() if "/runtime/" not in path}
     for path, text in texts.items():
         assert all(len(line) <= 120 for line in text.splitlines()), path
         golden(text, path.rpartition("/")[2])
@@ -38,7 +39,7 @@ def test_generated_files(shared: Path, archive: str, golden: Callable[[str, str]
 def test_storage_of_a_graph_is_far_below_what_its_ids_ask(shared: Path) -> None:
     found = executable(module_of(shared, "kws_int8-graph"))
     assert found is not None
-    text = bytes(found.files["executor/kws_int8_entry.c"]).decode()
+    text = bytes(found.generated["executor/kws_int8_entry.c"]).decode()
     assert "mlf_workspace_begin(tvmgen_kws_int8_workspace + 48000, 56192);" in text  # of 102,950 bytes
 
 
@@ -59,17 +60,21 @@ TVM_DLL int32_t tvmgen_net___tvm_main__(void* args) {
 """
 
 
+def taken(*texts: str) -> int:
+    files = (CodegenFile(PurePosixPath(f"host/src/net_lib{at}.c"), text.encode()) for at, text in enumerate(texts))
+    return kernel_workspace(Kernels(replace(native_module("net"), codegen=tuple(files))))
+
+
 def test_workspace_that_kernels_take() -> None:
-    module = native_module("net")
-    assert kernel_workspace(module, [SOURCE]) == 1008 + 304
-    assert kernel_workspace(module, [SOURCE.replace("300", "20")]) == 1008 + 128
-    assert kernel_workspace(module, [";", "int x;"]) == 0
+    assert taken(SOURCE) == 1008 + 304
+    assert taken(SOURCE.replace("300", "20")) == 1008 + 128
+    assert taken(";", "int x;") == 0
     with pytest.raises(UnsupportedModelError, match=r"net: takes 'n \* 4' bytes of workspace"):
-        kernel_workspace(module, [SOURCE.replace("(uint64_t)300", "n * 4")])
+        taken(SOURCE.replace("(uint64_t)300", "n * 4"))
 
 
 def test_names_that_are_the_same_in_c(shared: Path) -> None:
-    module = module_of(shared, "add-graph")
+    module = module_of(shared, "add-aotp")
     clash = (replace(module.inputs[0], name="a.b"), replace(module.inputs[1], name="a/b"))
     with pytest.raises(InputFileError, match=r"add: the names 'a\.b', 'a/b' are not different in C"):
         executable(replace(module, inputs=clash))
@@ -86,7 +91,7 @@ def test_sizes_without_shapes(shared: Path) -> None:
     plain = tuple(TensorInfo(tensor.name, tensor.dtype, tensor.size) for tensor in module.inputs)
     found = executable(replace(module, inputs=plain))
     assert found is not None
-    assert "mlf_shape_2, " in bytes(found.files["executor/add_entry.c"]).decode()
+    assert "mlf_shape_2, " in bytes(found.generated["executor/add_entry.c"]).decode()
 
 
 def test_units_say_whose_they_are(shared: Path) -> None:
@@ -94,10 +99,10 @@ def test_units_say_whose_they_are(shared: Path) -> None:
     other = CodegenFile(PurePosixPath("host/src/more.c"), b"int more;\n")
     found = executable(replace(module, codegen=(*module.codegen, other)))
     assert found is not None
-    assert "executor/more.c" in found.sources
-    assert bytes(found.files["executor/more.c"]).decode().splitlines()[1:] == [
+    assert "executor/more.c" in found.files
+    assert bytes(found.generated["executor/more.c"]).decode().splitlines()[1:] == [
         "#define MLF_MODULE add",
-        "#define tvmgen_add_run mlf_add_packed_run /* the C interface has this name */",
+        "#define tvmgen_add_run mlf_add_packed_run",
         '#include "runtime/tvm/runtime/crt/module.h"',
         '#include "runtime/tvm/runtime/metadata_types.h"',
         '#include "../codegen/host/src/more.c"',

@@ -149,7 +149,8 @@ def test_both_ways_on_the_host(tmp_path: Path, way: str) -> None:
     (library,) = graph_library().modules
     greater = '"name": "Größe"'.encode()  # bytes beyond ASCII in a char array
     graph = bytes(library.graph_json or b"").replace(b'"name": "x"', greater)
-    unpack(Library((replace(library, graph_json=graph),)), folder / "tree", archive_id="a")
+    inputs = (replace(library.inputs[0], name="Größe"),)
+    unpack(Library((replace(library, graph_json=graph, inputs=inputs),)), folder / "tree", archive_id="a")
     write_project(folder, "net")
     log = build(folder, f"-DMLF_BLOBS={way}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror")
     assert ("net_blobs.S" in log) == (way == "incbin") and ("net_blobs.c" in log) == (way == "array")

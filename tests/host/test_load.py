@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mlfbuild
-from mlfbuild.errors import ProcessFailedError, TimedOutError, UnsupportedModelError, UsageError
+from mlfbuild.errors import ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.host import Model
 from mlfbuild.library import CodegenFile, Library
@@ -190,13 +190,19 @@ def test_which_module(shared: Path) -> None:
         mlfbuild.load(path, "kws")
 
 
-@pytest.mark.parametrize(
-    ("archive", "message"),
-    [
-        ("operator-add", "add: is an operator, not a network"),
-        ("conv-llvm_graph_m4", "conv: host/lib/conv_lib0.o is compiled for another machine; export C sources"),
-    ],
-)
-def test_what_this_machine_cannot_run(shared: Path, archive: str, message: str) -> None:
-    with pytest.raises(UnsupportedModelError, match=message):
-        mlfbuild.load(shared / "archives" / f"{archive}.tar")
+def test_objects_for_another_cpu(shared: Path) -> None:
+    message = (
+        r"^conv: codegen/host/lib/conv_lib0\.o: is an object for ARM \(32 bits, exported for cortex-m4\), not for this "
+        r"machine; export it for this machine, or build for another cpu$"
+    )
+    with pytest.raises(UsageError, match=message):
+        mlfbuild.load(shared / "archives/conv-llvm_graph_m4.tar")
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+def test_an_operator(shared: Path, opened: list[Model], isolated: bool) -> None:
+    model = mlfbuild.load(shared / "archives/operator-add.tar", isolated=isolated)
+    opened.append(model)
+    assert [(tensor.name, tensor.shape) for tensor in model.inputs] == [("placeholder", (2,)), ("placeholder_1", (1,))]
+    left, right = np.array([100, -7], np.int8), np.array([50], np.int8)
+    np.testing.assert_array_equal(model.run({"placeholder": left, "placeholder_1": right})["C"], left + right)

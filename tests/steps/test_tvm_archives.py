@@ -150,8 +150,9 @@ def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
     )
     build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
     fragment = (tmp_path / "build/mlf/pc/op/mlf.cmake").read_text()
-    assert "codegen/host/src/lib1.c" in fragment
+    assert "executor/add_entry.c" in fragment and "executor/lib1.c" in fragment
     assert "add_library(mlf::op ALIAS mlf_add)" in fragment
+    assert "int32_t tvmgen_add_run(" in (tmp_path / "build/mlf/pc/op/executor/include/tvmgen_add.h").read_text()
 
 
 def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:

@@ -286,7 +286,10 @@ def operator_archive(version: int) -> dict[str, bytes]:
     return {
         "metadata.json": json.dumps(fields).encode(),
         "src/tir-1.txt": TIR,
-        **{path.replace("add_lib", "lib"): text for path, text in sources(version, "").items()},
+        **{
+            path.replace("add_lib", "lib"): text.replace(function_name(version).encode(), b"add")
+            for path, text in sources(version, "").items()
+        },
     }
 
 

@@ -14,10 +14,11 @@ from mlfbuild.archive.interface.tvm_metadata import metadata_signature
 from mlfbuild.code.files import MAX_TEXT
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
+from mlfbuild.library.names import LINKED_ARRAY
 
 _PARAMETER = re.compile(r"p[0-9]+")
-_LINKED = re.compile(rb"\b__tvm_param__(\w+)")
-"""Arrays of parameters that are compiled in (``link-params`` of TVM 0.8), in C and in the symbols of objects."""
+_LINKED = re.compile(rf"\b{LINKED_ARRAY}(\w+)".encode())
+"""Arrays of parameters that are compiled in, in C and in the symbols of objects."""
 
 
 class Places:

@@ -77,8 +77,8 @@ def model_files(directory: Path, model: str) -> ModelFiles:
 
     return ModelFiles(
         name=model,
-        sources=below([*units, *(path for path in linked if path.suffix not in OBJECT_SUFFIXES), *blobs]),
-        objects=below([path for path in linked if path.suffix in OBJECT_SUFFIXES]),
+        sources=below([path for path in (*units, *linked, *blobs) if path.suffix not in OBJECT_SUFFIXES]),
+        objects=below([path for path in (*units, *linked) if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below([*sorted(headers), *([PurePosixPath(BLOBS_FOLDER)] if blobs else [])]),
         private_include_dirs=below(runtime),
     )

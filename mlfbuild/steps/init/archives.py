@@ -8,12 +8,11 @@ from pathlib import Path
 
 from mlfbuild.code.files import CXX_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.executor.executable import PROVIDED_HEADERS, PROVIDED_NAMES
-from mlfbuild.library import OPERATOR, Library, Module
+from mlfbuild.executor.executable import PROVIDED_HEADERS
+from mlfbuild.library import Library, Module
 from mlfbuild.messages import listed
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
-_CALLED = re.compile(rb"\b(TVM[A-Z][A-Za-z]\w*)\s*\(")
 _STANDARD = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
     r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
@@ -31,10 +30,8 @@ def require_c_interface(library: Library, path: Path) -> None:
 
 def _obstacles(module: Module, library: Library) -> Iterator[str]:
     export = "export it with --executor=aot --executor-aot-interface-api=c --executor-aot-unpacked-api=1"
-    if module.style == OPERATOR:
-        yield "is an operator, which TVM's runtime calls; export a whole network for the AOT executor"
     if module.interface != "c":
-        yield f"has no C interface, and no C sources to make one for; {export}"
+        yield f"has no C interface, and no code to make one for; {export}"
     if not module.inputs or not module.outputs:
         yield "does not tell its inputs and outputs; export it again, with TVM 0.8 or later"
     if module.devices:
@@ -56,13 +53,6 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
         if file.path.suffix not in SOURCE_SUFFIXES:
             continue
         data = file.data
-        asked = (name.decode() for name in _CALLED.findall(data))
-        absent_name = next((name for name in asked if name not in PROVIDED_NAMES), None)
-        if absent_name:
-            yield (
-                f"calls TVM's runtime ({absent_name} in {file.path}), more of it than firmware has; export it with "
-                "--executor-aot-unpacked-api=1 and the unified static memory planner (USMP)"
-            )
         known = (
             *PROVIDED_HEADERS,
             *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),

@@ -1,0 +1,86 @@
+"""Where the arguments of a graph come from: the caller, the parameters of the archive, or the module's own code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.executor.kernels import Kernels
+from mlfbuild.library import Module, TensorInfo, text_of
+from mlfbuild.library.data_type import parse_dtype
+from mlfbuild.library.graph_json import ExecutorGraph
+from mlfbuild.library.names import LINKED_ARRAY, LINKED_PARAMETERS
+from mlfbuild.library.params import ParamInfo, param_infos
+from mlfbuild.messages import quoted
+
+_CONSTANT = re.compile(r"p[0-9]+")
+"""What TVM calls arguments that it makes of constants."""
+
+
+@dataclass(frozen=True)
+class GraphArguments:
+    """Names of a graph's arguments; all others are inputs."""
+
+    params: frozenset[str]
+    linked: frozenset[str]
+    """Compiled into the code, which knows them by storage id (``link-params`` of TVM 0.8)."""
+
+
+def graph_arguments(graph: ExecutorGraph, kernels: Kernels) -> GraphArguments:
+    """Return where the arguments of ``graph`` come from.
+
+    Raises ``InputFileError`` for a parameter that is of another type or shape than the graph takes, or is nowhere.
+    """
+    module = kernels.module
+    known = param_infos(module.params)
+    for argument in graph.arguments:
+        if argument.name in known:
+            _check_type(module, argument, known[argument.name])
+    others = [argument.name for argument in graph.arguments if argument.name not in known]
+    linked = frozenset(_linked(kernels) if _may_be_linked(module, others) else ()).intersection(others)
+    missing = next((name for name in others if name not in linked and _is_missing(module, name)), None)
+    if missing is not None:
+        raise InputFileError(
+            f"{module.name}: the graph takes {quoted(missing)}, which is neither an input nor in the parameters "
+            f"(parameters/{module.name}.params); export the archive again"
+        )
+    return GraphArguments(frozenset(known), linked)
+
+
+def _check_type(module: Module, argument: TensorInfo, info: ParamInfo) -> None:
+    types = (parse_dtype(info.dtype), parse_dtype(argument.dtype))
+    if info.shape != argument.shape or (types[0] != types[1] and None not in types):
+        raise InputFileError(
+            f"{module.name}: parameter {quoted(argument.name)} is {info.dtype}{list(info.shape)}, the graph takes "
+            f"{argument.dtype}{list(argument.shape or ())}; export the archive again"
+        )
+
+
+def _may_be_linked(module: Module, names: list[str]) -> bool:
+    inputs = {tensor.name for tensor in module.inputs}
+    return any(name not in inputs for name in names)
+
+
+def _linked(kernels: Kernels) -> Iterator[str]:
+    """Yield the names of arrays of parameters in the code, where it has the function that tells where they lie."""
+    if kernels.defines(LINKED_PARAMETERS):
+        pattern = re.compile(rf"\b{LINKED_ARRAY}(\w+)")
+        for text in kernels.texts.values():
+            yield from pattern.findall(text)
+        for symbols in kernels.symbols.values():
+            names = symbols.local | symbols.defined
+            yield from (name.removeprefix(LINKED_ARRAY) for name in names if name.startswith(LINKED_ARRAY))
+
+
+def _is_missing(module: Module, name: str) -> bool:
+    """Whether the argument ``name``, for which there are no values, is no input.
+
+    Where the metadata does not tell inputs, they are read from the graph itself. Then a name that TVM gives to
+    constants is one of them, if the program's text has no such input.
+    """
+    if name not in {tensor.name for tensor in module.inputs}:
+        return True
+    text = text_of(module.source_text)
+    return bool(text) and _CONSTANT.fullmatch(name) is not None and not re.search(rf"%{name}\b", text)

@@ -1,0 +1,112 @@
+"""The code of a module as its executor sees it: functions in C text, and what a linker sees of compiled objects."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from mlfbuild.code.c_symbols import c_symbols
+from mlfbuild.code.c_text import tokens
+from mlfbuild.code.files import CXX_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.code.symbols import Symbols, object_symbols
+from mlfbuild.errors import CheckFailedError
+from mlfbuild.executor.runtime import provided_names
+from mlfbuild.library import CodegenFile, Module
+from mlfbuild.messages import printable
+
+_FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
+_RUNTIME_CALL = re.compile(r"\b(TVM[A-Z][a-z]\w*)\s*\(")
+_DRIVERS = "TVMDevice"
+"""What functions of a driver begin with: firmware that has the device brings them."""
+
+
+class Kernels:
+    """The C and C++ sources and the compiled objects of a module; each is read when it is asked for."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.sources = tuple(file for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
+        self.objects = tuple(file for file in module.codegen if file.path.suffix in OBJECT_SUFFIXES)
+
+    @property
+    def files(self) -> tuple[CodegenFile, ...]:
+        """What is linked."""
+        return (*self.sources, *self.objects)
+
+    @cached_property
+    def texts(self) -> Mapping[PurePosixPath, str]:
+        """The sources by path."""
+        return {file.path: bytes(file.content).decode(errors="replace") for file in self.sources}
+
+    @cached_property
+    def symbols(self) -> Mapping[PurePosixPath, Symbols]:
+        """What linkers see of the objects; raises ``InputFileError`` for one that is damaged."""
+        return {
+            file.path: object_symbols(file.data, f"{self.module.name}: codegen/{file.path}") for file in self.objects
+        }
+
+    def functions(self) -> Iterator[tuple[str, str]]:
+        """Yield the functions that the sources define, in the form in which TVM writes them: name and text."""
+        for text in self.texts.values():
+            found = list(_FUNCTION.finditer(text))
+            ends = [*(each.start() for each in found[1:]), len(text)]
+            yield from ((each[1], text[each.start() : end]) for each, end in zip(found, ends, strict=False))
+
+    def defines(self, name: str) -> bool:
+        """Whether a source or an object defines the global symbol ``name``."""
+        return name in self._functions or name in self._defined
+
+    @cached_property
+    def _functions(self) -> frozenset[str]:
+        return frozenset(name for name, _ in self.functions())
+
+    @cached_property
+    def _defined(self) -> frozenset[str]:
+        return frozenset[str]().union(*(each.defined | each.weak for each in self._all_symbols))
+
+    @cached_property
+    def _all_symbols(self) -> tuple[Symbols, ...]:
+        """Of all files; asked for where the functions in TVM's own form are not enough, as it reads every token."""
+        found = (c_symbols(text, cplusplus=path.suffix in CXX_SUFFIXES) for path, text in self.texts.items())
+        return (*found, *self.symbols.values())
+
+    def require(self, name: str, caller: str) -> None:
+        """Raise ``CheckFailedError`` where no file of the module defines ``name``, which ``caller`` calls."""
+        if not self.defines(name):
+            raise CheckFailedError(
+                f"{self.module.name}: {caller} calls {printable(name)}, which no code of the archive defines; "
+                "export it again"
+            )
+
+    def require_runtime(self) -> None:
+        """Raise ``CheckFailedError`` where code calls more of TVM's runtime than firmware has, or what is nowhere."""
+        for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
+            if name not in provided_names() and not name.startswith(_DRIVERS) and not self._is_known(name):
+                raise CheckFailedError(
+                    f"{self.module.name}: codegen/{path} calls {printable(name)}, which neither the archive nor "
+                    "mlfbuild's runtime has; export it for TVM's C runtime (crt), with functions that call each other"
+                )
+
+    def _is_known(self, name: str) -> bool:
+        """Whether a file defines ``name`` as a symbol, for itself or for all, or as a macro."""
+        macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
+        return (
+            self.defines(name)
+            or any(name in each.local for each in self._all_symbols)
+            or any(macro.search(text) for text in self.texts.values())
+        )
+
+    def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
+        for path, text in self.texts.items():
+            names = set(_RUNTIME_CALL.findall(text)) - provided_names().keys()
+            if names:  # not if they stand in comments
+                words = [token.text for token in tokens(text) if token.kind in {"identifier", "punctuation"}]
+                pairs = itertools.pairwise(words)
+                yield from ((path, word) for word, behind in pairs if behind == "(" and word in names)
+
+    def _calls_of_objects(self) -> Iterator[tuple[PurePosixPath, str]]:
+        for path, found in self.symbols.items():
+            yield from ((path, name) for name in sorted(found.declared) if name.startswith(("TVM", "tvmgen_")))

@@ -1,0 +1,70 @@
+"""Single operators: which arguments of a packed function are inputs, which are outputs, and what they are called.
+
+The metadata has types and shapes of a function's arguments in order, and TVM's exporter no names. The C of the function
+has them, and shows which arguments it writes. Where there is no C to read, the last argument is the output, as TVM's
+operators are declared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mlfbuild.executor.kernels import Kernels
+from mlfbuild.library import Module, OperatorBuffer, TensorInfo
+
+_HANDLE = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(TVMValue\s*\*\)\s*args\)\[\(?([0-9]{1,4})\)?\]\.v_handle\)")
+_DATA = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(DLTensor\s*\*\)\s*(\w+)\)\[\(?0\)?\]\.data\)")
+_STORE = re.compile(r"^\s*[*(][^=;\n]*=(?!=)", re.MULTILINE)
+"""Up to the ``=`` of an assignment through a pointer, each of which TVM writes into a line of its own."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_NUMBERED = re.compile(r"arg[0-9]+")
+
+
+def operator_functions(module: Module) -> tuple[Module, ...]:
+    """Return a module for each function of the operator archive's ``module``, with inputs and outputs in its order.
+
+    Each is called as its function, has the arguments of that alone, and all of the code.
+    """
+    kernels = Kernels(module)
+    bodies = dict(kernels.functions())
+    names = dict.fromkeys(buffer.function for buffer in module.buffers)
+    return tuple(_function(module, name, bodies.get(name, "")) for name in names)
+
+
+def _function(module: Module, name: str, body: str) -> Module:
+    buffers = tuple(buffer for buffer in module.buffers if buffer.function == name)
+    handles = {int(index): handle for handle, index in _HANDLE.findall(body)}
+    data = {handle: variable for variable, handle in _DATA.findall(body)}
+    written = {words[0] for store in _STORE.findall(body) if (words := _pointers(store, data))}
+    outputs = [at for at in range(len(buffers)) if data.get(handles.get(at, "")) in written]
+    outputs = outputs or [len(buffers) - 1]
+    names = _names(buffers, handles, data)
+    tensors = [
+        TensorInfo(called, buffer.dtype, buffer.size, buffer.shape)
+        for called, buffer in zip(names, buffers, strict=True)
+    ]
+    return replace(
+        module,
+        name=name,
+        buffers=tuple(replace(buffer, input_binding=called) for called, buffer in zip(names, buffers, strict=True)),
+        inputs=tuple(tensor for at, tensor in enumerate(tensors) if at not in outputs),
+        outputs=tuple(tensor for at, tensor in enumerate(tensors) if at in outputs),
+    )
+
+
+def _pointers(text: str, data: dict[str, str]) -> list[str]:
+    variables = set(data.values())
+    return [word for word in _WORD.findall(text) if word in variables]
+
+
+def _names(buffers: Sequence[OperatorBuffer], handles: dict[int, str], data: dict[str, str]) -> list[str]:
+    """Return a name for each argument: the metadata's, or that of its variable in C; all different."""
+    found = []
+    for at, buffer in enumerate(buffers):
+        handle = handles.get(at, f"arg{at}")
+        variable = data.get(handle, handle) if _NUMBERED.fullmatch(handle) else handle
+        found.append(buffer.input_binding or variable)
+    unique = len({name.upper() for name in found}) == len(found)
+    return found if unique else [f"arg{at}" for at in range(len(buffers))]

@@ -1,0 +1,49 @@
+"""What a module gets of TVM's runtime: the headers of ``runtime/tvm``, and the names that are its own by them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from mlfbuild.files import read_bytes
+from mlfbuild.library import Content
+from mlfbuild.library.names import sanitize_name
+from mlfbuild.targets import RUNTIME
+
+FOLDER = "executor"
+"""Of an unpacked tree: where the generated sources stand."""
+RUNTIME_NAME = "runtime"
+"""The folder of the runtime's headers, beside the generated sources."""
+RUNTIME_FOLDER = f"{FOLDER}/{RUNTIME_NAME}"
+"""The same in an unpacked tree."""
+_RUNTIME = RUNTIME / "tvm"
+_OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
+
+PROVIDED_HEADERS = tuple(
+    path.relative_to(_RUNTIME).as_posix() for path in sorted(_RUNTIME.rglob("*.h")) if path.parent != _RUNTIME
+)
+"""What the sources of modules may include of TVM's runtime."""
+
+
+@functools.cache
+def provided_names() -> Mapping[str, str]:
+    """Return the global names of TVM's runtime, each with the first part of what a module has in its place.
+
+    They are those that ``c_runtime_api.h`` renames: what the runtime defines, and what every module would.
+    """
+    header = read_bytes(_RUNTIME / "tvm/runtime/c_runtime_api.h", "runtime header")
+    return {name.decode(): own.decode() for name, own in _OWN.findall(header)}
+
+
+def own_names(module: str) -> dict[str, str]:
+    """Return what ``module`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``."""
+    return {name: f"{own}_{sanitize_name(module)}" for name, own in provided_names().items()}
+
+
+def runtime_files() -> dict[str, Content]:
+    """Return the runtime's headers: path in the tree -> content."""
+    return {
+        f"{RUNTIME_FOLDER}/{path.relative_to(_RUNTIME).as_posix()}": read_bytes(path, "runtime header")
+        for path in sorted(_RUNTIME.rglob("*.h"))
+    }
