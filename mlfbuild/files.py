@@ -87,6 +87,17 @@ def make_folder(path: Path) -> None:
         raise storage_error(path, error) from None
 
 
+def cache_folder(name: str) -> Path:
+    """Return the folder ``name`` of mlfbuild's cache, which is created: ``~/.cache/mlfbuild``, or by XDG_CACHE_HOME.
+
+    Raises ``StorageError``.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / "mlfbuild" / name
+    make_folder(folder)
+    return folder
+
+
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write ``data``, whole or in parts, to ``path``: only the old or the new content is ever seen there, mode 644.
 

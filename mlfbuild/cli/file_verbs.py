@@ -94,24 +94,27 @@ def unpack(settings: Settings, archive: Path, output: Path) -> None:
     help="Arrays in0 or in_NAME or NAME; the first axis counts cases.",
 )
 @click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")
+@click.option("--board", metavar="BOARD", help="Run on this board in QEMU, as mps2-an386; default this machine.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
               metavar="SECONDS", help="What one case may take.")  # fmt: skip
-def run(settings: Settings, archive: Path, inputs: Path, output: Path, timeout: float) -> None:
-    """Run a network of ARCHIVE on this machine, whoever exported it.
+def run(settings: Settings, archive: Path, inputs: Path, output: Path, board: str | None, timeout: float) -> None:
+    """Run a network of ARCHIVE on this machine or on a board in QEMU, whoever exported it.
 
-    Its C is compiled with this machine's compiler, once, and runs in a process of its own: a crash or a hang is exit
-    status 7, and nothing is written.
+    Its C is compiled once, with this machine's compiler for a process of its own, or into firmware that gets its inputs
+    through semihosting: a crash or a hang is exit status 7, and nothing is written.
     """
     from mlfbuild.steps.run import run_archive
 
     if len(settings.model) > 1:
         raise UsageError("--model: run takes one")
-    result = run_archive(archive, next(iter(settings.model), None), inputs, output, timeout)
+    result = run_archive(archive, next(iter(settings.model), None), inputs, output, timeout, board)
     if settings.json:
         names = [tensor.name for tensor in result.outputs]
-        show_json({"model": result.model, "cases": result.cases, "outputs": names, "file": output})
+        place = {} if board is None else {"board": board}
+        show_json({"model": result.model, **place, "cases": result.cases, "outputs": names, "file": output})
     elif not settings.quiet:
-        show(f"{output}: {counted(result.cases, 'case')} of {result.model}")
+        on = "" if board is None else f" on {board}"
+        show(f"{output}: {counted(result.cases, 'case')} of {result.model}{on}")
 
 
 @verb("format")

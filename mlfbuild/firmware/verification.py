@@ -129,34 +129,32 @@ def _subject(module: Module, board: str) -> Subject:
         board=board,
         inputs=module.inputs,
         outputs=module.outputs,
-        workspace_size=sum(size for _, size in pools) if external else module.main[0].workspace_size,
+        workspace_size=sum(size for _, size in pools) if external else _workspace_size(module),
         state_size=module.state_size,
         takes_workspace=bool(pools) or is_reentrant(module),
         pools=pools,
     )
 
 
+def _workspace_size(module: Module) -> int:
+    return module.main[0].workspace_size if module.main else 0
+
+
 def _check_can_be_called(module: Module) -> None:
-    try:
-        interface_header(module)
-    except LookupError:
-        callable_ = False
-    else:
-        callable_ = bool(module.inputs and module.outputs)
-    if not callable_:
+    if interface_header(module) is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be verified: the library has no C interface (a header tvmgen_{module.name}.h) with "
+            f"{module.name}: cannot be run: the library has no C interface (a header tvmgen_{module.name}.h) with "
             "known inputs and outputs, nor C sources to make one for"
         )
     if module.devices:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be verified: its caller must bring a driver of {', '.join(module.devices)}, which "
-            "verify does not have; export the model for the CPU alone"
+            f"{module.name}: cannot be run: its caller must bring a driver of {', '.join(module.devices)}, which "
+            "mlfbuild does not have; export the model for the CPU alone"
         )
     unknown = [pool.name for pool in external_pools(module) if pool.size is None]
     if unknown:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be verified: its header does not tell the size of pool {unknown[0]}; export the "
+            f"{module.name}: cannot be run: its header does not tell the size of pool {unknown[0]}; export the "
             "model again"
         )
 

@@ -51,13 +51,15 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     ``reentrant`` says that it has a function whose caller brings the workspace, which then makes the second of two
     runs of each case. Without ``twice`` each case runs once, as it does in a product.
     """
+    header = interface_header(module)
+    assert header is not None  # the caller has seen to it
     prefix, external = struct_prefix(module.name), external_pools(module)
     calls = _reentrant(prefix, module) if reentrant and twice else _plain(prefix, module, external)
     tensors = () if module.workspace_io else (*module.inputs, *module.outputs)
     memory = [str(tensor.size) for tensor in tensors] + [*calls.workspaces, calls.state]
     text = _HEAD.format(
         module=module.name,
-        header=interface_header(module).path.name,
+        header=header.path.name,
         prefix=prefix,
         input_sizes=_sizes(module.inputs),
         output_sizes=_sizes(module.outputs),
@@ -72,17 +74,15 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     return f"{text}{lines}{_pools(module.name, external)}#define MODULE_SUBJECT \\\n    {_c_string(subject)}\n"
 
 
-def interface_header(module: Module) -> CodegenFile:
-    """Return the header of the module's C interface; raises ``LookupError`` where it has none."""
-    for file in module.codegen:
-        if file.path.match("include/tvmgen_*.h"):
-            return file
-    raise LookupError(module.name)
+def interface_header(module: Module) -> CodegenFile | None:
+    """Return the header of the module's C interface, ``None`` where it has none."""
+    return next((file for file in module.codegen if file.path.match("include/tvmgen_*.h")), None)
 
 
 def is_reentrant(module: Module) -> bool:
     """Whether the module has a run function whose caller brings the workspace."""
-    return f" {_reentrant_name(module)}_run(".encode() in bytes(interface_header(module).data)
+    header = interface_header(module)
+    return header is not None and f" {_reentrant_name(module)}_run(".encode() in bytes(header.data)
 
 
 def external_pools(module: Module) -> list[Pool]:

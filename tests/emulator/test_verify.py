@@ -172,14 +172,14 @@ def test_a_struct_of_another_shape_does_not_compile(workdir: Path) -> None:
 def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     headless = type(module)(**{**vars(module), "codegen": module.codegen[1:]})
-    with pytest.raises(UnsupportedModelError, match="net: cannot be verified: the library has no C interface"):
+    with pytest.raises(UnsupportedModelError, match="net: cannot be run: the library has no C interface"):
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
 
 
 def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     npu = replace(module, devices=("ethos_u",))
-    reason = "net: cannot be verified: its caller must bring a driver of ethos_u, which verify does not have"
+    reason = "net: cannot be run: its caller must bring a driver of ethos_u, which mlfbuild does not have"
     with pytest.raises(UnsupportedModelError, match=reason):
         verify_module(workdir / "tree", npu, M4, vectors(workdir), workdir / "npu")
     unknown = replace(module, pools=(Pool("sram", "workspace", None, external=True),))

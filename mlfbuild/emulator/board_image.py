@@ -1,0 +1,85 @@
+"""Test firmware around one module for a board, built without a project and kept under the user's cache folder."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import mlfbuild
+from mlfbuild.compilers.fit import check_fit
+from mlfbuild.emulator.harness import build_harness
+from mlfbuild.errors import ProcessFailedError, StorageError, UsageError
+from mlfbuild.files import cache_folder, read_bytes, sha256
+from mlfbuild.firmware.record import Record
+from mlfbuild.firmware.tree import write_tree
+from mlfbuild.firmware.unpack import tree_files
+from mlfbuild.firmware.verification import module_header
+from mlfbuild.library import Content, Library, Module, chunks
+from mlfbuild.process import find_tool, run
+from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared_toolchain_files, toolchain_file
+
+_HARNESS = ("board", "verify")
+"""Folders of ``runtime`` that the image is made from, beside the module's tree."""
+
+
+def board_image(module: Module, board: Board, where: str) -> Path:
+    """Return the image that runs ``module`` of the archive ``where`` on ``board``, built now unless the cache has it.
+
+    It runs each case once. Raises ``UsageError`` where the module's code is for another CPU, ``ToolNotFoundError``,
+    ``UnsupportedModelError`` where the module cannot be called or does not fit the board, and ``ProcessFailedError``
+    where its code does not build.
+    """
+    library = Library((module,))
+    cpu = _cpu(library, board, where)
+    toolchain = toolchain_file(cpu)
+    require_compiler(toolchain)
+    assert toolchain is not None  # boards are no hosts
+    files = tree_files(library)
+    path = cache_folder("board") / f"{_key(module, board, files, toolchain)}.elf"
+    if not path.exists():
+        _build(module, board, files, toolchain, path)
+    return path
+
+
+def _cpu(library: Library, board: Board, where: str) -> Cpu:
+    """Return the CPU of the board for which the library's objects are, if need be with something left out."""
+    cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
+    refusals = [_refusal(library, cpu, where) for cpu in cpus]
+    for cpu, refusal in zip(cpus, refusals, strict=True):
+        if refusal is None:
+            return cpu
+    raise next(refusal for refusal in refusals if refusal)
+
+
+def _refusal(library: Library, cpu: Cpu, where: str) -> UsageError | None:
+    try:
+        check_fit(library, cpu, where)
+    except UsageError as error:
+        return error
+    return None
+
+
+def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Path) -> str:
+    """Return the hash of all that decides the image."""
+    own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
+    parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), board.name]
+    parts.append(module_header(module, board.name, twice=False))
+    parts += [
+        f"{path.name} {sha256(read_bytes(path, 'file'))}" for path in (*own, toolchain, *shared_toolchain_files())
+    ]
+    parts += [f"{path} {sha256(chunks(content))}" for path, content in sorted(files.items())]
+    return sha256("\n".join(parts).encode())
+
+
+def _build(module: Module, board: Board, files: dict[str, Content], toolchain: Path, path: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as name:
+        tree = Path(name, "tree")
+        write_tree(tree, files, Record.of(files, archive=""))
+        try:
+            image = build_harness(tree, module, board, toolchain, Path(name), twice=False)
+        except ProcessFailedError as error:
+            raise ProcessFailedError(f"{module.name}: its C cannot be built for {board.name}", error.output) from None
+        try:
+            image.replace(path)  # whole or not at all, whoever else builds the same
+        except OSError as error:
+            raise StorageError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,60 @@
+"""Run a module on an emulated board: this machine feeds the inputs and reads the outputs through semihosting."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.emulator.board_image import board_image
+from mlfbuild.emulator.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
+from mlfbuild.errors import ProcessFailedError
+from mlfbuild.firmware.verification import Subject, subject_of
+from mlfbuild.library import Module
+from mlfbuild.process import find_tool
+from mlfbuild.targets import Board
+
+Array = npt.NDArray[Any]
+
+
+def run_on_board(
+    module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float
+) -> tuple[Array, ...]:
+    """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
+
+    ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them; outputs have the shapes of
+    the module ``where`` the archive tells them. A case may take ``timeout`` seconds.
+
+    Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` where the disk is full, and
+    ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults
+    or hangs.
+    """
+    find_tool("qemu-system-arm")  # before anything is built
+    subject = subject_of(module, board.name)
+    image = board_image(module, board, where)
+    cases = len(inputs[0])
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        stopped = run_cases(image, board, interleaved(inputs), Path(folder), timeout)
+        runs = read_runs(Path(folder), subject, 1)["run0"]
+    _check(subject, runs, cases, stopped)
+    return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+
+
+def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | None) -> None:
+    """Raise ``ProcessFailedError`` for the first case that went wrong."""
+    for case, run in enumerate(runs):
+        flaw = next(flaws(subject, run), None)
+        if flaw is not None:
+            raise ProcessFailedError(f"{subject.name}: case {case}: {flaw}")
+    if stopped is not None or len(runs) < cases:
+        reason, _, output = (stopped or ENDED_EARLY).partition("\n")
+        raise ProcessFailedError(f"{subject.name}: case {len(runs)}: {reason}", output)
+
+
+def _shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
+    own = np.array(values, values.dtype.newbyteorder("="))
+    return own if shape is None else own.reshape(len(values), *shape)

@@ -1,0 +1,185 @@
+"""`mlfbuild run --board`: a network of an archive as firmware, fed and read through semihosting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive import pack_archive
+from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.targets import BOARDS
+from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive
+from support.command import Ended, Folder
+from support.native import compile_network
+
+M4 = "mps2-an386"
+
+
+@pytest.fixture
+def project(
+    folder: Folder,
+    tool: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Folder:
+    """A folder with ``net.tar`` and ``x.npz``, its inputs; images are kept for all tests."""
+    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
+        tool(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    folder.write("net.tar", aot_archive())
+    np.savez(folder.root / "x.npz", in_a=A, in1=B, out0=Y)
+    return folder
+
+
+def run(project: Folder, *arguments: str, archive: str = "net.tar", board: str = M4) -> Ended:
+    words = [archive, "--inputs", "x.npz", "-o", "y.npz", "--board", board, *arguments]
+    return project.run("run", *words)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_what_a_board_answers_is_what_this_machine_answers(project: Folder, memory: str) -> None:
+    project.write("net.tar", aot_archive(memory))
+    ended = run(project)
+    assert (ended.status, ended.out, ended.err) == (0, f"y.npz: 3 cases of net on {M4}\n", "")
+    assert project.run("run", "net.tar", "--inputs", "x.npz", "-o", "here.npz").status == 0
+    assert (project.root / "y.npz").read_bytes() == (project.root / "here.npz").read_bytes()
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["output"], Y.reshape(3, 4))
+
+
+@pytest.mark.parametrize("board", [name for name in BOARDS if name != M4])
+def test_every_board(project: Folder, board: str) -> None:
+    ended = run(project, "--format", "json", board=board)
+    assert ended.json == {"model": "net", "board": board, "cases": 3, "outputs": ["output"], "file": "y.npz"}
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["output"], Y.reshape(3, 4))
+
+
+def test_a_stream_goes_on_from_case_to_case(project: Folder) -> None:
+    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y")]
+    kept = [State("kept", "y", np.zeros((1, 4), np.float32))]
+    graph = Graph("sum", tensors, [Node("sum", ops.Add(), ("x", "kept"), ("y",))], ["x"], ["y"], kept)
+    project.write("sum.tar", pack_archive(compile_network(graph)))
+    np.savez(project.root / "x.npz", x=A)
+    assert run(project, archive="sum.tar").status == 0
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["y"], np.cumsum(A, axis=0))
+
+
+def test_the_second_run_builds_nothing(project: Folder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    assert run(project).status == 0
+    (image,) = (tmp_path / "own/mlfbuild/board").iterdir()
+    before = image.stat().st_mtime_ns
+    assert run(project).status == 0
+    assert [file.stat().st_mtime_ns for file in image.parent.iterdir()] == [before]
+    project.write("net.tar", aot_archive(OWN, "sum[0]++;"))
+    assert run(project).status == 0
+    assert len(list(image.parent.iterdir())) == 2, "other code is another image"
+    assert float(np.load(project.root / "y.npz")["output"][0, 0]) == float(Y[0, 0, 0] + B[0, 0, 0])
+
+
+FAILS_TO_TAKE = """for (int i = 0; b[3] == 4.0f && i < 2; i++) {
+    if (TVMBackendAllocWorkspace(1, 0, (uint64_t)16, 2, 32) == NULL) return -1;
+  }"""
+
+
+@pytest.mark.parametrize(
+    ("memory", "statement", "message"),
+    [
+        (OWN, "if (b[3] == 3.0f) return 5;", "net: case 1: the run function returned -1, not 0"),
+        (OWN, FAILS_TO_TAKE, "net: case 2: the run function returned -1, not 0"),
+        (OWN, "while (b[3] == 3.0f) {}", "net: case 1: no result after 2 s, stopped"),
+        (OWN, "output[4] = 1;", "net: case 0: wrote beside output 0"),
+        (WORKSPACE_IO, "sram[-3] = 1;", "net: case 0: wrote beside the pool sram of 80 bytes"),
+        (OWN, "extern void exit(int); exit(0);", "net: case 0: the firmware ended before it was done"),
+        (OWN, "extern void exit(int); exit(9);", "net: case 0: the firmware ended with exit status 9"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_and_nothing_is_written(
+    project: Folder, memory: str, statement: str, message: str
+) -> None:
+    project.write("net.tar", aot_archive(memory, statement))
+    ended = run(project, "--timeout", "2")
+    assert (ended.status, ended.out, ended.err) == (7, "", f"mlfbuild: {message}\n")
+    assert not (project.root / "y.npz").exists()
+
+
+@pytest.mark.parametrize("statement", ["if (b[3] == 3.0f) return 5;", FAILS_TO_TAKE], ids=["kernel", "workspace"])
+def test_a_code_of_the_network_is_seen_on_this_machine_too(project: Folder, statement: str) -> None:
+    project.write("net.tar", aot_archive(OWN, statement))
+    ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz")
+    case = 1 if "5" in statement else 2
+    assert (ended.status, ended.err) == (7, f"mlfbuild: net: case {case}: its run function returned -1\n")
+
+
+def test_a_fault_shows_the_registers(project: Folder) -> None:
+    project.write("net.tar", aot_archive(OWN, '__asm__ volatile(".inst.n 0xde00");'))
+    ended = run(project)
+    assert ended.status == 7
+    assert ended.err.startswith(
+        "mlfbuild: net: case 0: the firmware faulted\nmlf_board: stopped by HardFault\n  pc  0x"
+    )
+
+
+def test_code_that_does_not_build(project: Folder) -> None:
+    project.write("net.tar", aot_archive(OWN, "nonsense;"))
+    ended = run(project)
+    assert ended.status == 7
+    assert ended.err.startswith(f"mlfbuild: net: its C cannot be built for {M4}\n")
+    assert "net_lib1.c:" in ended.err and "'nonsense' undeclared" in ended.err
+
+
+def test_memory_that_the_board_does_not_have(project: Folder) -> None:
+    project.write("net.tar", aot_archive(OWN, "static volatile char more[4200000]; more[0] = 1;"))
+    ended = run(project)
+    assert ended.status == 4
+    assert ended.err.startswith(f"mlfbuild: net: the test firmware does not fit {M4}: its RAM is ")
+    assert ended.err.endswith(" bytes too small; choose a larger board or a smaller model\n")
+
+
+@pytest.mark.parametrize(
+    ("variable", "program"),
+    [("MLFBUILD_QEMU_SYSTEM_ARM", "qemu-system-arm"), ("MLFBUILD_ARM_NONE_EABI_GCC", "gcc-arm-none-eabi")],
+)
+def test_tools_that_are_missing(project: Folder, monkeypatch: pytest.MonkeyPatch, variable: str, program: str) -> None:
+    monkeypatch.setenv(variable, "/nowhere/tool")
+    ended = run(project)
+    assert ended.status == 3
+    assert ended.err.startswith(
+        f"mlfbuild: /nowhere/tool: program not found; install it (Debian: apt-get install {program}"
+    )
+
+
+def test_a_disk_that_is_full(project: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = project.root / "qemu"
+    limited.write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 0\nexec {tool('qemu-system-arm')} \"$@\"\n")
+    limited.chmod(0o755)
+    monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", str(limited))
+    ended = run(project)
+    assert ended.status == 8
+    assert ended.err.endswith(": the test firmware cannot write its results there; check free space\n")
+    assert not (project.root / "y.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--board", "mps2-an38"], 2, 'mps2-an38: unknown board (did you mean "mps2-an386"?)'),
+        (["--board", M4, "--model", "kws"], 2, "net.tar: has no module 'kws' (of net)"),
+        (["--board", M4, "--inputs", "net.tar"], 5, "net.tar: not a .npz file that numpy reads without pickle"),
+    ],
+)
+def test_mistakes(project: Folder, arguments: list[str], status: int, message: str) -> None:
+    ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *arguments)
+    assert ended.status == status
+    assert message in ended.err
+    assert not (project.root / "y.npz").exists()
+
+
+def test_objects_for_a_cpu_that_the_board_does_not_have(project: Folder, shared: Path) -> None:
+    archive = shared / "archives/conv-llvm_graph_m4.tar"
+    np.savez(project.root / "x.npz", in0=np.zeros((1, 1, 3, 32, 32), np.float32))
+    ended = run(project, archive=str(archive), board="mps2-an385")
+    assert ended.status == 2
+    assert "conv_lib0.o: holds code for Armv7E-M, which cortex-m3 does not run" in ended.err
