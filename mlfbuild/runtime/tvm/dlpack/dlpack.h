@@ -13,7 +13,8 @@ extern "C" {
 
 typedef enum {
     kDLCPU = 1,
-    kDLExtDev = 12
+    kDLExtDev = 12,
+    kDLWidest = 0x7FFFFFFF /* 32 bits with -fshort-enums, too: compiled objects read as many */
 } DLDeviceType;
 
 typedef struct {
