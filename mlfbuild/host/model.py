@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive.load import open_archive
-from mlfbuild.errors import ProcessFailedError, UnsupportedModelError, UsageError
-from mlfbuild.executor.executable import callable_modules
+from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.executor.choice import chosen_module
 from mlfbuild.host.build import shared_object
 from mlfbuild.host.trace import traced_tensors
-from mlfbuild.library import Library, Module, TensorInfo, TracedTensor
+from mlfbuild.library import Module, TensorInfo, TracedTensor
 from mlfbuild.library.numpy_types import dtype_called
 
 Array = npt.NDArray[Any]
@@ -70,6 +70,12 @@ class Model:
         return traced_tensors(self._module)
 
     @property
+    def how_to_trace(self) -> str:
+        """What lets a network hand tensors out that does not."""
+        compiled_here = bool(self._module.model_id)
+        return "compile it with -O trace=true" if compiled_here else "export it for the graph executor"
+
+    @property
     def keeps_state(self) -> bool:
         """Whether it keeps something between runs."""
         return self._module.state_size > 0
@@ -93,10 +99,7 @@ class Model:
     def run_traced(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], dict[str, Array]]:
         """Return what ``run`` and ``trace`` would, of one run; raises as ``trace`` does."""
         if not self.traced:
-            raise UnsupportedModelError(
-                f"{self.name}: hands out no intermediate tensors; compile it with the option trace (-O trace=true), or "
-                "export it for the graph executor"
-            )
+            raise UnsupportedModelError(f"{self.name}: hands out no intermediate tensors; {self.how_to_trace}")
         status, outputs, traced = self._machine.trace(self._in_order(inputs))
         named = zip(self.traced, traced, strict=True)
         return self._named(status, outputs), {each.tensor.name: array for each, array in named}
@@ -135,23 +138,13 @@ def load(
     Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have, and as
     ``build.shared_object`` does.
     """
-    module = _module(open_archive(Path(archive)), model, Path(archive))
+    module = chosen_module(open_archive(Path(archive)), model, str(archive))
     path = shared_object(module)
     if not isolated:
         return Model(module, InProcess(path, module))
     from mlfbuild.host.isolated import Child
 
     return Model(module, Child(path, module, timeout))
-
-
-def _module(library: Library, name: str | None, archive: Path) -> Module:
-    modules = {called.name: called for module in library.modules for called in callable_modules(module)}
-    if name is None and len(modules) == 1:
-        return next(iter(modules.values()))
-    if name is None or name not in modules:
-        what = "holds several modules; choose one" if name is None else f"has no module {name!r}"
-        raise UsageError(f"{archive}: {what} (of {', '.join(modules)})")
-    return modules[name]
 
 
 def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:
