@@ -21,7 +21,8 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from counting.measure import BOARDS, NETWORKS, Case, MeasurementError, Result, compiler_version, measure
+from counting.firmware import BOARDS, MeasurementError, compiler_version
+from counting.measure import NETWORKS, Case, Result, measure
 from counting.report import update_pages
 from counting.results import CASES, COMMITTED, Committed, grown, load, save
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from counting.measure import BOARDS, NETWORKS, REPOSITORY, Case
+from counting.firmware import BOARDS, REPOSITORY
+from counting.measure import NETWORKS, Case
 from counting.peers import PEERS, best
 from counting.results import Committed, Results
 from counting.roofline import KINDS, model_of, roofline
@@ -29,7 +29,7 @@ def instructions(results: Results) -> str:
             total = sum(roofline(case.graph(), model_of(case.cpu)).values())
             expected = [f"{total:,}", f"{ours / total:.2f}"]
         rows.append([case.network, _core(case.cpu), f"{ours:,}", *beside, *expected])
-    return _table(head, rows, right=(2, 4, 5, 6, 7))
+    return table(head, rows, right=(2, 4, 5, 6, 7))
 
 
 def sizes(results: Results) -> str:
@@ -43,7 +43,7 @@ def sizes(results: Results) -> str:
         for name, code, weights, ram, stack in named:
             figures = (code, weights, code + weights, ram, stack, ram + stack)
             rows.append([network, name, *(f"{figure:,}" for figure in figures)])
-    return _table(head, rows, right=range(2, 8))
+    return table(head, rows, right=range(2, 8))
 
 
 def everything(results: Results) -> str:
@@ -55,7 +55,7 @@ def everything(results: Results) -> str:
         figures = [f"{figure:,}" for figure in (r.arena, r.arena_bound, r.io, r.stack)]
         ratio = f"{r.constants_ratio:.3f}"
         rows.append([case.network, _core(case.cpu), f"{r.code:,}", f"{r.constants:,}", ratio, *figures])
-    return _table(head, rows, right=range(2, 9))
+    return table(head, rows, right=range(2, 9))
 
 
 def kinds(results: Results) -> str:
@@ -67,7 +67,7 @@ def kinds(results: Results) -> str:
             expected = roofline(case.graph(), model_of(case.cpu))
             pairs = ((results[case].kinds[kind], expected[kind]) for kind in KINDS)
             rows.append([case.network, _core(case.cpu), *(f"{count:,}" for pair in pairs for count in pair)])
-    return _table(head, rows, right=range(2, 8))
+    return table(head, rows, right=range(2, 8))
 
 
 def memory(results: Results) -> str:
@@ -78,7 +78,7 @@ def memory(results: Results) -> str:
             each = [results[Case(network, cpu, memory)] for memory in _MEMORY]
             cells = (f"{result.arena:,} B, {result.instructions / 1e6:.3f} M" for result in each)
             rows.append([network, _core(cpu), *cells])
-    return _table(["network", "core", *(f"`{memory}`" for memory in _MEMORY)], rows, right=range(2, 5))
+    return table(["network", "core", *(f"`{memory}`" for memory in _MEMORY)], rows, right=range(2, 5))
 
 
 _BLOCKS: dict[str, Callable[[Results], str]] = {
@@ -93,14 +93,28 @@ _MARKED = re.compile(r"(<!-- counts: (\w+) -->\n).*?(?=<!-- end -->)", re.DOTALL
 
 
 def updated(text: str, committed: Committed) -> str:
-    """Return ``text``, a page, with every block between ``<!-- counts: NAME -->`` and ``<!-- end -->`` made anew."""
-    return _MARKED.sub(lambda found: f"{found[1]}{_BLOCKS[found[2]](committed.results)}", text)
+    """Return ``text``, a page, with its blocks made anew from ``committed``."""
+    return _with_blocks(text, blocks(committed))
 
 
-def update_pages(committed: Committed, pages: Iterable[Path] = PAGES) -> None:
+def update_pages(committed: Committed) -> None:
     """Put the results into the pages of the documentation."""
-    for page in pages:
-        page.write_text(updated(page.read_text(), committed))
+    put_into_pages(blocks(committed))
+
+
+def blocks(committed: Committed) -> Mapping[str, str]:
+    """Return the blocks that are made from ``committed``, by name."""
+    return {name: text(committed.results) for name, text in _BLOCKS.items()}
+
+
+def put_into_pages(made: Mapping[str, str]) -> None:
+    """Put the blocks ``made`` into the pages, between ``<!-- counts: NAME -->`` and ``<!-- end -->``."""
+    for page in PAGES:
+        page.write_text(_with_blocks(page.read_text(), made))
+
+
+def _with_blocks(text: str, made: Mapping[str, str]) -> str:
+    return _MARKED.sub(lambda found: f"{found[1]}{made[found[2]]}" if found[2] in made else found[0], text)
 
 
 def _balanced(results: Results) -> Sequence[Case]:
@@ -112,7 +126,7 @@ def _core(cpu: str) -> str:
     return cpu.removeprefix("cortex-").upper()
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int]) -> str:
     """Return a Markdown table; the columns ``right`` are numbers."""
     marks = ["---:" if index in right else "---" for index in range(len(head))]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, marks, *rows))

@@ -9,7 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from counting.measure import BOARDS, NETWORKS, REPOSITORY, Case, Result
+from counting.firmware import BOARDS, REPOSITORY
+from counting.measure import NETWORKS, Case, Result
 
 COMMITTED = REPOSITORY / "benchmarks/results/counts.json"
 UPDATE = "python benchmarks/instructions.py --update"

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from counting.measure import BOARDS, NETWORKS, Case, Result, compiler_version, measure
+from counting.firmware import BOARDS, compiler_version
+from counting.measure import NETWORKS, Case, Result, measure
 from counting.peers import best
 from counting.report import PAGES, updated
 from counting.results import CASES, COMMITTED, UPDATE, Committed, grown, load, save
