@@ -58,17 +58,19 @@ def validate(settings: Settings, archive: Path, strict: bool) -> None:
 @_ARCHIVE
 @click.option("--to", "version", type=int, default=7, show_default=True, metavar="VERSION",
               help="Version of the format to write: 7, 6 or 5.")  # fmt: skip
+@click.option("--module-name", "names", multiple=True, metavar="[OLD=]NEW", help="Call a module NEW, in all its code.")
 @_OUTPUT
-def convert(settings: Settings, archive: Path, version: int, output: Path) -> None:
+def convert(settings: Settings, archive: Path, version: int, names: tuple[str, ...], output: Path) -> None:
     """Write ARCHIVE in another version of the format, without losing anything.
 
-    What the version cannot hold, as several modules before 7, is refused with exit status 2.
+    What the version cannot hold, as several modules before 7, is refused with exit status 2. Archives whose modules
+    have one name, as TVM's "default", fit into one firmware when one of them gets another.
     """
     from mlfbuild.steps.archives import convert_archive
     from mlfbuild.steps.outputs import check_output
 
     check_output(output, archive)
-    size = convert_archive(archive, version, output)
+    size = convert_archive(archive, version, output, names)
     if settings.json:
         show_json({"archive": output, "version": version, "size": size})
     elif not settings.quiet:

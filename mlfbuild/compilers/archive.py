@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import UsageError
+from mlfbuild.messages import listed
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
     from mlfbuild.library import Library
+
+
+_NAME = "module-name"
 
 
 class ArchiveCompiler:
@@ -18,12 +22,18 @@ class ArchiveCompiler:
     name = "archive"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return a reason for every option: an archive is compiled already and takes none."""
-        return [(key, "an archive is compiled already and takes no options") for key in options]
+        """Return (key, reason) for each option that is not ``module-name`` with a name that a module can have."""
+        from mlfbuild.archive.rename import NEW_NAME
+
+        unknown = "an archive is compiled already and takes no options but module-name"
+        wrong = [key for key, value in options.items() if key != _NAME or not NEW_NAME.fullmatch(str(value))]
+        no_name = "must be a name of small letters, digits and underscores: kws_v2"
+        return [(key, no_name if key == _NAME else unknown) for key in wrong]
 
     def compile(self, request: CompileRequest) -> Library:
-        """Return the library in ``request.source``, in the current version; module names stay the archive's own.
+        """Return the library in ``request.source``, in the current version.
 
+        Module names stay the archive's own, but for that of the option ``module-name``.
         Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
         option, an executor or a placement that the archive does not have, or a CPU that its code is not for.
         """
@@ -31,11 +41,30 @@ class ArchiveCompiler:
 
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
-        return accepted(open_archive(request.source), request, str(request.source))
+        library = open_archive(request.source)
+        if _NAME in request.options:
+            library = _renamed(library, request)
+        return accepted(library, request, str(request.source))
 
     def outline(self, request: CompileRequest) -> Library:
         """Return what ``compile`` does: an archive is read lazily, its index and metadata first."""
         return self.compile(request)
+
+
+def _renamed(library: Library, request: CompileRequest) -> Library:
+    from mlfbuild.archive.rename import rename_modules
+
+    name, where = str(request.options[_NAME]), f"{request.name}: {request.source}"
+    if len(library.modules) > 1:
+        names = listed([module.name for module in library.modules])
+        raise UsageError(
+            f"{where}: holds several modules ({names}), and options.{_NAME} names one; rename each with "
+            f"`mlfbuild convert {request.source.name} --module-name OLD=NEW -o OUT.tar`"
+        )
+    try:
+        return rename_modules(library, {library.modules[0].name: name})
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from None
 
 
 def accepted(library: Library, request: CompileRequest, where: str) -> Library:

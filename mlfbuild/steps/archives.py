@@ -12,6 +12,7 @@ from mlfbuild.archive.compare import Comparison, compare, comparison_text
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.load import open_archive, write_archive
 from mlfbuild.archive.merge import merge
+from mlfbuild.archive.rename import rename_modules
 from mlfbuild.archive.validate import Report, validate
 from mlfbuild.errors import UsageError
 from mlfbuild.files import open_binary
@@ -63,14 +64,32 @@ def compare_archives(left: Path, right: Path) -> Comparison:
     return compare(open_archive(left), open_archive(right))
 
 
-def convert_archive(path: Path, version: int, output: Path) -> int:
+def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> int:
     """Write the archive ``path`` to ``output`` in ``version`` of the format; returns the bytes written.
 
-    The output appears whole or not at all. Raises ``InputFileError``, ``UsageError`` for what the version cannot hold,
-    and ``StorageError``.
+    ``names`` gives modules other names: ``OLD=NEW``, or ``NEW`` for that of an archive with one module. The output
+    appears whole or not at all. Raises ``InputFileError``, ``UsageError`` for what the version cannot hold and for
+    names that modules cannot have, and ``StorageError``.
     """
-    write_archive(open_archive(path), output, version)
+    library = open_archive(path)
+    new_names = _new_names(library, names, path)
+    try:
+        library = rename_modules(library, new_names)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    write_archive(library, output, version)
     return output.stat().st_size
+
+
+def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, str]:
+    known = [module.name for module in library.modules]
+    new: dict[str, str] = {}
+    for text in names:
+        old, equals, name = text.rpartition("=")
+        if not equals and len(known) > 1:
+            raise UsageError(f"{path}: holds several modules ({listed(known)}); say which: --module-name OLD={text}")
+        new[old if equals else known[0]] = name
+    return new
 
 
 def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:

@@ -98,7 +98,7 @@ def check_module_names(modules: Mapping[str, Sequence[str]]) -> None:
             if other != model:
                 raise CheckFailedError(
                     f"models {other} and {model} both have a module called {name!r}, so that all their symbols clash; "
-                    "export one of them again under another name (mod_name in TVM, --module-name of tvmc)"
+                    f"give one of them another name: 'options: {{module-name: {model}}}'"
                 )
 
 

@@ -208,8 +208,8 @@ def test_names_that_differ_in_case_alone() -> None:
     upper = replace(native_module("net"), name="NET")
     message = reason(("a.tar", native_library("net")), ("b.tar", Library((upper,))))
     assert message == (
-        "b.tar and a.tar: both hold a module whose names differ in case alone, NET and net; export one of them again "
-        "under another name (mod_name in TVM, --module-name of tvmc, the model's name in mlfbuild.yml)"
+        "b.tar and a.tar: both hold a module whose names differ in case alone, NET and net; give one of them "
+        "another name with `mlfbuild convert --module-name`"
     )
 
 

@@ -144,6 +144,37 @@ def test_convert_refuses_what_a_version_cannot_hold(archives: Folder, arguments:
     assert not (archives.root / "out.tar").exists()
 
 
+def test_convert_gives_modules_other_names(archives: Folder) -> None:
+    assert archives.run("convert", "tiny.tar", "--module-name", "small", "-o", "small.tar").status == 0
+    assert "module small: aot executor" in archives.run("inspect", "small.tar").out
+    assert archives.run("merge", "tiny.tar", "small.tar", "-o", "merged.tar", "-q").status == 0
+    names = ("--module-name", "one=first", "--module-name", "two=second")
+    archives.run("convert", "both.tar", *names, "-o", "renamed.tar")
+    facts = archives.run("inspect", "renamed.tar", "--format", "json").json
+    assert [module["name"] for module in facts["modules"]] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (
+            ("both.tar", "--module-name", "x"),
+            "both.tar: holds several modules (one, two); say which: --module-name OLD=x",
+        ),
+        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three' to be renamed (of one, two)"),
+        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is no name for a module; use small letters"),
+        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is no name for a module; use small letters"),
+    ],
+)
+def test_convert_refuses_names_that_modules_cannot_have(
+    archives: Folder, arguments: tuple[str, ...], reason: str
+) -> None:
+    ended = archives.run("convert", *arguments, "-o", "out.tar")
+    assert (ended.status, ended.out) == (2, "")
+    assert reason in ended.err and ended.err.count("\n") == 1
+    assert not (archives.root / "out.tar").exists()
+
+
 @pytest.mark.parametrize("verb", [("convert", "tiny.tar"), ("merge", "tiny.tar", "net.tar")])
 def test_nothing_is_written_over_that_is_not_an_older_result(archives: Folder, verb: tuple[str, ...]) -> None:
     before = (archives.root / "tiny.tar").read_bytes()
@@ -283,7 +314,14 @@ def test_the_manual_quotes_what_is_printed(folder: Folder, shared: Path) -> None
         (folder.root / path.name).symlink_to(path)
     documents = [Path(__file__).parents[2] / f"docs/{name}.md" for name in ("archive", "validate")]
     commands = [command for document in documents for command in quoted(document.read_text())]
-    assert [command.split()[0] for command, _ in commands] == ["inspect", "compare", "convert", "merge", "validate"]
+    assert [command.split()[0] for command, _ in commands] == [
+        "inspect",
+        "compare",
+        "convert",
+        "convert",
+        "merge",
+        "validate",
+    ]
     for command, output in commands:
         rest = folder.run(*command.split()).out
         for part in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE):

@@ -297,8 +297,8 @@ def test_both_drivers_stop_with_the_words(repo: Repo, driver: str) -> None:
 
 
 ONE_NAME = (
-    "models alpha and beta both have a module called 'default', so that all their symbols clash; export one of them "
-    "again under another name (mod_name in TVM, --module-name of tvmc)"
+    "models alpha and beta both have a module called 'default', so that all their symbols clash; give one of them "
+    "another name: 'options: {module-name: beta}'"
 )
 
 

@@ -53,8 +53,8 @@ def check_module_names(parts: Iterable[Part]) -> None:
                 else f"whose names differ in case alone, {names[0]} and {names[1]}"
             )
             raise CheckFailedError(
-                f"{first.archive} and {part.archive}: both hold a module {called}; export one of them again under "
-                "another name (mod_name in TVM, --module-name of tvmc, the model's name in mlfbuild.yml)"
+                f"{first.archive} and {part.archive}: both hold a module {called}; give one of them another name with "
+                "`mlfbuild convert --module-name`"
             )
 
 

@@ -1,0 +1,150 @@
+"""Modules under other names: two archives that were both exported as ``default`` fit into one firmware.
+
+TVM puts a module's name into each of its symbols, ``tvmgen_<module>_...``, into its macros and files, and into the
+graph; mlfbuild's own begin with ``mlf_<module>_``, too. All of them are changed at once. What an archive holds as data,
+parameters, text of the program and other files, stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from mlfbuild.code.files import OBJECT_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.errors import UsageError
+from mlfbuild.library import OPERATOR, CodegenFile, Content, Library, Module, chunks, spooled, text_of
+from mlfbuild.library.graph_json import CALL, GraphNode, graph_text, parse_graph
+from mlfbuild.library.names import header_names, sanitize_name
+from mlfbuild.messages import listed
+
+NEW_NAME = re.compile(r"[a-z][a-z0-9_]*")
+"""What a module may be called anew: what models of a project are called."""
+_KERNELS = re.compile(r"mlfbuild-[0-9a-f]+")
+"""Folder of the native compiler's kernel headers, which belong to no module."""
+_WORD = re.compile(r"\w+", re.ASCII)
+
+Edit = Callable[[str], str]
+
+
+def rename_modules(library: Library, names: Mapping[str, str]) -> Library:
+    """Return ``library`` with its modules under other ``names``: old name -> new name.
+
+    Raises ``UsageError`` for a module that it does not have, a new name that is none or is taken, an operator, and
+    compiled objects, whose table of functions by name nobody can change.
+    """
+    _check(library, names)
+    headers = {name: new for old, new in _all_headers(library, names) for name in old}
+    edit = _edit_of(library, names)
+    modules = tuple(_renamed(module, names.get(module.name, module.name), edit, headers) for module in library.modules)
+    return replace(library, modules=modules)
+
+
+def _check(library: Library, names: Mapping[str, str]) -> None:
+    known = [module.name for module in library.modules]
+    for old, new in names.items():
+        if old not in known:
+            raise UsageError(f"there is no module {old!r} to be renamed (of {listed(known)})")
+        if not NEW_NAME.fullmatch(new):
+            raise UsageError(f"{new!r} is no name for a module; use small letters, digits and underscores: kws_v2")
+    after = [names.get(name, name).lower() for name in known]
+    for name in after:
+        if after.count(name) > 1:
+            raise UsageError(f"two modules would be called {name!r}; choose another name")
+    for module in library.modules if names else ():
+        if module.style == OPERATOR:
+            raise UsageError(f"module {module.name} is a single operator, which is called by its function's own name")
+        if any(file.path.suffix in OBJECT_SUFFIXES for file in module.codegen):
+            raise UsageError(f"module {module.name} holds compiled objects, which keep their names; export it again")
+
+
+def _all_headers(library: Library, names: Mapping[str, str]) -> Iterator[tuple[frozenset[str], str]]:
+    for module in library.modules:
+        yield header_names(module.name), f"tvmgen_{names.get(module.name, module.name)}.h"
+
+
+def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
+    """Return the change of C text: of every word that begins as the symbols of a module do, in any of three cases."""
+    forms: dict[str, str] = {}
+    for module in library.modules:
+        old, new = sanitize_name(module.name), names.get(module.name, sanitize_name(module.name))
+        forms |= {old.lower(): new.lower(), old.upper(): new.upper(), old: new}
+    alternatives = "|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
+    pattern = re.compile(rf'(tvmgen_|TVMGEN_|mlf_|MLF_|mlf:|module ")({alternatives})(?![0-9A-Za-z])')
+    kept = _words_of_kernels(library)
+    usual = {f"tvmgen_{sanitize_name(module.name).lower()}.h" for module in library.modules}
+    unusual = {
+        header: f"tvmgen_{sanitize_name(module.name).lower()}.h"
+        for module in library.modules
+        for header in header_names(module.name) - usual
+    }
+
+    def edit(text: str) -> str:
+        def changed(found: re.Match[str]) -> str:
+            word = _WORD.match(text, found.start())
+            if word is not None and word[0] in kept:
+                return found[0]
+            return found[1] + forms[found[2]]
+
+        for header, other in unusual.items():
+            text = text.replace(header, other)
+        return pattern.sub(changed, text)
+
+    return edit
+
+
+def _words_of_kernels(library: Library) -> frozenset[str]:
+    """Return the words of the kernel headers, so that a network called conv2d does not rename ``mlf_conv2d``."""
+    files = (file for module in library.modules for file in module.codegen if _is_kernel(file.path))
+    return frozenset(word for file in files for word in _WORD.findall(text_of(file.content)))
+
+
+def _is_kernel(path: PurePosixPath) -> bool:
+    return bool(_KERNELS.fullmatch(path.parent.name))
+
+
+def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -> Module:
+    return replace(
+        module,
+        name=new,
+        codegen=tuple(_file(file, module.name, new, edit, headers) for file in module.codegen),
+        trace=tuple(replace(traced, function=edit(traced.function)) for traced in module.trace),
+        operator_functions=tuple(replace(f, name=edit(f.name)) for f in module.operator_functions),
+        graph_json=None if module.graph_json is None else _graph(bytes(module.graph_json), module.name, edit),
+    )
+
+
+def _file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[str, str]) -> CodegenFile:
+    if _is_kernel(file.path) or file.path.suffix not in TEXT_SUFFIXES:
+        return file
+    name = headers.get(file.path.name, file.path.name)
+    if name.startswith(f"{old}_"):
+        name = new + name.removeprefix(old)
+    pieces = (edit(text).encode("latin-1") for text in _lines(file.content))
+    return CodegenFile(file.path.with_name(name), spooled(pieces))
+
+
+def _lines(content: Content) -> Iterator[str]:
+    """Yield the text, of one character a byte, in pieces of whole lines: constants may take hundreds of megabytes."""
+    rest = b""
+    for chunk in chunks(content):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            yield (rest + chunk[:end]).decode("latin-1")
+            rest = chunk[end:]
+        else:
+            rest += chunk
+    yield rest.decode("latin-1")
+
+
+def _graph(data: bytes, module: str, edit: Edit) -> bytes:
+    graph = parse_graph(data, f"{module}.graph")
+    return graph_text(replace(graph, nodes=tuple(_node(node, edit) for node in graph.nodes))).encode()
+
+
+def _node(node: GraphNode, edit: Edit) -> GraphNode:
+    if node.op != CALL:
+        return node
+    attrs = tuple((key, edit(value) if key == "func_name" else value) for key, value in node.attrs)
+    return replace(node, name=edit(node.name), attrs=attrs)

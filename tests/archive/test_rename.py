@@ -1,0 +1,132 @@
+"""Modules under other names: everything that bears the name changes, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlfbuild
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.archive.rename import rename_modules
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import NATIVE
+from mlfbuild.errors import UsageError
+from mlfbuild.library import CodegenFile, Library
+from mlfbuild.library.graph_json import parse_graph
+from mlfbuild.steps.archives import validate_archive
+from mlfbuild.targets import CPUS
+from support.firmware_repo import tiny_network
+from support.libraries import graph_library, native_library
+from support.oracle import tflite_micro_run
+from support.sound_archives import operator_module
+from support.tvm_archives import TVM_ARCHIVES
+
+_RENAMED = [name for name in TVM_ARCHIVES if "llvm" not in name and name != "operator-add"]
+
+
+def _others(library: Library) -> dict[str, str]:
+    return {module.name: f"other_{index}" for index, module in enumerate(library.modules)}
+
+
+@pytest.mark.parametrize("name", _RENAMED)
+def test_an_archive_of_tvm_there_and_back(shared: Path, tmp_path: Path, name: str) -> None:
+    path = shared / "archives" / f"{name}.tar"
+    library = open_archive(path)
+    there = rename_modules(library, _others(library))
+    assert [module.name for module in there.modules] == sorted(_others(library).values())
+    for module in library.modules:
+        for file in (file for other in there.modules for file in other.codegen):
+            assert f"tvmgen_{module.name}_".encode() not in file.data
+            assert f"TVMGEN_{module.name.upper()}_".encode() not in file.data
+            assert not file.path.name.startswith(f"{module.name}_")
+    write_archive(there, tmp_path / "there.tar")
+    assert len(validate_archive(tmp_path / "there.tar").findings) <= len(validate_archive(path).findings)
+    back = rename_modules(there, {new: old for old, new in _others(library).items()})
+    for before, after in zip(library.modules, back.modules, strict=True):
+        assert (after.codegen, after.operator_functions) == (before.codegen, before.operator_functions)
+        assert after.graph_json == before.graph_json
+
+
+@pytest.mark.parametrize("name", ["kws_int8-graph", "conv-usmp_external", "byoc-aotp", "v5-add-aotc"])
+def test_a_renamed_archive_of_tvm_answers_as_before(shared: Path, tmp_path: Path, name: str) -> None:
+    library = open_archive(shared / f"archives/{name}.tar")
+    write_archive(rename_modules(library, _others(library)), tmp_path / "a.tar")
+    model = mlfbuild.load(tmp_path / "a.tar", "other_0")
+    vectors = np.load(shared / f"archives/{name}.npz")
+    outputs = model.run({tensor.name: vectors[f"in_{tensor.name}"][0] for tensor in model.inputs})
+    for index, value in enumerate(outputs.values()):
+        np.testing.assert_allclose(value, vectors[f"out{index}"][0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("old", "new"), [("fully_connected", "some_other_name"), ("run", "abc"), ("gemm", "runs")])
+def test_a_network_called_like_a_kernel(tmp_path: Path, old: str, new: str) -> None:
+    """Kernels are called ``mlf_<word>``, as are the functions of a network called so."""
+    (tmp_path / "net.tflite").write_bytes(tiny_network(3))
+    made, expected = (
+        NATIVE.compile(CompileRequest(name, tmp_path / "net.tflite", CPUS["cortex-m4"])) for name in (old, new)
+    )
+    renamed = rename_modules(made, {old: new})
+    assert renamed.modules[0].codegen == expected.modules[0].codegen
+    write_archive(renamed, tmp_path / "other.tar")
+    inputs = np.arange(8, dtype=np.int8)[None]
+    model = mlfbuild.load(tmp_path / "other.tar")
+    (output,) = model.run({model.inputs[0].name: inputs}).values()
+    np.testing.assert_array_equal(output, tflite_micro_run(tiny_network(3), [inputs])[0])
+
+
+def test_one_of_two_whose_names_begin_alike() -> None:
+    library = native_library("net", "net_b")
+    renamed = rename_modules(library, {"net": "a"})
+    assert [module.name for module in renamed.modules] == ["a", "net_b"]
+    assert renamed.modules[1] == library.modules[1]
+    swapped = rename_modules(library, {"net": "net_b", "net_b": "net"})
+    assert swapped != library
+    assert rename_modules(swapped, {"net": "net_b", "net_b": "net"}) == library
+    assert rename_modules(library, {}) == library
+
+
+@pytest.mark.parametrize(
+    ("library", "names", "reason"),
+    [
+        (native_library("a", "b"), {"c": "d"}, "there is no module 'c' to be renamed (of a, b)"),
+        (native_library("a"), {"a": "Kws"}, "'Kws' is no name for a module; use small letters, digits and underscores"),
+        (native_library("a"), {"a": "../b"}, "'../b' is no name for a module"),
+        (native_library("a", "b"), {"a": "b"}, "two modules would be called 'b'; choose another name"),
+        (Library((operator_module(),)), {"add": "sum"}, "module add is a single operator"),
+    ],
+)
+def test_names_that_cannot_be(library: Library, names: dict[str, str], reason: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        rename_modules(library, names)
+    assert reason in str(raised.value)
+
+
+def test_a_header_whose_name_no_c_name_could_have() -> None:
+    """TVM's exporter keeps in the header's name what symbols get an underscore for."""
+    (module,) = native_library("my_net").modules
+    odd = [
+        CodegenFile(
+            file.path.with_name(file.path.name.replace("my_net", "my-net")),
+            file.data.replace(b"tvmgen_my_net.h", b"tvmgen_my-net.h"),
+        )
+        for file in module.codegen
+    ]
+    library = Library((replace(module, name="my-net", codegen=tuple(odd)),))
+    (renamed,) = rename_modules(library, {"my-net": "other"}).modules
+    assert renamed.codegen == rename_modules(native_library("my_net"), {"my_net": "other"}).modules[0].codegen
+
+
+def test_objects_keep_their_names(shared: Path) -> None:
+    with pytest.raises(UsageError, match="module conv holds compiled objects, which keep their names"):
+        rename_modules(open_archive(shared / "archives/conv-llvm_graph_m4.tar"), {"conv": "other"})
+
+
+def test_the_graph_calls_the_functions_by_their_new_names() -> None:
+    (module,) = rename_modules(graph_library("net"), {"net": "other"}).modules
+    (expected,) = graph_library("other").modules
+    graph, wanted = (parse_graph(bytes(m.graph_json or b""), "") for m in (module, expected))
+    assert [node.function for node in graph.nodes] == ["", "", "tvmgen_other_add"]
+    assert (graph.nodes, module.codegen) == (wanted.nodes, expected.codegen)
