@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from mlfbuild.emulator.board_image import board_image
 from mlfbuild.emulator.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
-from mlfbuild.errors import ProcessFailedError
+from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.executor.memory import ram_size
 from mlfbuild.firmware.verification import Subject, subject_of
 from mlfbuild.library import Module
 from mlfbuild.process import find_tool
@@ -35,6 +36,7 @@ def run_on_board(
     """
     find_tool("qemu-system-arm")  # before anything is built
     subject = subject_of(module, board.name)
+    _check_ram(module, board, where)
     image = board_image(module, board, where)
     cases = len(inputs[0])
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
@@ -42,6 +44,16 @@ def run_on_board(
         runs = read_runs(Path(folder), subject, 1)["run0"]
     _check(subject, runs, cases, stopped)
     return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+
+
+def _check_ram(module: Module, board: Board, where: str) -> None:
+    """Raise ``UnsupportedModelError`` where the module takes more than the board's RAM, before anything is built."""
+    need = ram_size(module)
+    if need > board.ram.size:
+        raise UnsupportedModelError(
+            f"{where}: module {module.name!r} needs {need} bytes of RAM, but {board.name} has {board.ram.size}; choose "
+            "a larger board or a smaller model"
+        )
 
 
 def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | None) -> None:

@@ -25,7 +25,7 @@ def print_around(module: Module, needed: int, inner: str) -> str:
     Both have the signature of the module's header.
     """
     prefix = struct_prefix(module.name)
-    kinds = ["inputs", "outputs"]
+    kinds = [] if module.workspace_io else ["inputs", "outputs"]
     kinds += ["workspace_pools"] if any(pool.external for pool in module.pools) else []
     kinds += ["devices"] if module.devices else []
     parameters = ", ".join(f"struct {prefix}_{kind} *{kind}" for kind in kinds)

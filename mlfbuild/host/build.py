@@ -11,7 +11,7 @@ from mlfbuild.code.files import SOURCE_SUFFIXES
 from mlfbuild.compilers.fit import check_fit
 from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelError
 from mlfbuild.executor.executable import Executable, executable
-from mlfbuild.files import make_folder, sha256
+from mlfbuild.files import cache_folder, sha256
 from mlfbuild.host.shim import print_shim
 from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
 from mlfbuild.library import Library, Module
@@ -34,7 +34,7 @@ def shared_object(module: Module) -> Path:
     files |= {path: bytes(content) for path, content in build.generated.items()}
     files["host_shim.c"] = _shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
-    path = _cache() / f"{_key(files, build, compiler)}.so"
+    path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
     if not path.exists():
         _compile(module, files, build, compiler, path)
     return path
@@ -57,13 +57,6 @@ def _executable(module: Module) -> Executable:
     if not sources or not module.model_id:
         raise UnsupportedModelError(f"{module.name}: has no code that can be called; export it for the target c")
     return Executable(sources, ("codegen/host/include",), ())
-
-
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "mlfbuild" / "host"
-    make_folder(folder)
-    return folder
 
 
 def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.library import Library, Module
+from mlfbuild.library import Library
 from mlfbuild.steps.jobs import CompileJob
 
 __all__ = ["Compiled", "check_ram", "compile_model"]
@@ -44,12 +44,20 @@ def compile_model(job: CompileJob) -> Compiled:
 
 
 def check_ram(job: CompileJob, library: Library) -> None:
-    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board."""
+    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board.
+
+    Raises also as ``executable``, which knows what memory is generated for modules of other compilers.
+    """
+    if job.ram_limit is None:
+        return
+    from mlfbuild.executor.memory import arena_size  # `mlfbuild compile` has no board, and does without
+
     for module in library.modules:
-        if job.ram_limit is not None and _ram_size(module) > job.ram_limit:
+        arena = arena_size(module)
+        if arena + module.state_size > job.ram_limit:
             state = f" and a state of {module.state_size}" if module.state_size else ""
             raise UnsupportedModelError(
-                f"{job.request.source}: module {module.name!r} needs an arena of {_arena_size(module)} bytes{state}, "
+                f"{job.request.source}: module {module.name!r} needs an arena of {arena} bytes{state}, "
                 f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM; "
                 f"{_less_memory(job, module.name, job.ram_limit)}"
             )
@@ -57,21 +65,15 @@ def check_ram(job: CompileJob, library: Library) -> None:
 
 def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    from mlfbuild.executor.memory import ram_size
+
     advice = "choose a larger board or a smaller model"
     options = {**job.request.options, "memory": "smallest"}
     compiler = compiler_called(job.compiler)
     if options == job.request.options or compiler.check_options(options):
         return advice
     library = compiler.compile(replace(job.request, options=options))
-    (need,) = (_ram_size(other) for other in library.modules if other.name == module)
+    (need,) = (ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:
         return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
     return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
-
-
-def _ram_size(module: Module) -> int:
-    return _arena_size(module) + module.state_size
-
-
-def _arena_size(module: Module) -> int:
-    return sum(main.workspace_size for main in module.main)

@@ -62,6 +62,13 @@ def test_what_goes_wrong_in_pools_is_found(tmp_path: Path, vectors: Path, statem
     assert report.text().startswith(problem), report.text()
 
 
+def test_kernels_that_take_memory_beside_the_pools(tmp_path: Path, vectors: Path) -> None:
+    more = "void* more = TVMBackendAllocWorkspace(1, 0, (uint64_t)16, 2, 32);"
+    statement = f"{more} if (more == NULL) return -1; TVMBackendFreeWorkspace(1, 0, more);"
+    report = verify(tmp_path, vectors, WORKSPACE_IO, M4, statement)
+    assert report.passed, report.text()
+
+
 def test_constants_of_a_pool_stay_in_flash() -> None:
     library = read_archive(aot_archive(POOLS), "net.tar")
     text = module_header(library.modules[0], "mps2-an386")

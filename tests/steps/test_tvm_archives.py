@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+import numpy as np
 import pytest
 
-from mlfbuild.archive import open_archive, tar
-from mlfbuild.errors import UsageError
+from mlfbuild.archive import open_archive, pack_archive, tar
+from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.firmware import tree_damage
+from mlfbuild.library import Library, MainMemory
 from mlfbuild.steps.archives import compare_archives, convert_archive, inspect_text
 from mlfbuild.steps.build import build
 from mlfbuild.steps.models import unpack_archive
 from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.steps.run import run_archive
 from mlfbuild.steps.verify import verify_job, verify_jobs
+from support.libraries import graph_library
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
 from support.tvm_archives import TVM_ARCHIVES
 from support.tvm_headers import write_tvm_headers
@@ -162,3 +168,42 @@ def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match=r"op: .*operator-add\.tar holds an operator, which has no executor"):
         build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+
+
+def large_graph(folder: Path) -> Path:
+    """An archive whose graph has a tensor of 8 MB between its two kernels, and whose metadata tells of no memory."""
+    calls = [("grow", 0), ("shrink", 1)]
+    attributes = {"func_name": "tvmgen_net_add", "num_inputs": "1", "num_outputs": "1", "flatten_data": "0"}
+    nodes = [{"op": "null", "name": "x", "inputs": []}]
+    nodes += [{"op": "tvm_op", "name": name, "attrs": attributes, "inputs": [[at, 0, 0]]} for name, at in calls]
+    graph = {
+        "nodes": nodes,
+        "arg_nodes": [0],
+        "heads": [[2, 0, 0]],
+        "attrs": {
+            "dltype": ["list_str", ["float32"] * 3],
+            "storage_id": ["list_int", [0, 1, 2]],
+            "shape": ["list_shape", [[1, 2], [1, 2_000_000], [1, 2]]],
+        },
+        "node_row_ptr": [0, 1, 2, 3],
+    }
+    (module,) = graph_library().modules
+    module = replace(module, graph_json=json.dumps(graph).encode(), params={}, main=(MainMemory(0, 0, 16),), storage=())
+    (folder / "large.tar").write_bytes(pack_archive(Library((module,))))
+    return folder / "large.tar"
+
+
+def test_memory_that_is_generated_counts_against_the_board(tmp_path: Path) -> None:
+    archive = large_graph(tmp_path)
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {large: {source: large.tar}}\n"
+    )
+    reason = r"large.tar: module 'net' needs an arena of 8000000 bytes, but the board of target 'm4' has 4194304 bytes"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+    assert not (tmp_path / "build/mlf/m4/large").exists()
+    np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 2), np.float32))
+    reason = r"large.tar: module 'net' needs 8000000 bytes of RAM, but mps2-an386 has 4194304; choose a larger board"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        run_archive(archive, None, tmp_path / "x.npz", tmp_path / "y.npz", 1.0, "mps2-an386")
+    assert not (tmp_path / "y.npz").exists()
