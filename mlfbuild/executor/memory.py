@@ -13,7 +13,7 @@ def arena_size(module: Module) -> int:
     executors, which take more or less than ours. Raises as ``executable``.
     """
     recorded = sum(main.workspace_size for main in module.main)
-    found = None if module.model_id else executable(module)
+    found = executable(module)
     if found is None:
         return recorded
     pools = [pool.size or 0 for pool in module.pools if pool.kind == "workspace"]
