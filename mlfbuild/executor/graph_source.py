@@ -16,7 +16,7 @@ from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Tensor
 from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library.c_interface import CInterface
 from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
-from mlfbuild.library.names import sanitize_name, struct_prefix
+from mlfbuild.library.names import struct_prefix
 
 Array = npt.NDArray[np.generic]
 
@@ -38,6 +38,7 @@ class GraphSource:
     """What the file of a static executor is made of."""
 
     module: str
+    """What the runtime's names end with."""
     entries: tuple[Entry, ...]
     plan: GraphPlan
     params: Mapping[str, Array]
@@ -61,7 +62,7 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
     tensors = _distinct(source.plan.calls)
     parts = [
         front_matter,
-        f"#define MLF_MODULE {sanitize_name(source.module)}",
+        f"#define MLF_MODULE {source.module}",
         "\n".join(_includes(source)),
         "\n".join(_prototypes(source.plan)),
         *_parameters(source),

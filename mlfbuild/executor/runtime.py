@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from mlfbuild.files import read_bytes
 from mlfbuild.library import Content
-from mlfbuild.library.names import sanitize_name
 from mlfbuild.targets import RUNTIME
 
 FOLDER = "executor"
@@ -36,9 +35,9 @@ def provided_names() -> Mapping[str, str]:
     return {name.decode(): own.decode() for name, own in _OWN.findall(header)}
 
 
-def own_names(module: str) -> dict[str, str]:
-    """Return what ``module`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``."""
-    return {name: f"{own}_{sanitize_name(module)}" for name, own in provided_names().items()}
+def own_names(owner: str) -> dict[str, str]:
+    """Return what the module ``owner`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``."""
+    return {name: f"{own}_{owner}" for name, own in provided_names().items()}
 
 
 def runtime_files() -> dict[str, Content]:

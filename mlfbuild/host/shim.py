@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.library import Module, Pool, TensorInfo
-from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix, symbol_prefix
+from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
 
 
 def print_shim(module: Module) -> str:
@@ -57,7 +57,7 @@ def _run(module: Module, external: list[Pool]) -> Iterator[str]:
         arguments.append("&pools")
     for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
         yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
-    yield f"    return {symbol_prefix(module.name)}_run({', '.join(arguments)});"
+    yield f"    return {struct_prefix(module.name)}_run({', '.join(arguments)});"
     yield "}"
 
 
@@ -67,9 +67,9 @@ def _run_in_pools(module: Module, external: list[Pool]) -> Iterator[str]:
     yield from _run_begins()
     yield _pools_struct(prefix, external)
     for kind in ("inputs", "outputs"):
-        yield f"    struct {prefix}_{kind} its_{kind} = {symbol_prefix(module.name)}_map_{kind}(&pools);"
+        yield f"    struct {prefix}_{kind} its_{kind} = {struct_prefix(module.name)}_map_{kind}(&pools);"
     yield from (_copied(f"its_inputs.{_member(each)}", f"inputs[{at}]", each) for at, each in enumerate(module.inputs))
-    yield f"    int32_t status = {symbol_prefix(module.name)}_run(&pools);"
+    yield f"    int32_t status = {struct_prefix(module.name)}_run(&pools);"
     yield from (
         _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each) for at, each in enumerate(module.outputs)
     )
@@ -98,7 +98,7 @@ def _member(tensor: TensorInfo) -> str:
 
 
 def _reset(module: Module) -> Iterator[str]:
-    body = f"return {symbol_prefix(module.name)}_reset();" if module.state_size else "return 0;"
+    body = f"return {struct_prefix(module.name)}_reset();" if module.state_size else "return 0;"
     yield "int32_t mlf_host_reset(void);"
     yield "int32_t mlf_host_reset(void)"
     yield "{"

@@ -68,7 +68,7 @@ def _c_interface(module: Module) -> Iterator[str]:
     for group in ("inputs", "outputs") if mapped else ():
         yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they lie in the pools"
     arguments = ", ".join(f"&{group}" for group, _ in groups)
-    yield f"int32_t status = {symbol_prefix(module.name)}_run({arguments});  // 0 when all went well"
+    yield f"int32_t status = {prefix}_run({arguments});  // 0 when all went well"
     yield "```"
 
 
