@@ -8,7 +8,7 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.messages import counted, listed
 
 _FILE = click.Path(path_type=Path)
@@ -97,15 +97,26 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
         show(f"{output}: {counted(len(modules), 'module')} ({listed(modules)}), {size:,} bytes")
 
 
-@verb("format")
+@verb("model", "format")
 @click.argument("first", type=_FILE)
 @click.argument("second", type=_FILE)
-def compare(settings: Settings, first: Path, second: Path) -> None:
-    """Compare two archives by meaning: modules, interface, memory, code, weights.
+@click.option("--inputs", type=_FILE, metavar="X.npz",
+              help="Run both on these: arrays in0 or in_NAME or NAME, the first axis counts cases.")  # fmt: skip
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help="What one case may take, default 60.")  # fmt: skip
+def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
+    """Compare two archives by meaning: modules, interface, memory, code, weights; with --inputs, by what they compute.
 
-    The version of the format, dates and the text of programs are told, but are no difference. Exit status 0 where both
-    mean the same, 1 where they differ. With -q, nothing is printed but that they differ.
+    The version of the format, dates and the text of programs are told, but are no difference. With --inputs a network
+    of each runs on this machine, and the first operator whose result differs is named; give --model twice where they
+    have different names in archives of several. Exit status 0 where nothing differs, 1 where something does. With -q,
+    nothing is printed but that they differ.
     """
+    if inputs is not None:
+        _compare_runs(settings, first, second, inputs, 60.0 if timeout is None else timeout)
+        return
+    if settings.model or timeout is not None:
+        raise UsageError(f"{'--model' if settings.model else '--timeout'}: is for running both, with --inputs X.npz")
     from mlfbuild.steps.archives import compare_archives, comparison_text
 
     comparison = compare_archives(first, second)
@@ -113,5 +124,20 @@ def compare(settings: Settings, first: Path, second: Path) -> None:
         show_json({"first": first, "second": second, **comparison.to_json()})
     elif not settings.quiet:
         show(comparison_text(comparison, str(first), str(second), verbose=settings.verbose))
+    if not comparison.equal:
+        raise CheckFailedError(f"{first} and {second} differ")
+
+
+def _compare_runs(settings: Settings, first: Path, second: Path, inputs: Path, timeout: float) -> None:
+    from mlfbuild.steps.compare import compare_runs
+
+    names = settings.model * 2 if len(settings.model) == 1 else settings.model or (None, None)
+    if len(names) != 2:
+        raise UsageError("--model: compare takes one for both archives, or one for each")
+    comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
+    if settings.json:
+        show_json(comparison.to_json())
+    elif not settings.quiet:
+        show(comparison.text())
     if not comparison.equal:
         raise CheckFailedError(f"{first} and {second} differ")
