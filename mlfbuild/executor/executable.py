@@ -22,7 +22,7 @@ from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
 from mlfbuild.executor.runtime import FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
-from mlfbuild.executor.units import unit_names, units
+from mlfbuild.executor.units import owner_name, unit_names, units
 from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo
 from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
 from mlfbuild.library.graph_json import parse_graph
@@ -135,7 +135,9 @@ def _with_entries(
     entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
     code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
-    source = print_graph(GraphSource(module.name, entries, plan, params, needed), notice(module.name))
+    source = print_graph(
+        GraphSource(owner_name(module.name, renamed), entries, plan, params, needed), notice(module.name)
+    )
     generated = {**runtime_files(), **code, entry: source.encode(), **dict(map(_header, interfaces))}
     return Executable((entry, *code), (INCLUDE_DIR,), (RUNTIME_FOLDER,), generated, plan.storage_size + needed)
 
