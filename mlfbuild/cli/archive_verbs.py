@@ -105,12 +105,13 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
               help="What one case may take, default 60.")  # fmt: skip
 def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
-    """Compare two archives by meaning: modules, interface, memory, code, weights; with --inputs, by what they compute.
+    """Compare two archives by meaning: modules, interface, memory, code, weights.
 
-    The version of the format, dates and the text of programs are told, but are no difference. With --inputs a network
-    of each runs on this machine, and the first operator whose result differs is named; give --model twice where they
-    have different names in archives of several. Exit status 0 where nothing differs, 1 where something does. With -q,
-    nothing is printed but that they differ.
+    The version of the format, dates and the text of programs are told, but are no difference. Exit status 0 where both
+    mean the same, 1 where they differ. With -q, nothing is printed but that they differ.
+
+    With --inputs they are compared by what they compute: a network of each runs on this machine, and the first operator
+    whose result differs is named. Give --model twice where the two have different names.
     """
     if inputs is not None:
         _compare_runs(settings, first, second, inputs, 60.0 if timeout is None else timeout)
