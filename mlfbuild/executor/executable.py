@@ -26,10 +26,10 @@ from mlfbuild.executor.units import owner_name, unit_names, units
 from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo
 from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
 from mlfbuild.library.graph_json import parse_graph
-from mlfbuild.library.names import struct_prefix, symbol_prefix
+from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
 
-__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
-           "with_c_interface"]  # fmt: skip
+__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable",
+           "is_complete", "unit_names", "with_c_interface"]  # fmt: skip
 
 INCLUDE_DIR = f"{FOLDER}/include"
 """Of an unpacked tree: headers of modules that came without one."""
@@ -55,13 +55,13 @@ class Executable:
 
 
 def executable(module: Module) -> Executable | None:
-    """Return how ``module`` is built; ``None`` for one that needs nothing added: the native compiler's, or no code.
+    """Return how ``module`` is built; ``None`` for one that needs nothing added: a complete one, or no code.
 
     Raises ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run, and
     ``CheckFailedError`` where something calls a function that nobody defines.
     """
     kernels = Kernels(module)
-    if module.model_id or not kernels.files:
+    if is_complete(module) or not kernels.files:
         return None
     if not _NAME.fullmatch(module.name):
         raise InputFileError(
@@ -75,6 +75,11 @@ def executable(module: Module) -> Executable | None:
     if module.interface == "packed" and module.inputs and module.outputs:
         return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels))
     return _with_interface(kernels) if module.interface == "c" else None
+
+
+def is_complete(module: Module) -> bool:
+    """Whether ``module`` has all that firmware calls, which the native compiler makes for the AOT executor."""
+    return bool(module.model_id) and module.executor != "graph"
 
 
 def callable_modules(module: Module) -> tuple[Module, ...]:
@@ -138,12 +143,17 @@ def _with_entries(
     source = print_graph(
         GraphSource(owner_name(module.name, renamed), entries, plan, params, needed), notice(module.name)
     )
-    generated = {**runtime_files(), **code, entry: source.encode(), **dict(map(_header, interfaces))}
-    return Executable((entry, *code), (INCLUDE_DIR,), (RUNTIME_FOLDER,), generated, plan.storage_size + needed)
+    headers = dict(_header(module, interface) for interface in interfaces)
+    generated = {**runtime_files(), **code, entry: source.encode(), **headers}
+    folders = (INCLUDE_DIR, *_include_dirs(module))
+    return Executable((entry, *code), folders, (RUNTIME_FOLDER,), generated, plan.storage_size + needed)
 
 
-def _header(interface: CInterface) -> tuple[str, bytes]:
-    parts = interface_parts(interface, _ABOUT, _RESULTS)
+def _header(module: Module, interface: CInterface) -> tuple[str, bytes]:
+    """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own."""
+    facts = facts_header(module.name)
+    own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
+    parts = [*interface_parts(interface, _ABOUT, _RESULTS), *own]
     text = guarded(f"{interface.prefix.upper()}_H_", notice(interface.name), parts)
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 

@@ -91,8 +91,9 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
     if fitting and compiler in SOURCES.values() and compiler != fitting:
         reason = f"compiler {quoted(str(compiler))} does not read {source_suffix(str(source))} files; use {fitting}"
         document.add((*path, "compiler"), reason)
-    if (compiler or fitting) == "native" and model.get("executor") == "graph":
-        document.add((*path, "executor"), 'the native compiler has no executor "graph"; use aot')
+    if (compiler or fitting) == "native" and model.get("executor") == "graph" and "placement" in model:
+        reason = "a graph's executor places everything itself; leave it out, or use executor aot"
+        document.add((*path, "placement"), reason, at_key=True)
     _check_names(document, path, model, "target")
 
 
@@ -130,6 +131,8 @@ def _check_sharing(document: Document, path: KeyPath, name: str, model: Mapping[
     source = model.get("source")
     fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
     compiler = model.get("compiler") or fitting
+    if compiler == "native" and model.get("executor") == "graph":
+        document.add(path, f"the executor of {quoted(name)}, a graph, has its own workspace; leave it out")
     if isinstance(compiler, str) and compiler != "native":
         document.add(path, f"the code of {quoted(name)} is compiled already and has its own workspace; leave it out")
     if "workspace" in _mapping(model, "placement"):

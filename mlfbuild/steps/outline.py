@@ -53,9 +53,10 @@ class Outline:
     def self_contained(self) -> bool:
         """Whether all that its sources include is known without them.
 
-        The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system.
+        The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system;
+        those around a graph include other sources.
         """
-        return self.job.compiler == "native"
+        return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
     def interface(self, part: Part) -> tuple[str, ...]:
         """Return the headers of ``part`` that firmware includes."""

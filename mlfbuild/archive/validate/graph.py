@@ -71,11 +71,16 @@ def inputs_and_outputs(context: Context) -> Iterator[Finding]:
 
 
 def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
-    in_metadata = sorted((tensor.dtype, tensor.size) for tensor in view.module.outputs)
-    in_graph = sorted((tensor.dtype, tensor.size) for tensor in graph.outputs)
+    in_metadata = sorted(map(_stored, view.module.outputs))
+    in_graph = sorted(map(_stored, graph.outputs))
     if in_metadata and in_metadata != in_graph:
         place = view.place("memory.functions.main[0].outputs")
         yield finding("MLF506", place, f"has {_listed(in_metadata)}, the graph {_listed(in_graph)}")
+
+
+def _stored(tensor: TensorInfo) -> tuple[str, int]:
+    """Return type and bytes; truth values are bytes, which a graph may say as TVM's C runtime counts no others."""
+    return "uint8" if tensor.dtype == "bool" else tensor.dtype, tensor.size
 
 
 def _listed(tensors: list[tuple[str, int]]) -> str:
@@ -83,7 +88,7 @@ def _listed(tensors: list[tuple[str, int]]) -> str:
 
 
 def _input(view: ModuleView, tensor: TensorInfo, argument: TensorInfo) -> Iterator[Finding]:
-    if (tensor.dtype, tensor.size) != (argument.dtype, argument.size):
+    if _stored(tensor) != _stored(argument):
         place = view.place(f"memory.functions.main[0].inputs.{tensor.name}")
         shape = list(argument.shape or ())
         message = f"is {tensor.dtype} of {tensor.size:,} bytes, in the graph {argument.dtype}{shape}"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
     from mlfbuild.library.types import Library
 
-__all__ = ["NATIVE", "NativeCompiler"]
+__all__ = ["EXECUTORS", "NATIVE", "NativeCompiler"]
+
+EXECUTORS = ("aot", "graph")
 
 
 class NativeCompiler:
@@ -51,13 +53,25 @@ class NativeCompiler:
         self._check(request)
         from mlfbuild.compilers.native.outline import outline_library
 
-        return outline_library(request.name)
+        return outline_library(request.name, request.executor or "aot")
 
     def _check(self, request: CompileRequest) -> None:
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: options.{key}: {reason}")
-        if request.executor not in {None, "aot"}:
-            raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use "aot"')
+        if request.executor not in {None, *EXECUTORS}:
+            known = " or ".join(EXECUTORS)
+            raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use {known}')
+        if request.executor == "graph":
+            self._check_graph(request)
+
+    def _check_graph(self, request: CompileRequest) -> None:
+        """Refuse what is about code that runs a network, which for a graph is made when its archive is unpacked."""
+        advice = "leave it out, or use executor aot"
+        if request.options.get("trace"):
+            raise UsageError(f"{request.name}: options.trace: a graph hands out every tensor without it; {advice}")
+        placement = request.placement
+        for name in (*placement.sections, *(["workspace"] if placement.shares_workspace else [])):
+            raise UsageError(f"{request.name}: placement.{name}: a graph's executor places everything itself; {advice}")
 
 
 NATIVE = NativeCompiler()

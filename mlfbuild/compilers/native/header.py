@@ -91,10 +91,15 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
     )
     if program.trace:
         yield from print_declarations(program)
+    yield from fact_parts(name, program.interface)
+
+
+def fact_parts(name: str, interface: Interface) -> Iterator[str]:
+    """Yield what does not depend on how the module ``name`` is run: its id, shapes, scales, and their arithmetic."""
     yield brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
-    for port in _distinct(program.interface):
-        yield "\n".join(_facts(f"{upper}_{port.member.upper()}", port))
-    for port in _distinct(program.interface):
+    for port in _distinct(interface):
+        yield "\n".join(_facts(f"MLF_{name.upper()}_{port.member.upper()}", port))
+    for port in _distinct(interface):
         if port.tensor.dtype is DType.INT8 and port.info.scale is not None:
             yield _quantize(name, port)
             yield _dequantize(name, port)

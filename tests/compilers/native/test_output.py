@@ -279,8 +279,8 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
     ):
         assert native.check_options(options) == [(*options, reason)]
     good = request("net")
-    with pytest.raises(UsageError, match='no executor "graph"; use "aot"'):
-        native.compile(CompileRequest("net", good.source, good.cpu, executor="graph"))
+    with pytest.raises(UsageError, match='no executor "vm"; use aot or graph'):
+        native.compile(CompileRequest("net", good.source, good.cpu, executor="vm"))
     with pytest.raises(UsageError, match=r"options\.memory: must be one of"):
         native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
     with pytest.raises(InputFileError):

@@ -1,0 +1,97 @@
+"""From a network to a module for the graph executor: the steps in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.compilers.native.fusion import fuse
+from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
+from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
+from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
+from mlfbuild.compilers.native.interface import Interface
+from mlfbuild.compilers.native.ops import lower
+from mlfbuild.compilers.native.ops.call import Call
+from mlfbuild.compilers.native.outline import facts_path, functions_path, kernel_files, source_path
+from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.text import graph_text
+from mlfbuild.compilers.types import CompileRequest
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.graph import Graph
+from mlfbuild.library import CPU_DEVICE, CodegenFile, MainMemory, Module, OperatorFunction, StorageEntry, Target
+from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
+from mlfbuild.library.graph_json import graph_text as executor_graph_text
+
+
+def graph_module(
+    graph: Graph,
+    interface: Interface,
+    settings: Settings,
+    request: CompileRequest,
+    target: str,
+    front_matter: str,
+    model_id: str,
+) -> Module:
+    """Return the module of ``graph``, whose passes have run, read from a file with the SHA-256 ``model_id``.
+
+    ``target`` is TVM's target string. Raises ``UnsupportedModelError`` for a network that keeps a state, and where an
+    operator cannot be lowered.
+    """
+    if graph.states:
+        raise UnsupportedModelError(
+            f"{request.name}: the network keeps {graph.states[0].before!r} from run to run, which TVM's graph executor "
+            "cannot; use executor aot"
+        )
+    program = make_nodes(request.name, *_smallest(graph, settings), interface)
+    return Module(
+        name=request.name,
+        executor="graph",
+        targets=(Target(target),),
+        main=(_main_memory(program),),
+        inputs=tuple(port.info for port in interface.inputs),
+        outputs=tuple(port.info for port in interface.outputs),
+        operator_functions=tuple(
+            OperatorFunction(packed.name, ((CPU_DEVICE, packed.scratch),)) for packed in program.functions
+        ),
+        codegen=_codegen(program, request, front_matter, model_id),
+        params=program.params,
+        graph_json=executor_graph_text(program.executor_graph).encode(),
+        storage=tuple(_storage(program.executor_graph)),
+        source_text=graph_text(graph).encode(),
+        model_id=model_id,
+    )
+
+
+def _smallest(graph: Graph, settings: Settings) -> tuple[Graph, Sequence[Call], StoragePlan]:
+    """Lower ``graph``, its operators one after the other or, where a run takes less memory so, row by row."""
+    calls = [lower(graph, node, settings) for node in graph.nodes]
+    plan = plan_storage(graph, calls)
+    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
+    if fused is not graph:
+        smaller = plan_storage(fused, fused_calls)
+        if smaller.size < plan.size:
+            return fused, fused_calls, smaller
+    return graph, calls, plan
+
+
+def _main_memory(program: GraphProgram) -> MainMemory:
+    constants = sum(values.nbytes for values in program.params.values())
+    constants += sum(constant.size for constant in program.constants)
+    return MainMemory(workspace_size=program.storage.size, constants_size=constants, io_size=program.interface.size)
+
+
+def _storage(graph: ExecutorGraph) -> list[StorageEntry]:
+    names = {graph.storage_id[graph.node_row_ptr[node]]: graph.nodes[node].name for node in graph.arg_nodes}
+    return [StorageEntry(number, size, names.get(number)) for number, size in storage_sizes(graph).items()]
+
+
+def _codegen(
+    program: GraphProgram, request: CompileRequest, front_matter: str, model_id: str
+) -> tuple[CodegenFile, ...]:
+    registry = print_registry(program, front_matter)
+    functions = print_functions(program, front_matter, model_id, request.placement)
+    return (
+        CodegenFile(source_path(program.name), registry.encode()),
+        CodegenFile(functions_path(program.name), functions.encode()),
+        CodegenFile(facts_path(program.name), print_facts(program, front_matter).encode()),
+        *kernel_files(),
+    )

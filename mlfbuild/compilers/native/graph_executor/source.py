@@ -1,0 +1,147 @@
+"""Prints the C files of a network for the graph executor: packed functions, and the registry that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.archive.merge.registry import registry_source
+from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
+from mlfbuild.compilers.native.header import fact_parts
+from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.compilers.native.program import node_comment
+from mlfbuild.compilers.native.source import PARAMS_SECTION, declarator, print_function, wrapped
+from mlfbuild.compilers.native.storages import ALIGNMENT
+from mlfbuild.compilers.types import Placement
+from mlfbuild.library.c_interface import guarded
+from mlfbuild.library.names import facts_header
+
+_COUNT_BYTES = 2
+"""Of the registry's count, since TVM 0.9."""
+_PARAMETERS = (
+    "void *args",
+    "int32_t *arg_type_ids",
+    "int32_t num_args",
+    "void *out_ret_value",
+    "int32_t *out_ret_tcode",
+    "void *resource_handle",
+)
+_EMPTY_REGISTRY = """\
+#include <tvm/runtime/crt/module.h>
+
+/* A network that only hands on its inputs calls nothing; C has no empty arrays. */
+static TVMBackendPackedCFunc _tvm_func_array[1];
+static const TVMFuncRegistry _tvm_func_registry = {"\\000\\000", _tvm_func_array};
+static const TVMModule _tvm_system_lib = {&_tvm_func_registry};
+
+const TVMModule *TVMSystemLibEntryPoint(void)
+{
+    return &_tvm_system_lib;
+}
+"""
+
+
+def print_registry(program: GraphProgram, front_matter: str) -> str:
+    """Return the text of ``<model>_lib0.c``: the table of packed functions, as TVM writes it for ``system-lib``."""
+    functions = [(packed.name, packed.name) for packed in program.functions]
+    table = registry_source(functions, _COUNT_BYTES, [program.name]) if functions else _EMPTY_REGISTRY
+    return f"{front_matter}\n\n{table}"
+
+
+def print_functions(program: GraphProgram, front_matter: str, model_id: str, placement: Placement) -> str:
+    """Return the text of ``<model>_lib1.c``: constants that are no arrays, operator functions and packed ones."""
+    parts = [
+        front_matter,
+        _includes(program),
+        _section(program, placement),
+        *_constants(program, model_id),
+        _data(program) if program.functions else "",
+        *(print_function(program.graph, function) for function in program.operators),
+        *(_packed(program, packed, first=packed is program.functions[0]) for packed in program.functions),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def print_facts(program: GraphProgram, front_matter: str) -> str:
+    """Return the text of ``mlf_<model>.h``, which the header of the static executor includes."""
+    return guarded(f"MLF_{program.name.upper()}_H_", front_matter, fact_parts(program.name, program.interface))
+
+
+def _includes(program: GraphProgram) -> str:
+    calls = [function.call for function in program.operators]
+    headers = sorted({"compiler.h", *(header for call in calls for header in (call.header, *call.more_headers))})
+    return "\n".join(
+        [
+            "#include <stddef.h>",
+            "#include <stdint.h>",
+            "#include <string.h>",
+            "",
+            "#include <tvm/runtime/c_runtime_api.h>",
+            "#include <tvm/runtime/c_backend_api.h>",
+            "",
+            f'#include "{facts_header(program.name)}"',
+            *(f'#include "{kernel_folder()}/{header}"' for header in headers),
+        ]
+    )
+
+
+def _section(program: GraphProgram, placement: Placement) -> str:
+    macro, aligned = f"{program.prefix.upper()}_PARAMS", f"MLF_ALIGNED({ALIGNMENT})"
+    return "\n".join(
+        [
+            "#if defined(__GNUC__) && defined(__ELF__)",
+            f'#define {macro} __attribute__((section("{placement.params or PARAMS_SECTION}"))) {aligned}',
+            "#else",
+            f"#define {macro} {aligned}",
+            "#endif",
+        ]
+    )
+
+
+def _constants(program: GraphProgram, model_id: str) -> Iterator[str]:
+    section = f"{program.prefix.upper()}_PARAMS"
+    yield f'{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
+    for constant in program.constants:
+        assert isinstance(constant.initializer, str)  # arrays are parameters
+        yield f"{section} static const {declarator(constant)} = {constant.initializer};"
+
+
+def _data(program: GraphProgram) -> str:
+    return "\n".join(
+        [
+            "/* Where the argument at `index` lies, a DLTensor. */",
+            f"static inline void *{program.prefix}_data(const void *args, int32_t index)",
+            "{",
+            "    return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;",
+            "}",
+        ]
+    )
+
+
+def _packed(program: GraphProgram, packed: PackedFunction, *, first: bool) -> str:
+    node = packed.function.node
+    return "\n".join(
+        [
+            f"/* {comment_text(node.name)}",
+            f"   {node_comment(program.graph, node)} */",
+            wrapped(f"TVM_DLL int32_t {packed.name}(", _PARAMETERS, ")", 0),
+            "{",
+            *(f"    {line}" for line in _body(program, packed, first=first)),
+            "}",
+        ]
+    )
+
+
+def _body(program: GraphProgram, packed: PackedFunction, *, first: bool) -> Iterator[str]:
+    if packed.scratch:
+        yield f"void *const scratch = TVMBackendAllocWorkspace(kDLCPU, 0, (uint64_t){packed.scratch}, kDLUInt, 8);"
+    yield "(void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;"
+    if first:
+        yield "/* Read, so that linkers keep it as long as the model is in use. */"
+        yield f"(void)*(const volatile char *)mlf_{program.name}_model_id;"
+    if packed.scratch:
+        yield "if (scratch == NULL) {"
+        yield "    return -1;"
+        yield "}"
+    yield f"{wrapped(f'{packed.function.name}(', packed.arguments, ')', 4)};"
+    yield "return TVMBackendFreeWorkspace(kDLCPU, 0, scratch) == 0 ? 0 : -1;" if packed.scratch else "return 0;"

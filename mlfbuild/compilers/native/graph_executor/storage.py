@@ -1,0 +1,208 @@
+"""Which tensors of an executor graph are the same bytes, and which share a storage id.
+
+TVM's executors give each storage id one buffer, as large as the largest tensor with that id, and know no offsets. So a
+RESHAPE costs nothing where one tensor can be both sides, and an operator may write over an input that dies with it, as
+in the arena of the AOT executor; tensors that are parts of others are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlfbuild.compilers.native.ops.call import Call
+from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.ops import Reshape
+
+MOST_DIMENSIONS = 6
+"""Of a tensor, for TVM's C runtime."""
+_MOST_IMPROVED = 100
+"""Tensors of a network whose order of sharing is improved."""
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StoragePlan:
+    """What the executor has to know of the tensors that calls write."""
+
+    roots: Mapping[str, str]
+    """The tensor whose bytes each tensor is: itself, or one before a RESHAPE."""
+    shapes: Mapping[str, Shape]
+    """As the graph tells them, by root."""
+    calls: tuple[int, ...]
+    """Indices of the nodes that are calls: all but RESHAPE of what is the same bytes."""
+    groups: Mapping[str, int]
+    """Number of the storage of every tensor that a call writes: 0 and on."""
+    sizes: tuple[int, ...]
+    """Bytes of each storage."""
+    scratch: int
+    """Most bytes that a call takes while it runs."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that a run takes beside inputs and parameters."""
+        return sum(self.sizes) + self.scratch
+
+
+def plan_storage(graph: Graph, calls: Sequence[Call]) -> StoragePlan:
+    """Return the plan of ``graph``, whose nodes are lowered to ``calls``."""
+    roots, shapes = _same_bytes(graph)
+    made = tuple(index for index, node in enumerate(graph.nodes) if not _is_alias(node, roots))
+    lives = _lives(graph, roots, made)
+    groups, sizes = _Sharing(lives, _written_over(graph, calls, roots, lives)).best()
+    return StoragePlan(roots, shapes, made, groups, sizes, max((calls[index].scratch for index in made), default=0))
+
+
+def graph_shape(tensor: Tensor) -> Shape:
+    """Return the shape for the graph: a scalar is a vector of one, and more than six dimensions become six."""
+    first, rest = tensor.shape[: 1 - MOST_DIMENSIONS], tensor.shape[1 - MOST_DIMENSIONS :]
+    if len(tensor.shape) > MOST_DIMENSIONS:
+        merged = 1
+        for size in first:
+            merged *= size
+        return (merged, *rest)
+    return tensor.shape or (1,)
+
+
+# Views ---------------------------------------------------------------------------------------------------------------
+
+
+def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
+    """Return the root of each tensor and the shape of each root: where outputs ask for two shapes, one is copied."""
+    copied: set[str] = set()
+    while True:
+        roots = _roots(graph, copied)
+        shapes = {name: graph_shape(graph.tensor(name)) for name in roots.values() if _has_shape(graph, name)}
+        clash = next((name for name in graph.outputs if not _agrees(graph, name, roots, shapes)), None)
+        if clash is None:
+            return roots, {**{name: graph_shape(graph.tensor(name)) for name in roots.values()}, **shapes}
+        copied.add(clash)
+
+
+def _has_shape(graph: Graph, root: str) -> bool:
+    """Whether somebody sees ``root`` itself, so that no view of it can give it another shape."""
+    return root in graph.inputs or root in graph.outputs or graph.tensor(root).constant
+
+
+def _agrees(graph: Graph, output: str, roots: Mapping[str, str], shapes: dict[str, Shape]) -> bool:
+    """Whether ``output`` has the shape of its root, which it gives to one that has none."""
+    shape = graph_shape(graph.tensor(output))
+    return shapes.setdefault(roots[output], shape) == shape
+
+
+def _roots(graph: Graph, copied: Iterable[str]) -> dict[str, str]:
+    roots = {name: name for name in graph.tensors}
+    for node in graph.nodes:
+        source = node.inputs[0] if node.inputs else None
+        if source is None or not isinstance(node.operator, Reshape) or node.outputs[0] in copied:
+            continue
+        if not graph.tensor(roots[source]).constant:
+            roots[node.outputs[0]] = roots[source]
+    return roots
+
+
+def _is_alias(node: Node, roots: Mapping[str, str]) -> bool:
+    return roots[node.outputs[0]] != node.outputs[0]
+
+
+# Lifetimes -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Life:
+    """A tensor in use from the call ``first`` to the call ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+
+def _lives(graph: Graph, roots: Mapping[str, str], calls: Sequence[int]) -> dict[str, _Life]:
+    lives = {}
+    for index in calls:
+        for name in graph.nodes[index].outputs:
+            lives[name] = _Life(graph.tensor(name).size, index, index)
+    ends = [(name, index) for index in calls for name in graph.nodes[index].inputs if name is not None]
+    ends += [(name, len(graph.nodes)) for name in graph.outputs]
+    for name, end in ends:
+        root = roots[name]
+        if root in lives:
+            lives[root] = _Life(lives[root].size, lives[root].first, max(lives[root].last, end))
+    return lives
+
+
+def _written_over(
+    graph: Graph, calls: Sequence[Call], roots: Mapping[str, str], lives: Mapping[str, _Life]
+) -> Iterator[tuple[str, str]]:
+    """Yield (input, output) where a call may write its output over an input that nobody reads later."""
+    for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
+        for position in call.overwrites:
+            source = roots[str(node.inputs[position])]
+            if source in lives and lives[source].last == index and lives[node.outputs[0]].first == index:
+                yield source, node.outputs[0]
+
+
+# Sharing -------------------------------------------------------------------------------------------------------------
+
+
+class _Sharing:
+    """Tensors in as few bytes as can be found by trying orders in which they take a storage."""
+
+    def __init__(self, lives: Mapping[str, _Life], allowed: Iterable[tuple[str, str]]) -> None:
+        self._lives = lives
+        permitted = {frozenset(pair) for pair in allowed}
+        self._apart: dict[str, set[str]] = {name: set() for name in lives}
+        active: list[str] = []
+        for name, life in sorted(lives.items(), key=lambda item: item[1].first):
+            active = [other for other in active if lives[other].last >= life.first]
+            for other in active:
+                if frozenset((name, other)) not in permitted:
+                    self._apart[name].add(other)
+                    self._apart[other].add(name)
+            active.append(name)
+
+    def best(self) -> tuple[dict[str, int], tuple[int, ...]]:
+        """Return the number of each tensor's storage and the bytes of each storage."""
+        names = list(self._lives)
+        orders = [sorted(names, key=lambda name: -self._lives[name].size), names]
+        order = min(orders, key=self._total)
+        if len(names) <= _MOST_IMPROVED:
+            order = self._improved(order)
+        groups, sizes = self._shared(order)
+        numbers = {old: new for new, old in enumerate(dict.fromkeys(groups[name] for name in names))}
+        by_number = {numbers[old]: size for old, size in enumerate(sizes)}
+        return {name: numbers[groups[name]] for name in names}, tuple(by_number[at] for at in range(len(sizes)))
+
+    def _improved(self, order: list[str]) -> list[str]:
+        """Move one tensor to the front as long as that helps."""
+        least = self._total(order)
+        better = True
+        while better:
+            better = False
+            for name in list(order):
+                moved = [name, *(other for other in order if other != name)]
+                total = self._total(moved)
+                if total < least:
+                    order, least, better = moved, total, True
+        return order
+
+    def _total(self, order: Iterable[str]) -> int:
+        return sum(self._shared(order)[1])
+
+    def _shared(self, order: Iterable[str]) -> tuple[dict[str, int], list[int]]:
+        """Give each tensor in turn the storage that grows least by it, of these the smallest."""
+        groups: dict[str, int] = {}
+        sizes: list[int] = []
+        for name in order:
+            size = self._lives[name].size
+            taken = {groups[other] for other in self._apart[name] if other in groups}
+            free = [number for number in range(len(sizes)) if number not in taken]
+            chosen = min(free, key=lambda number: (max(size - sizes[number], 0), sizes[number]), default=None)
+            if chosen is None:
+                groups[name] = len(sizes)
+                sizes.append(size)
+            else:
+                groups[name] = chosen
+                sizes[chosen] = max(sizes[chosen], size)
+        return groups, sizes

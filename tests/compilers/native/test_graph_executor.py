@@ -1,0 +1,296 @@
+"""Networks for the graph executor: run as TVM runs them, they compute what the AOT executor's C computes."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.archive.merge.registry import parse_registry
+from mlfbuild.compilers import CompileRequest, Placement, compiler_called
+from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.errors import UnsupportedModelError, UsageError
+from mlfbuild.files import sha256
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph import DType, Graph, Node, State, Tensor
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.ops import Add, Concatenation, Equal, Reshape, Split
+from mlfbuild.library import Library
+from mlfbuild.steps.archives import validate_archive
+from mlfbuild.targets import CPUS, RUNTIME
+from support.graph_interpreter import C99, Interpreter
+from support.host_c import run_many_on_host
+from support.native import compile_network, generated, request
+from support.odd_networks import GRAPHS, values_of
+from support.random_graphs import random_case
+from support.sketch import Sketch
+
+Array = npt.NDArray[Any]
+
+
+def graph_library(graph: Graph, cpu: str = "cortex-m4", memory: str = "balanced") -> Library:
+    wanted = replace(request(graph.name, cpu=cpu, memory=memory), executor="graph")
+    return compile_graph(graph, wanted, sha256(graph.name.encode()))
+
+
+def interpreter(library: Library, folder: Path, *findings: str) -> Interpreter:
+    """Write the archive, which must have nothing wrong but ``findings``, and load it."""
+    archive = folder / "net.tar"
+    folder.mkdir(exist_ok=True)
+    write_archive(library, archive)
+    assert [f"{found.place}: {found.message}" for found in validate_archive(archive).findings] == list(findings)
+    return Interpreter(archive, folder / "tree")
+
+
+def assert_same(got: list[Array], wanted: list[Array]) -> None:
+    assert len(got) == len(wanted)
+    for value, right in zip(got, wanted, strict=True):
+        assert value.tobytes() == np.ascontiguousarray(right).tobytes()
+
+
+# Networks ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["kws_int8", "ic_int8", "ad_int8", "vww_int8"])
+def test_networks_of_mlperf_tiny(name: str, shared: Path, tmp_path: Path) -> None:
+    source = shared / "models" / f"{name}.tflite"
+    library = compiler_called("native").compile(CompileRequest("net", source, CPUS["cortex-m4"], executor="graph"))
+    runner = interpreter(library, tmp_path)
+    with np.load(shared / "golden" / f"{name}.npz") as vectors:
+        cases, expected = vectors["in0"][:2], vectors["out0"][:2]
+    for case, right in zip(cases, expected, strict=True):
+        assert_same(runner.run([case]), [right])
+    (module,) = library.modules
+    assert runner.storage_size + runner.largest_workspace == module.main[0].workspace_size
+
+
+@pytest.mark.parametrize("graph", [make() for make in GRAPHS], ids=[make.__name__ for make in GRAPHS])
+def test_odd_networks(graph: Graph, tmp_path: Path) -> None:
+    library = graph_library(graph)
+    write_archive(library, tmp_path / "net.tar")  # without inputs, TVM's C runtime would not take its parameters
+    values = values_of(graph)
+    wanted = evaluate(graph, dict(zip(graph.inputs, values, strict=True)))
+    assert_same(
+        Interpreter(tmp_path / "net.tar", tmp_path / "tree").run(values), [wanted[name] for name in graph.outputs]
+    )
+
+
+def check_random(seeds: range, steps: int, folder: Path) -> None:
+    """Compare every output of a random network by both executors, on the same inputs."""
+    for seed in seeds:
+        case = random_case(seed, steps)
+        graph = parse_tflite(case.model, f"net{seed}", "net")
+        aot = compile_network(graph)
+        ((*wanted,),) = run_many_on_host([(aot, aot.modules[0], case.inputs)], sanitize=False)
+        write_archive(graph_library(graph), folder / f"{seed}.tar")
+        assert_same(Interpreter(folder / f"{seed}.tar", folder / f"{seed}").run(case.inputs), wanted)
+
+
+def test_random_networks(tmp_path: Path) -> None:
+    check_random(range(5), 12, tmp_path)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(4000, 4400, 20))
+def test_many_random_networks(first: int, tmp_path: Path) -> None:
+    check_random(range(first, first + 20), 16, tmp_path)
+
+
+# What a graph cannot say, or TVM's C runtime does not take -----------------------------------------------------------
+
+
+def test_an_output_in_two_shapes_is_copied(tmp_path: Path) -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 2, 6), "x", s.tensor("sum", 2, 6))
+    s.node(Reshape(), "sum", s.tensor("wide", 3, 4))
+    s.node(Reshape(), "sum", s.tensor("flat", 12))
+    s.node(Reshape(), "x", s.tensor("column", 12, 1))
+    graph = s.graph(["x"], ["wide", "flat", "column"])
+    runner = interpreter(graph_library(graph), tmp_path)
+    (x,) = values_of(graph)
+    wide, flat, column = runner.run([x])
+    assert (wide.shape, flat.shape, column.shape) == ((3, 4), (12,), (12, 1))
+    assert flat.tobytes() == wide.tobytes()
+    assert column.tobytes() == x.tobytes()
+    operators = [node["name"] for node in runner.graph["nodes"] if node["op"] != "null"]
+    assert operators == ["tvmgen_net_add_0", "tvmgen_net_reshape_2", "tvmgen_net_reshape_3"]
+
+
+def test_scalars_are_vectors_of_one(tmp_path: Path) -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x"), "x", s.tensor("y"))
+    library = graph_library(s.graph(["x"], ["y"]))
+    assert [tensor.shape for tensor in (*library.modules[0].inputs, *library.modules[0].outputs)] == [(), ()]
+    runner = interpreter(library, tmp_path)
+    assert runner.graph["attrs"]["shape"] == ["list_shape", [[1], [1]]]
+    assert open_archive(tmp_path / "net.tar").modules[0].outputs[0].shape == ()
+
+
+def test_truth_values_are_bytes(tmp_path: Path) -> None:
+    tensors = [Tensor("x", (5,), DType.FLOAT32), Tensor("y", (5,), DType.FLOAT32), Tensor("same", (5,), DType.BOOL)]
+    graph = Graph("net", tensors, [Node("equal", Equal(), ("x", "y"), ("same",))], ["x", "y"], ["same"])
+    runner = interpreter(graph_library(graph), tmp_path)
+    assert runner.graph["attrs"]["dltype"] == ["list_str", ["float32", "float32", "uint8"]]
+    x = np.arange(5, dtype=np.float32)
+    assert runner.run([x, np.array([0, 2, 2, 2, 4], np.float32)])[0].tolist() == [1, 0, 1, 0, 1]
+    assert open_archive(tmp_path / "net.tar").modules[0].outputs[0].dtype == "bool"
+
+
+def test_an_operator_of_many_outputs(tmp_path: Path) -> None:
+    s = Sketch()
+    s.tensor("x", 2, 6)
+    parts = tuple(s.tensor(f"part{index}", 2, 2) for index in range(3))
+    s.nodes.append(Node("split", Split(1), ("x",), parts))
+    s.node(Add(), "part2", "part0", s.tensor("sum", 2, 2))
+    graph = s.graph(["x"], ["part1", "sum", "part1"])
+    (x,) = values_of(graph)
+    wanted = evaluate(graph, {"x": x})
+    room = "executor-config/graph/net.graph: attrs.storage_id[3]: is 3, the C runtime has room for one a node"
+    runner = interpreter(graph_library(graph), tmp_path, room)
+    assert runner.graph["node_row_ptr"] == [0, 1, 4, 5]
+    assert_same(runner.run([x]), [wanted[name] for name in graph.outputs])
+
+
+def test_more_than_six_dimensions(tmp_path: Path) -> None:
+    s = Sketch()
+    shape = (2, 1, 3, 1, 2, 1, 2, 1)
+    s.node(Add(), s.tensor("x", *shape), "x", s.tensor("y", *shape))
+    graph = s.graph(["x"], ["y"])
+    (x,) = values_of(graph)
+    runner = interpreter(graph_library(graph), tmp_path)
+    assert runner.graph["attrs"]["shape"][1] == [[6, 1, 2, 1, 2, 1]] * 2
+    assert_same(runner.run([x]), [evaluate(graph, {"x": x})["y"]])
+
+
+def test_arrays_of_a_call_with_many_arguments_are_one_parameter(tmp_path: Path) -> None:
+    s = Sketch()
+    names = [s.tensor(f"x{index}", 1, 4) for index in range(5)]
+    constants = [s.tensor(f"c{index}", 1, 3, constant=True) for index in range(4)]
+    joined = [name for pair in zip(names, constants, strict=False) for name in pair] + names[4:]
+    s.nodes.append(Node("join", Concatenation(1), tuple(joined), (s.tensor("y", 1, 32),)))
+    graph = s.graph(names, ["y"])
+    runner = interpreter(graph_library(graph), tmp_path)
+    values = values_of(graph)
+    wanted = evaluate(graph, dict(zip(names, values, strict=True)))
+    assert_same(runner.run(values), [wanted["y"]])
+    (node,) = (node for node in runner.graph["nodes"] if node["op"] != "null")
+    assert len(node["inputs"]) == 6  # and one output: TVM's C runtime takes fewer than ten
+
+
+def test_an_input_that_is_called_as_a_parameter(tmp_path: Path) -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("p0", 7), s.tensor("c", 7, constant=True), s.tensor("y", 7))
+    graph = s.graph(["p0"], ["y"])
+    runner = interpreter(graph_library(graph), tmp_path)
+    assert [node["name"] for node in runner.graph["nodes"]] == ["p0", "p0_", "tvmgen_net_add_0"]
+    (x,) = values_of(graph)
+    assert_same(runner.run([x]), [evaluate(graph, {"p0": x})["y"]])
+
+
+# Memory --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_chain_is_computed_in_place() -> None:
+    graph = next(make for make in GRAPHS if make.__name__ == "in_place_chain")()
+    (module,) = graph_library(graph, cpu="cortex-m3").modules  # whose kernels need no scratch memory
+    assert module.main[0].workspace_size == 9 * 9 * 4 + 5 * 2 * 4  # the chain, and what the output is made of at last
+
+
+def test_equal_arrays_are_one_parameter() -> None:
+    s = Sketch()
+    s.tensor("c", 8, constant=True)
+    s.tensors.append(replace(s.tensors[0], name="again"))
+    s.node(Add(), s.tensor("x", 8), "c", s.tensor("y", 8))
+    s.node(Add(), "y", "again", s.tensor("z", 8))
+    (module,) = graph_library(s.graph(["x"], ["z"])).modules
+    assert list(module.params) == ["p0"]
+
+
+def test_no_memory_is_an_error_and_no_crash(shared: Path, tmp_path: Path) -> None:
+    source = shared / "models" / "kws_int8.tflite"
+    library = compiler_called("native").compile(CompileRequest("net", source, CPUS["cortex-m4"], executor="graph"))
+    runner = interpreter(library, tmp_path)
+    case = np.zeros((1, 49, 10, 1), np.int8)
+    for allocations in (0, 1, 5):
+        assert runner.status([case], allocations)[0] == -1
+    assert runner.status([case])[0] == 0
+
+
+# C -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55", "cortex-m0plus"])
+def test_c_for_arm(cpu: str, shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    source = shared / "models" / "kws_int8.tflite"
+    library = compiler_called("native").compile(CompileRequest("net", source, CPUS[cpu], executor="graph"))
+    for file in library.modules[0].codegen:
+        (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file.path).write_bytes(file.data)
+    includes = [f"-I{tmp_path / 'host/include'}", f"-I{RUNTIME / 'tvm'}"]
+    machine = [f"-mcpu={cpu}", "-mthumb", f"-mfloat-abi={CPUS[cpu].float_abi}"]
+    for number in (0, 1):
+        subprocess.run(
+            [tool("arm-none-eabi-gcc"), *machine, *C99, "-O2", "-DMLF_MODULE=net", *includes, "-c",
+             tmp_path / f"host/src/net_lib{number}.c", "-o", tmp_path / "lib.o"],
+            check=True,
+        )  # fmt: skip
+
+
+def test_generated_files(golden: Callable[[str, str], None]) -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 1, 2, 2, 3), s.tensor("c", 3, constant=True), s.tensor("sum", 1, 2, 2, 3))
+    s.node(Reshape(), "sum", s.tensor("rows", 4, 3))
+    s.node(Add(), "rows", "rows", s.tensor("y", 4, 3))
+    library = graph_library(s.graph(["x"], ["y"]), cpu="host")
+    for ending in ("_lib0.c", "_lib1.c", "mlf_net.h"):
+        text = generated(library, ending).replace(kernel_folder(), "mlfbuild-0123456789ab")
+        assert all(len(line) <= 120 for line in text.splitlines()) or ending == "_lib0.c"  # as TVM's
+        golden(text, f"net{ending}" if ending.startswith("_") else ending)
+    golden(bytes(library.modules[0].graph_json or b"").decode(), "net.graph")
+
+
+def test_the_registry_can_be_merged() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 3), "x", s.tensor("y", 3))
+    registry = parse_registry(generated(graph_library(s.graph(["x"], ["y"]))))
+    assert registry is not None
+    assert registry.functions == (("tvmgen_net_add_0", "tvmgen_net_add_0"),)
+    assert registry.count_bytes == 2
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+def test_a_network_that_keeps_a_state() -> None:
+    s = Sketch()
+    s.node(Add(), s.tensor("x", 3), s.tensor("kept", 3), s.tensor("sum", 3))
+    graph = Graph("net", s.tensors, s.nodes, ["x"], ["sum"], [State("kept", "sum", np.zeros(3, np.int8))])
+    with pytest.raises(UnsupportedModelError) as raised:
+        graph_library(graph)
+    assert str(raised.value) == (
+        "net: the network keeps 'kept' from run to run, which TVM's graph executor cannot; use executor aot"
+    )
+
+
+def test_options_and_executors_that_do_not_fit(tmp_path: Path) -> None:
+    wanted = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="graph", options={"trace": True})
+    with pytest.raises(
+        UsageError, match=r"net: options\.trace: a graph hands out every tensor without it; leave it out"
+    ):
+        compiler_called("native").compile(wanted)
+    for placement in (Placement(workspace=".dtcm"), Placement(shares_workspace=True)):
+        with pytest.raises(UsageError) as raised:
+            compiler_called("native").compile(replace(wanted, options={}, placement=placement))
+        assert str(raised.value) == (
+            "net: placement.workspace: a graph's executor places everything itself; leave it out, or use executor aot"
+        )
+    with pytest.raises(UsageError, match='net: the native compiler has no executor "vm"; use aot or graph'):
+        compiler_called("native").outline(replace(wanted, executor="vm", options={}))
