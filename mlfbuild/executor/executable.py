@@ -28,8 +28,8 @@ from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
 
-__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable",
-           "is_complete", "unit_names", "with_c_interface"]  # fmt: skip
+__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
+           "with_c_interface"]  # fmt: skip
 
 INCLUDE_DIR = f"{FOLDER}/include"
 """Of an unpacked tree: headers of modules that came without one."""
@@ -61,7 +61,7 @@ def executable(module: Module) -> Executable | None:
     ``CheckFailedError`` where something calls a function that nobody defines.
     """
     kernels = Kernels(module)
-    if is_complete(module) or not kernels.files:
+    if _is_complete(module) or not kernels.files:
         return None
     if not _NAME.fullmatch(module.name):
         raise InputFileError(
@@ -77,7 +77,7 @@ def executable(module: Module) -> Executable | None:
     return _with_interface(kernels) if module.interface == "c" else None
 
 
-def is_complete(module: Module) -> bool:
+def _is_complete(module: Module) -> bool:
     """Whether ``module`` has all that firmware calls, which the native compiler makes for the AOT executor."""
     return bool(module.model_id) and module.executor != "graph"
 

@@ -8,8 +8,9 @@ A ``__nop`` is no call: what it writes is what it reads. Outputs that nothing ca
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from mlfbuild.compilers.native.arena import Buffer, Span, place
 from mlfbuild.compilers.native.storages import aligned
@@ -175,21 +176,38 @@ class _Planning:
                 lives.setdefault(self._roots[entry], []).append(at)
         for entry in copied:
             lives.setdefault(self._roots[entry], []).append(len(calls))
-        roots = [root for root in lives if root not in self._places]
-        buffers = [Buffer((Span(self._size(root), min(lives[root]), max(lives[root])),)) for root in roots]
-        offsets, size = place(buffers)
-        by_id, size_by_id = self._by_storage_id(roots)
-        if size_by_id < size:
-            offsets, size = tuple(by_id[root] for root in roots), size_by_id
-        self._places.update((root, Place(Area.STORAGE, at)) for root, at in zip(roots, offsets, strict=True))
+        spans = {
+            root: Span(self._size(root), min(times), max(times))
+            for root, times in lives.items()
+            if root not in self._places
+        }
+        apart = [[root] for root in spans]
+        plans = [_packed(apart, spans), _packed(self._in_place(spans), spans), self._by_storage_id(list(spans))]
+        offsets, size = min(plans, key=itemgetter(1))
+        self._places.update((root, Place(Area.STORAGE, at)) for root, at in offsets.items())
         return size
+
+    def _in_place(self, spans: Mapping[int, Span]) -> list[list[int]]:
+        """Return the roots in groups that begin at one address.
+
+        Where a call writes with the storage id of what it reads for the last time, it writes over that.
+        """
+        groups: list[list[int]] = []
+        latest: dict[int, list[int]] = {}
+        for root in sorted(spans, key=lambda root: spans[root].first):
+            group = latest.get(self._graph.storage_id[root], [])
+            if not group or spans[group[-1]].last != spans[root].first:
+                group = latest[self._graph.storage_id[root]] = []
+                groups.append(group)
+            group.append(root)
+        return groups
 
     def _size(self, root: int) -> int:
         """Return the bytes that a root needs: the most of what is the same."""
         sizes = (self._graph.tensor(entry, "").size for entry, its in self._roots.items() if its == root)
         return aligned(max(sizes))
 
-    def _by_storage_id(self, roots: list[int]) -> tuple[Mapping[int, int], int]:
+    def _by_storage_id(self, roots: list[int]) -> tuple[dict[int, int], int]:
         """Return the offset of each root, and the bytes of all, if those with one storage id share memory."""
         sizes: dict[int, int] = {}
         for root in roots:
@@ -203,3 +221,9 @@ class _Planning:
 
     def _tensors(self, entries: Collection[int]) -> tuple[Tensor, ...]:
         return tuple(Tensor(entry, self._places[self._roots[entry]]) for entry in entries)
+
+
+def _packed(groups: Sequence[Sequence[int]], spans: Mapping[int, Span]) -> tuple[dict[int, int], int]:
+    """Return the offset of each root, and the bytes of all, where those of a group have one address."""
+    offsets, size = place([Buffer(tuple(spans[root] for root in group)) for group in groups])
+    return {root: at for group, at in zip(groups, offsets, strict=True) for root in group}, size

@@ -111,6 +111,18 @@ def test_storage_is_shared_by_lifetime_whatever_the_ids() -> None:
     assert plan_graph(chain((0, 1, 2, 1, 2)), (), "net").storage_size == 2 * 112
 
 
+def test_a_call_writes_over_what_it_reads_where_the_ids_say_so() -> None:
+    nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [(GraphNode(INPUT, "x"), [(100,)])]
+    sizes = (100, 100, 60, 60, 60)  # of which the last one is the output
+    nodes += [(call(f"f{at}", NodeEntry(at)), [(size,)]) for at, size in enumerate(sizes)]
+    graph = graph_of(nodes, [NodeEntry(5)])
+    assert plan_graph(graph, (), "net").storage_size == 2 * 112
+    plan = plan_graph(ExecutorGraph(**(vars(graph) | {"storage_id": (0, 1, 1, 2, 3, 4)})), (), "net")
+    assert plan.storage_size == 112 + 64
+    first, second = (tensor.place for tensor in plan.calls[1].tensors)
+    assert first == second
+
+
 def test_an_argument_may_be_a_parameter_that_comes_first() -> None:
     nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [
         (GraphNode(INPUT, "p0"), [(4,)]),
