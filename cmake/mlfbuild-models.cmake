@@ -1,8 +1,8 @@
 #[[
 mlfbuild_models(<project file> [TARGET <target>] [MODELS <model>...])
 
-Defines mlf::<model> for each model of the target, or for each of MODELS, mlf::models for all of them, and mlf::board
-where the target has a board. The project file is relative to the calling CMakeLists.txt; TARGET may be left out where
+Defines mlf::<model> for each model of the target, or for each of MODELS, mlf::models for all of them, mlf::board where
+the target has a board, and mlf::placement where it has regions. The project file is relative to the calling CMakeLists.txt; TARGET may be left out where
 it has one target only. May be called again, for more models or another project file, always for the same CPU.
 
     configure   mlfbuild plan      names the files of each model's tree; nothing is compiled
@@ -60,6 +60,7 @@ function(mlfbuild_models PROJECT_FILE)
     _mlfbuild_model("${model}" "${project}")
   endforeach()
   _mlfbuild_board("${target}")
+  _mlfbuild_placement("${target}")
 endfunction()
 
 # ---- Configure ----
@@ -297,4 +298,21 @@ function(_mlfbuild_board TARGET)
   endforeach()
   set(MLF_BOARD ${board})
   include("${tree}/board/board.cmake")
+endfunction()
+
+# Define mlf::placement, from files that are put right whenever one differs.
+function(_mlfbuild_placement TARGET)
+  string(JSON tree GET "${TARGET}" tree)
+  string(JSON count LENGTH "${TARGET}" placement_files)
+  if(count EQUAL 0 OR TARGET mlf_placement)
+    return()
+  endif()
+  math(EXPR last "${count} - 1")
+  foreach(index RANGE ${last})
+    string(JSON path MEMBER "${TARGET}" placement_files ${index})
+    string(JSON text GET "${TARGET}" placement_files "${path}")
+    _mlfbuild_write("${tree}/${path}" "${text}")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${tree}/${path}")
+  endforeach()
+  include("${tree}/placement/placement.cmake")
 endfunction()

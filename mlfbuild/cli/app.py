@@ -11,12 +11,13 @@ from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validat
 from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
 from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
+from mlfbuild.cli.placement_verbs import params
 from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
 from mlfbuild.cli.tool_verbs import cmake_dir, schema
 
 _SECTIONS = (
     ("Project", (init, check, plan, generate, build, verify)),
-    ("Files, no project needed", (compile_model, inspect, validate, convert, merge, compare, unpack, run, clashes)),
+    ("Files, no project needed", (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes)),
     ("About the tool", (schema, cmake_dir)),
 )
 

@@ -22,11 +22,18 @@ _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
 
 
 def build_harness(
-    tree: Path, module: Module, board: Board | None, toolchain: Path | None, workdir: Path, *, twice: bool = True
+    tree: Path,
+    module: Module,
+    board: Board | None,
+    toolchain: Path | None,
+    workdir: Path,
+    *,
+    twice: bool = True,
+    placement: Path | None = None,
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    It runs each case ``twice``, or once. A second build does what changed. Raises ``ToolNotFoundError``,
+    It runs each case ``twice``, or once. ``placement`` is the fragment that defines ``mlf::placement``, if there is one. A second build does what changed. Raises ``ToolNotFoundError``,
     ``StorageError``, ``UnsupportedModelError`` also where the image is larger than the board's memory, and
     ``ProcessFailedError`` with the compiler's output.
     """
@@ -42,6 +49,7 @@ def build_harness(
         "MLF_MODULE": module.name,
         "MLF_GENERATED": str(generated.resolve()),
         "MLF_BOARD": board.name if board else "",
+        "MLF_PLACEMENT": str(placement.resolve()) if placement else "",
     }
     if toolchain is not None:
         definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())

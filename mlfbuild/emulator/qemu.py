@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,17 +33,19 @@ def run_elf(
     arguments: Sequence[str] = (),
     timeout: float | None = None,
     written: Path | None = None,
+    memory: Mapping[int, Path] | None = None,
 ) -> RunResult:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
-    ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``.
+    ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
+    has files by the address that they are loaded to, as a programmer writes external flash.
     Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
     with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
     counted anew whenever the file ``written`` has grown.
     """
     if not elf.is_file():
         raise InputFileError(f"{elf}: no such firmware image; build it first")
-    command = [str(find_tool(_PROGRAM)), *_options(board, arguments), "-kernel", str(elf.resolve())]
+    command = [str(find_tool(_PROGRAM)), *_options(board, arguments), *_loaders(memory or {}), "-kernel", str(elf.resolve())]
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written)
     except subprocess.TimeoutExpired as error:
@@ -68,6 +70,17 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
         "-M", board.name, "-nographic", "-monitor", "none", "-serial", "none",
         "-semihosting-config", ",".join(semihosting),
     ]  # fmt: skip
+
+
+def _loaders(memory: Mapping[int, Path]) -> list[str]:
+    for path in memory.values():
+        if not path.is_file():
+            raise InputFileError(f"{path}: no such file to load into memory; build it first")
+    devices = [
+        f"loader,file={str(path.resolve()).replace(',', ',,')},addr={address:#x},force-raw=on"
+        for address, path in memory.items()
+    ]
+    return [word for device in devices for word in ("-device", device)]
 
 
 def _text(output: bytes | None) -> str:

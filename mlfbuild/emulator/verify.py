@@ -39,10 +39,12 @@ def verify_module(
     *,
     toolchain: Path | None = None,
     timeout: float | None = None,
+    placement: Path | None = None,
 ) -> VerifyReport:
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
-    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU. A case may
+    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU,
+    ``placement`` the fragment that puts sections into memory regions. A case may
     take ``timeout`` seconds, by default generously many. Everything is built and kept in ``workdir``. What is wrong
     with the module is in the report; raised are ``CheckFailedError`` where the file holds no cases, ``InputFileError``,
     ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test
@@ -52,7 +54,7 @@ def verify_module(
         raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")
     loaded = load_vectors(vectors, module)
     subject = subject_of(module, board.name if board else HOST)
-    image = build_harness(tree, module, board, toolchain, workdir)
+    image = build_harness(tree, module, board, toolchain, workdir, placement=placement)
     return _check(image, subject, loaded, workdir, timeout)
 
 

@@ -88,7 +88,7 @@ $(MLF_VERIFY_{name}): $(_mlf_verify_{name}) {objects}$(MLF_LIBRARIES_{name})
 _ON_BOARD = {
     "include": "$(MLF_BOARD_INCLUDES) -DMEASURE_STACK=1 ",
     "objects": "$(MLF_BOARD_OBJECTS) ",
-    "flags": "$(MLF_BOARD_LDFLAGS) ",
+    "flags": "$(MLF_BOARD_LDFLAGS) $(MLF_PLACEMENT_LDFLAGS) ",
 }
 _HERE = {"include": "", "objects": "", "flags": ""}
 _END = """
@@ -109,11 +109,16 @@ def make_fragment(parts: Parts, verified_on: str | None = None) -> str:
     return "".join(_text(parts, verified_on))
 
 
-def make_aggregate(models: Sequence[str], board: str | None) -> str:
-    """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and, where there is one, the board's."""
+def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = False) -> str:
+    """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and, where there is one, the board's.
+
+    ``placed``: and that of the folder ``placement``.
+    """
     text = _HEAD.format(suffix="_<model>") + "_mlf_root := $(_mlf_dir)\n\n"
     if board is not None:  # first: test firmware of the models is linked with it
         text += f"MLF_BOARD := {board}\ninclude $(_mlf_root)/board/board.mk\n\n"
+    if placed:
+        text += "include $(_mlf_root)/placement/placement.mk\n\n"
     text += "".join(f"include $(_mlf_root)/{model}/{MAKE_FRAGMENT}\n" for model in models)
     return text + _TAIL
 

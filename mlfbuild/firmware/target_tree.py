@@ -7,6 +7,7 @@
     SConscript       the same for SCons, and for RT-Thread
     .gitattributes   keeps Git from changing line ends, where the folder is committed
     board/           startup code and linker script, where the target has a board
+    placement/       linker script of sections in memory regions, where the target has some
     ...              files that make the folder a package of another build system, where they are asked for
     <model>/         the model's unpacked tree
     RECORD.json      of these but for the models' trees; each model's tree has its own
@@ -23,6 +24,7 @@ from mlfbuild.files import holds, read_bytes
 from mlfbuild.firmware.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
 from mlfbuild.firmware.cmake import FRAGMENT, head, here
 from mlfbuild.firmware.make import MAKE_FRAGMENT, make_aggregate
+from mlfbuild.firmware.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.firmware.record import RECORD, Record, is_folder, read_record
 from mlfbuild.firmware.sconscript import SCONS_FRAGMENT, scons_aggregate
 from mlfbuild.firmware.tree import UnpackResult, check_tree, remove_tree, write_tree
@@ -31,7 +33,11 @@ from mlfbuild.targets import RUNTIME, Board, Cpu
 _BOARD_FILES = RUNTIME / "board"
 _ATTRIBUTES = ".gitattributes"
 _SHARED_LINKER_SCRIPT = "mlf_board.ld"
-_RESERVED = {"board": "the board's files lie there", "models": "mlf::models is all models"}
+_RESERVED = {
+    "board": "the board's files lie there",
+    "models": "mlf::models is all models",
+    PLACEMENT_FOLDER: "the linker script of placed sections lies there",
+}
 
 _MODELS = """
 add_library(mlf_models INTERFACE)
@@ -40,13 +46,18 @@ add_library(mlf::models ALIAS mlf_models)
 
 
 def write_target_tree(
-    directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
 ) -> UnpackResult:
     """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
 
     The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
     ``models`` before and no longer is goes, except for files that mlfbuild did not write. The folder becomes a package
-    of ``systems`` (names of ``ADAPTERS``), and of no other.
+    of ``systems`` (names of ``ADAPTERS``), and of no other. ``placed`` are the sections that lie in memory regions.
 
     Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
     ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
@@ -54,7 +65,7 @@ def write_target_tree(
     """
     _check_names(models, systems)
     old = read_record(directory)
-    files = _wanted(directory, target_files(models, board, cpu, systems), old)
+    files = _wanted(directory, target_files(models, board, cpu, systems, placed), old)
     if systems:
         package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)))
         files |= adapter_files(systems, package)
@@ -69,23 +80,33 @@ def write_target_tree(
     return replace(first, removed=(*first.removed, *result.removed, *removed))
 
 
-def target_files(models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()) -> dict[str, bytes]:
+def target_files(
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+) -> dict[str, bytes]:
     """Return the files of a target's folder: relative path -> content.
 
     All but the models' trees, the record, and what only a package of ``systems`` has.
     """
     return {
-        FRAGMENT: _fragment(models, board, cpu).encode(),
-        MAKE_FRAGMENT: make_aggregate(models, board.name if board else None).encode(),
+        FRAGMENT: _fragment(models, board, cpu, placed).encode(),
+        MAKE_FRAGMENT: make_aggregate(models, board.name if board else None, placed=bool(placed)).encode(),
         SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems).encode(),
-        _ATTRIBUTES: _attributes(models, board, systems).encode(),
+        _ATTRIBUTES: _attributes(models, board, systems, placed).encode(),
         **(_board_files(board) if board else {}),
+        **placement_files(placed, on_board=board is not None),
     }
 
 
-def _attributes(models: Sequence[str], board: Board | None, systems: Sequence[str]) -> str:
+def _attributes(
+    models: Sequence[str], board: Board | None, systems: Sequence[str], placed: Sequence[PlacedSection]
+) -> str:
     files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT}
-    paths = [*files, *adapter_paths(systems), *(f"{name}/**" for name in (*models, *(["board"] if board else [])))]
+    folders = (*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else []))
+    paths = [*files, *adapter_paths(systems), *(f"{name}/**" for name in folders)]
     head = "# Generated by mlfbuild. RECORD.json has the hash of each file: they are kept byte for byte.\n"
     return head + "".join(f"/{path} -text\n" for path in sorted(paths))
 
@@ -98,11 +119,16 @@ def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dic
 
 
 def check_target_tree(
-    directory: Path, models: Sequence[str], board: Board | None, cpu: Cpu, systems: Sequence[str] = ()
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
 ) -> None:
     """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
     _check_names(models, systems)
-    files = _wanted(directory, target_files(models, board, cpu, systems), read_record(directory))
+    files = _wanted(directory, target_files(models, board, cpu, systems, placed), read_record(directory))
     check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems))})
 
 
@@ -117,14 +143,17 @@ def _remove_model(tree: Path) -> tuple[str, ...]:
     return remove_tree(tree) if is_folder(tree) else ()
 
 
-def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu) -> str:
-    parts = [head("<this folder>", ["models", "board"] if board else ["models"])]
+def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection]) -> str:
+    targets = ["models", *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    parts = [head("<this folder>", targets)]
     parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
     parts += [f"include({here(f'{model}/{FRAGMENT}')})\n" for model in models]
     parts.append(_MODELS)
     parts += [f"target_link_libraries(mlf_models INTERFACE mlf::{model})\n" for model in models]
     if board is not None:
         parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
+    if placed:
+        parts.append(f"\ninclude({here(f'{PLACEMENT_FOLDER}/placement.cmake')})\n")
     return "".join(parts)
 
 

@@ -37,7 +37,7 @@ target_link_libraries(mlf_{module}_verify PRIVATE mlf::{module} m)
 set_target_properties(mlf_{module}_verify PROPERTIES OUTPUT_NAME {module}_verify SUFFIX .elf)
 """
 _ON_BOARD = """\
-target_link_libraries(mlf_{module}_verify PRIVATE mlf::board)
+target_link_libraries(mlf_{module}_verify PRIVATE mlf::board $<TARGET_NAME_IF_EXISTS:mlf::placement>)
 target_compile_definitions(mlf_{module}_verify PRIVATE MEASURE_STACK=1)
 """
 

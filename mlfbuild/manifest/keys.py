@@ -114,6 +114,9 @@ class FirmwareKeys(Keys):
     sources: list[FilePath] | None = Field(None, min_length=1, description="C, C++ and assembler files of a program.")
     include_dirs: list[FilePath] = Field(default_factory=list, description="Folders of headers for `sources`.")
     cmake: FilePath | None = Field(None, description="Folder with a CMakeLists.txt to build instead of `sources`.")
+    params_binary: Annotated[str, rules.SECTION] | None = Field(
+        None, description="Section of constants that is also written to <name>_params.bin: .mlf_params"
+    )
     models: list[str] | None = Field(None, description="Models it links. Default: all of its targets.")
     targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
 

@@ -72,6 +72,7 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
         sources=tuple(root / source for source in keys.sources or ()),
         include_dirs=tuple(root / folder for folder in keys.include_dirs),
         cmake=_joined(root, keys.cmake),
+        params_binary=keys.params_binary,
     )
 
 

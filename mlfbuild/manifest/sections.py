@@ -20,6 +20,8 @@ from mlfbuild.manifest.placement import (
 from mlfbuild.manifest.problems import KeyPath, dotted, unknown
 from mlfbuild.targets import BOARDS
 
+_PARAMS_BINARY = "params-binary"
+
 Use = tuple[KeyPath, str]
 """Where a section is named, and which."""
 
@@ -28,6 +30,7 @@ def check_sections(document: Document) -> None:
     """Add every mistake about sections to the problems of ``document``."""
     models = _mapping(document.data, "models")
     _check_kinds(document, models)
+    _check_params_binaries(document, models)
     for name, target in _mapping(document.data, "targets").items():
         if isinstance(target, dict) and isinstance(target.get("regions"), dict):
             built = {key: model for key, model in models.items() if _is_built(model, name)}
@@ -48,6 +51,17 @@ def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
         elif known != memory:
             kinds = "constants" if known else "memory", "memory" if known else "constants"
             document.add(path, f"{section} cannot hold {kinds[0]}: it holds {kinds[1]} of {dotted(place)}")
+
+
+def _check_params_binaries(document: Document, models: Mapping[str, object]) -> None:
+    constants = dict.fromkeys(section for path, section in _uses(models) if path[3] not in MEMORY_CLASSES)
+    for name, firmware in _mapping(document.data, "firmware").items():
+        section = firmware.get(_PARAMS_BINARY) if isinstance(firmware, dict) else None
+        if not isinstance(section, str) or not SECTION_NAME.fullmatch(section) or section in constants:
+            continue
+        nowhere = f"no model places constants in {section}; give one placement: {{params: {section}}}"
+        reason = unknown("section", section, constants) if constants else nowhere
+        document.add(("firmware", name, _PARAMS_BINARY), reason)
 
 
 def _check_regions(document: Document, name: str, target: Mapping[str, object], models: Mapping[str, object]) -> None:
@@ -72,6 +86,11 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
             document.add(path, f"its symbols have the names of those of {other}; choose another name", at_key=True)
         elif board is not None and isinstance(region, str) and region not in board.regions:
             document.add(path, f"{board.name}: {unknown('memory region', region, board.regions)}")
+        elif board is not None and region == board.ram.name:
+            document.add(
+                path,
+                f"{board.name} has stack and heap in {region}; take another region, or no region and .bss{section}",
+            )
 
 
 def _uses(models: Mapping[str, object]) -> Iterator[Use]:

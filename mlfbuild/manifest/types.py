@@ -58,6 +58,8 @@ class FirmwareSpec:
     sources: tuple[Path, ...] = ()
     include_dirs: tuple[Path, ...] = ()
     cmake: Path | None = None
+    params_binary: str | None = None
+    """Section whose constants are also written to a file of their own."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ Methods
     ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
     ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps, and
+    ``MlfParams(binary, elf)`` writes the constants of an image for external flash, and
     ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` one equal to another.
 
 ``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``.
@@ -25,8 +26,8 @@ Methods
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
     ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
-    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are what
-    is printed; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
+    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFPARAMSCOMSTR``, ``MLFRUNCOMSTR`` and
+    ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``, ``.mlf_params``; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
     into images, ``array`` or ``incbin``.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
@@ -45,6 +46,7 @@ from typing import Any
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
 from mlfbuild.scons.firmware import mlf_firmware, mlf_run
 from mlfbuild.scons.models import mlf_models
+from mlfbuild.scons.placement import params_builder
 from mlfbuild.scons.verify import mlf_verify
 
 _DEFAULTS = {
@@ -62,6 +64,8 @@ _DEFAULTS = {
     "MLFUNPACKCOMSTR": "Unpacking $SOURCE -> ${TARGET.dir}",
     "MLFTREECOMSTR": "Writing $TARGET",
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
+    "MLFPARAMSCOMSTR": "Writing $TARGET from $SOURCE",
+    "MLFSECTION": ".mlf_params",
     "MLFRUNCOMSTR": "Running $SOURCE",
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
@@ -75,6 +79,7 @@ def generate(env: Any, **_: Any) -> None:
             "MlfArchive": archive_builder(),
             "MlfCopy": copy_builder(),
             "MlfMerge": merge_builder(),
+            "MlfParams": params_builder(),
             "MlfUnpack": unpack_builder(),
         }
     )

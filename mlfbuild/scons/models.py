@@ -12,6 +12,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
+from mlfbuild.scons.placement import place
 from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
 from mlfbuild.steps.clashes import check_module_names
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
@@ -35,6 +36,11 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         ``models`` chooses some of them. The libraries are compiled by ``env`` with its own flags; they are returned.
         """
         return apply(env, chosen(self.trees, models))
+
+    @as_user_error
+    def place(self, env: Any) -> None:
+        """Put the models' sections into the target's memory regions: the script of the tree behind that of ``env``."""
+        place(env, self.target)
 
 
 @as_user_error
@@ -66,7 +72,8 @@ def _loaded(path: Path) -> Any:
 
 
 def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree]) -> Any:
-    fragment = env.Command(str(job.tree / "mlf.cmake"), [], action(_finish, "$MLFTREECOMSTR"), MLFTARGETJOB=job)
+    files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
+    fragment = env.Command(files, [], action(_finish, "$MLFTREECOMSTR"), MLFTARGETJOB=job)
     env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # names the trees, whatever they hold
     env.Depends(fragment, [env.Value(settings), env.Value(fingerprint(UNPACK_ROOMS))])
     env.Precious(fragment)

@@ -49,7 +49,7 @@ def committed(
     )
     for reason in _objections(project, job):
         raise UsageError(f"--tree {folder}: {reason}; choose another folder")
-    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems)
+    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed)
     return job
 
 

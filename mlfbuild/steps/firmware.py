@@ -14,6 +14,7 @@ from mlfbuild.process import find_tool, run
 from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.flags_in_use import check_flags
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
+from mlfbuild.steps.placement import check_placed, write_params_binary
 from mlfbuild.targets import Board, require_compiler
 
 _GENERATED = """\
@@ -24,7 +25,8 @@ link_libraries(m) # archives of others may call it
 include("${{MLF_TREE}}/mlf.cmake")
 add_executable({name}{sources})
 target_include_directories({name} PRIVATE{include_dirs})
-target_link_libraries({name} PRIVATE{models} $<TARGET_NAME_IF_EXISTS:mlf::board>)
+target_link_libraries(
+  {name} PRIVATE{models} $<TARGET_NAME_IF_EXISTS:mlf::board> $<TARGET_NAME_IF_EXISTS:mlf::placement>)
 """
 
 
@@ -33,7 +35,7 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
 
     ``definitions`` are further ``NAME=VALUE`` cache entries. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with
     the output of the tool that failed, ``UsageError`` for a compiler whose flags are for another CPU, and
-    ``CheckFailedError`` where two models in the image share a global symbol.
+    ``CheckFailedError`` where two models in the image share a global symbol or a section lies outside its region.
     """
     configured = _configure(job, definitions)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
@@ -44,6 +46,8 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
             f"the CMakeLists.txt must have add_executable({job.name} ...)",
             built,
         )
+    if job.params_section is not None:
+        write_params_binary(job.elf, job.params_section, job.params_binary)
     return configured + built
 
 
@@ -58,6 +62,7 @@ def _built(job: FirmwareJob, command: Sequence[str | Path]) -> str:
     check_flags(job)  # Ninja may have run CMake again
     if job.elf.is_file():
         check_image(job)
+        check_placed(job)
     return built
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest
+from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
@@ -94,7 +95,8 @@ class CompileJob:
 
         As canonical JSON; equal for most models of a target.
         """
-        return json.dumps({"params": self.request.placement.params, "ram": self.ram_limit, "verify": self.verified_on})
+        placement = asdict(self.request.placement)
+        return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on})
 
     def sharing_key(self) -> tuple[str, str]:
         """Return what is equal for jobs whose archives are equal: settings and place of the model file."""
@@ -117,11 +119,23 @@ class TargetJob:
     """Models of the target that this build leaves alone; their trees stay in the fragment where they are there."""
     systems: tuple[str, ...] = ()
     """Build systems, by the names of ``firmware.ADAPTERS``, of which the folder is a package, too."""
+    placed: tuple[PlacedSection, ...] = ()
+    """Sections of its models that lie in memory regions of the firmware's linker script."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
         """The toolchain file and those that mlfbuild's own toolchain files share."""
         return () if self.toolchain is None else (self.toolchain, *shared_toolchain_files())
+
+    @property
+    def placement_script(self) -> Path:
+        """The linker script that puts ``placed`` into their regions; there where any are."""
+        return self.tree / PLACEMENT_FOLDER / LINKER_SCRIPT
+
+    @property
+    def placement_fragment(self) -> Path:
+        """The fragment of CMake that defines ``mlf::placement``; there where any are ``placed``."""
+        return self.tree / PLACEMENT_FOLDER / "placement.cmake"
 
     def in_fragment(self) -> list[str]:
         """Return the names of the models that the aggregate fragment has, in the project file's order of each kind."""
@@ -131,7 +145,8 @@ class TargetJob:
     def settings(self) -> str:
         """Return all that decides the aggregate fragment and the board's files as canonical JSON."""
         board = self.board.name if self.board else None
-        return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board})
+        placed = [asdict(section) for section in self.placed]
+        return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
 
 
 @dataclass(frozen=True)
@@ -148,12 +163,19 @@ class FirmwareJob:
     build: Path
     root: Path
     """Folder of the project file: the compiler calls it /src, so that two checkouts give the same image."""
+    params_section: str | None = None
+    """Section whose constants are also written to a file of their own, ``params_binary``."""
 
     @property
     def elf(self) -> Path:
         """The linked image."""
         suffix = ".elf" if self.target.toolchain else ""
         return self.build / f"{self.name}{suffix}"
+
+    @property
+    def params_binary(self) -> Path:
+        """The bytes of ``params_section`` alone."""
+        return self.build / f"{self.name}_params.bin"
 
 
 @functools.cache

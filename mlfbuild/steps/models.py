@@ -138,7 +138,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
 
 def finish_target(target: TargetJob) -> UnpackResult:
     """Write the target's aggregate fragment and its board's files, and remove trees of models that are gone."""
-    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu, target.systems)
+    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed)
 
 
 def tree_is_whole(directory: Path) -> bool:

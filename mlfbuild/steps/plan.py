@@ -10,6 +10,7 @@ from typing import Any
 from mlfbuild.files import holds
 from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.manifest import Project
 from mlfbuild.steps.jobs import (
@@ -63,7 +64,8 @@ def plan_lines(planned: dict[str, Any]) -> str:
 
 
 def _target(job: TargetJob) -> dict[str, Any]:
-    files = target_files(job.in_fragment(), job.board, job.cpu)
+    files = target_files(job.in_fragment(), job.board, job.cpu, placed=job.placed)
+    placement = {path: data.decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
     return {
         "target": job.name,
         "cpu": job.cpu.name,
@@ -72,6 +74,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "tree": _text(job.tree),
         "compiler": [vars(rule) for rule in macro_rules(job.cpu)],
         "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
+        "placement_files": placement,
         "up_to_date": all(holds(job.tree / path, data) for path, data in files.items()),
         "reads": [],
         "writes": [_text(job.tree / path) for path in (*files, RECORD)],

@@ -10,7 +10,9 @@ from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.files import real_place
+from mlfbuild.firmware.placement import PlacedSection
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
+from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
@@ -119,7 +121,25 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
+        placed=tuple(_placed(project, target)),
     )
+
+
+def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
+    """Yield the sections that the target has in memory regions; the project file's checks know what each holds."""
+    placements = [model.placement for model in project.models_on(target.name)]
+    memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
+    for section, region in target.regions.items():
+        yield PlacedSection(section, region, section in memory)
+
+
+def _ram_limit(model: ModelSpec, target: Target) -> int | None:
+    """Return the bytes that the board of ``target`` has where the workspace of ``model`` lies."""
+    if target.board is None:
+        return None
+    board = BOARDS[target.board]
+    region = target.regions.get(model.placement.workspace or "")
+    return board.ram.size if region is None else board.regions[region].size
 
 
 def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
@@ -137,7 +157,7 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
         request=request,
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
-        ram_limit=BOARDS[target.board].ram.size if target.board else None,
+        ram_limit=_ram_limit(model, target),
     )
 
 
@@ -173,7 +193,7 @@ def default_name(source: Path) -> str:
     """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
     stem = source.name[: len(source.name) - len(source_suffix(source.name))]
     name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
-    return name if re.match("[a-z]", name) and name not in {"board", "models"} else f"model_{name}"
+    return name if re.match("[a-z]", name) and name not in {"board", "models", "placement"} else f"model_{name}"
 
 
 def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:
@@ -217,6 +237,7 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         cmake=spec.cmake,
         build=build / target.name / spec.name,
         root=project.root,
+        params_section=spec.params_binary,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
@@ -36,7 +36,10 @@ class VerifyJob:
         """Return what decides the check beside tree, vectors and harness, as canonical JSON."""
         toolchain = self.target.toolchain.name if self.target.toolchain else None
         board = self.target.board.name if self.target.board else None
-        return json.dumps({"board": board, "toolchain": toolchain, "source": self.model.request.source.name})
+        placed = [asdict(section) for section in self.target.placed]
+        return json.dumps(
+            {"board": board, "placed": placed, "toolchain": toolchain, "source": self.model.request.source.name}
+        )
 
 
 def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
@@ -91,6 +94,7 @@ def verify_job(job: VerifyJob) -> VerifyReport:
         job.vectors,
         job.folder,
         toolchain=job.target.toolchain,
+        placement=job.target.placement_fragment if job.target.placed else None,
     )
     if report.wrong:
         return replace(report, hint=first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))

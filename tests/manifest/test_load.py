@@ -69,6 +69,7 @@ def test_placement_is_by_class_and_regions_are_by_target() -> None:
     assert project.models["kws"].placement == project.models["vww"].placement == external
     assert project.models["wake"].placement == Placement(params=".mlf_params", state=".bss.wake")
     assert project.targets["product"].regions == {".mlf_params": "QSPI", ".axi": "AXI_SRAM"}
+    assert project.firmware["app"].params_binary == ".mlf_params"
     assert project.targets["sim"].regions == {".mlf_params": "PSRAM", ".axi": "PSRAM"}
     assert [external.constants(name) for name in ("weights", "biases", "tables")] == [
         ".mlf_params",

@@ -1,0 +1,14 @@
+# mlf::placement: puts what models place into memory regions of the firmware's linker script.
+#
+#   target_link_libraries(app PRIVATE mlf::kws mlf::placement)
+#
+# GNU ld reads mlf_placement.ld behind that script, whose regions it names. So it stands among the libraries, which are
+# behind all options of the link line, wherever they come from.
+
+add_library(mlf_placement INTERFACE)
+add_library(mlf::placement ALIAS mlf_placement)
+target_link_directories(mlf_placement INTERFACE "${CMAKE_CURRENT_LIST_DIR}")
+target_link_libraries(mlf_placement INTERFACE -Tmlf_placement.ld)
+set_property(TARGET mlf_placement PROPERTY INTERFACE_LINK_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/mlf_placement.ld")
+
+include("${CMAKE_CURRENT_LIST_DIR}/params_binary.cmake")

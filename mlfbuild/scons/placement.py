@@ -1,0 +1,49 @@
+"""``MlfParams``, the constants of an image for external flash, and ``models.place``, the regions of a ``Program``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from SCons.Builder import Builder
+from SCons.Util import CLVar
+
+from mlfbuild.errors import UsageError
+from mlfbuild.scons.actions import action, show
+from mlfbuild.steps.jobs import TargetJob
+
+
+def params_builder() -> Any:
+    """Return ``MlfParams``: ``env.MlfParams("app_params.bin", app)``; ``MLFSECTION`` is the section."""
+    return Builder(action=action(_write, "$MLFPARAMSCOMSTR"), suffix=".bin", single_source=True, emitter=_emitter)
+
+
+def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    env.Depends(target, env.Value(env.subst("$MLFSECTION")))
+    return target, source
+
+
+def _write(target: list[Any], source: list[Any], env: Any) -> None:
+    from mlfbuild.steps.placement import write_params_binary
+
+    section = env.subst("$MLFSECTION")
+    written = write_params_binary(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
+    show(f"{target[0]}: {written.size:,} bytes of {section} for address {written.address:#010x}")
+
+
+def place(env: Any, target: TargetJob) -> None:
+    """Let programs of ``env`` take the linker script of ``target`` behind their own; doing it again changes nothing."""
+    if not target.placed:
+        raise UsageError(f"target {target.name!r}: has no regions in the project file, so that nothing is placed")
+    script = env.File(str(target.placement_script))
+    flag = f"-T{script.get_abspath()}"
+    if flag not in env.subst("$LINKFLAGS"):
+        env.Append(LINKFLAGS=CLVar([flag]), PROGEMITTER=[_depends_on(script)])
+
+
+def _depends_on(script: Any) -> Any:
+    def emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+        env.Depends(target, script)
+        return target, source
+
+    return emitter

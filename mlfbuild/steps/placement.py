@@ -1,0 +1,51 @@
+"""What becomes of placed sections in an image: where they were linked, and the constants as a file of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.errors import CheckFailedError
+from mlfbuild.files import write_if_changed
+from mlfbuild.firmware.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
+from mlfbuild.firmware.placement import LINKER_SCRIPT
+from mlfbuild.steps.jobs import FirmwareJob
+
+__all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "write_params_binary"]
+
+
+@dataclass(frozen=True)
+class ParamsBinary:
+    """A file that holds the bytes of a section alone."""
+
+    section: str
+    address: int
+    """What they are linked for."""
+    size: int
+
+
+def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary:
+    """Write the constants in ``section`` of the linked ``image`` to ``output``, whose time changes with its content.
+
+    Raises ``InputFileError`` where the image has no such bytes, and ``StorageError``.
+    """
+    found = linked_section(image, section)
+    write_if_changed(output, found.data)
+    return ParamsBinary(section, found.address, len(found.data))
+
+
+def check_placed(job: FirmwareJob) -> None:
+    """Raise ``CheckFailedError`` where a section of the image that the target has in a region lies anywhere else.
+
+    The linker puts one that no script mentions somewhere, without a word. One that the script of the tree has placed
+    has symbols of that script; an image without symbols cannot be judged.
+    """
+    if not job.target.placed:
+        return
+    names = section_names(job.elf)
+    for section in job.target.placed:
+        if section.name in names and has_symbol(job.elf, section.start) is False:
+            raise CheckFailedError(
+                f"{job.elf.name}: section {section.name} is not in memory region {section.region}: the link does not "
+                f"take {LINKER_SCRIPT}; link mlf::placement to {job.name}"
+            )
