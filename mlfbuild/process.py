@@ -9,15 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
+from mlfbuild.packages import DEBIAN
 
-_PACKAGES = {
-    "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-    "clang": "clang",
-    "cmake": "cmake",
-    "ninja": "ninja-build",
-    "qemu-system-arm": "qemu-system-arm",
-    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
-}
 _OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
 """What Linux distributions call a program that they have several versions of; the first one there is taken."""
 
@@ -39,7 +32,7 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     names = (wanted, *_OTHER_NAMES.get(name, ())) if wanted == name else (wanted,)
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
-        package = _PACKAGES.get(name, name)
+        package = DEBIAN.packages.get(name, name)
         raise ToolNotFoundError(
             f"{wanted}: program not found; install it (Debian: apt-get install {package}) or set {variable} to its path"
         )

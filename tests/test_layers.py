@@ -12,7 +12,7 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "errors", "messages", "files", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
+    "errors", "messages", "files", "packages", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
     "compilers", "executor", "host", "firmware", "emulator", "steps",
 )  # fmt: skip
 DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}

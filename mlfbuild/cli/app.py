@@ -13,12 +13,15 @@ from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
 from mlfbuild.cli.placement_verbs import params
 from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
-from mlfbuild.cli.tool_verbs import cmake_dir, schema
+from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 _SECTIONS = (
     ("Project", (init, check, plan, generate, build, verify)),
-    ("Files, no project needed", (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes)),
-    ("About the tool", (schema, cmake_dir)),
+    (
+        "Files, no project needed",
+        (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),
+    ),
+    ("About the tool", (doctor, schema, cmake_dir)),
 )
 
 

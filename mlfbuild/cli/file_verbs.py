@@ -98,7 +98,7 @@ def unpack(settings: Settings, archive: Path, output: Path) -> None:
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=60.0, show_default=True,
               metavar="SECONDS", help="What one case may take.")  # fmt: skip
 def run(settings: Settings, archive: Path, inputs: Path, output: Path, board: str | None, timeout: float) -> None:
-    """Run a network of ARCHIVE on this machine or on a board in QEMU, whoever exported it.
+    """Run a network of ARCHIVE, here or on an emulated board.
 
     Its C is compiled once, with this machine's compiler for a process of its own, or into firmware that gets its inputs
     through semihosting: a crash or a hang is exit status 7, and nothing is written.

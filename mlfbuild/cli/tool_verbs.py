@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.errors import ToolNotFoundError
+from mlfbuild.messages import counted
+
+if TYPE_CHECKING:
+    from mlfbuild.steps.doctor import Diagnosis, Program, TargetState
 
 
 @verb("format")
@@ -24,3 +31,49 @@ def cmake_dir(settings: Settings) -> None:
         show_json({"cmake_dir": folder})
     else:
         show(str(folder))
+
+
+@verb("file", "target", "format")
+def doctor(settings: Settings) -> None:
+    """Tell what is installed, and what is missing for which target.
+
+    Looks at the project's targets, and without a project file at every CPU there is. Says how to install what is
+    missing on this system. Exit status 3 where a target of the project cannot be built.
+    """
+    from mlfbuild.steps.doctor import diagnose
+
+    asked = "file" in settings.given or bool(settings.target) or settings.file.is_file()
+    found = diagnose(settings.file if asked else None, settings.target)
+    if settings.json:
+        show_json({**vars(found), "healthy": found.healthy})
+    elif not (settings.quiet and found.healthy):
+        show(_diagnosis_text(found))
+    if not found.healthy:
+        broken = [target.name for target in found.targets if not target.builds]
+        raise ToolNotFoundError(
+            f"{settings.file}: {counted(len(broken), 'target')} cannot be built: {', '.join(broken)}"
+        )
+
+
+def _diagnosis_text(found: Diagnosis) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
+    programs = [f"  {program.name:24} {_presence(program)}" for program in found.programs]
+    heading = f"targets of {found.project}" if found.project else "CPUs"
+    width = max(len(target.name) for target in found.targets)
+    targets = [f"  {target.name:{width}}  {_ability(target)}" for target in found.targets]
+    install = ["", "to get what is missing", *(f"  {line}" for line in found.install)] if found.install else []
+    return "\n".join([versions, "", "programs", *programs, "", heading, *targets, *install])
+
+
+def _presence(program: Program) -> str:
+    if program.path is None:
+        return f"missing ({program.chosen_by})" if program.chosen_by else "missing"
+    return f"{program.version or '?':10} {program.path}"
+
+
+def _ability(target: TargetState) -> str:
+    names = [name for name in (target.cpu, target.board) if name not in {None, target.name}]
+    where = f" ({', '.join(map(str, names))})" if names else ""
+    if not target.builds:
+        return f"cannot be built{where}: {'; '.join(target.missing)}"
+    return f"builds{where}; not verified: {target.unverified}" if target.unverified else f"builds and verifies{where}"

@@ -66,7 +66,8 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
             yield ("models", model.name, "options", key), reason
 
 
-def _chosen(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
+def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return those of ``known`` that are ``wanted``, all where none is; raises ``UsageError`` for a name not there."""
     for name in wanted:
         if name not in known:
             hint = suggestion(name, known) or f" (the project has {', '.join(known) or 'none'})"
@@ -82,11 +83,11 @@ def target_jobs(
     ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
     that the project file does not have, and where a model file lies among what is made of the others.
     """
-    wanted = _chosen("model", models, project.models)
+    wanted = chosen_names("model", models, project.models)
     folder = build or project.root / BUILD_FOLDER
     jobs = [
         _target_job(project, project.targets[name], wanted, folder)
-        for name in _chosen("target", targets, project.targets)
+        for name in chosen_names("target", targets, project.targets)
     ]
     for name in models:
         if not any(job.model == name for target in jobs for job in target.models):

@@ -12,7 +12,7 @@ from mlfbuild.targets.cpus import advice, compiler_program
 from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
 from mlfbuild.targets.types import CLANG, GCC
 
-_HOST_COMPILERS = ("cc", "gcc", "clang")
+HOST_COMPILERS = ("cc", "gcc", "clang")
 """Where CMake, too, looks where CC is not set."""
 _SECONDS = 60
 
@@ -42,7 +42,7 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
 def _require_host_compiler() -> None:
     import shutil
 
-    if "CC" not in os.environ and not any(shutil.which(name) for name in _HOST_COMPILERS):
+    if "CC" not in os.environ and not any(shutil.which(name) for name in HOST_COMPILERS):
         raise ToolNotFoundError(
             "cc: no C compiler for this machine found; install one (Debian: apt-get install gcc libc6-dev) or set "
             "CC to its path"

@@ -1,0 +1,130 @@
+"""How the programs that builds need are installed, on this system and on others: data, and the choice among it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST_COMPILER = "cc"
+"""The C compiler for this machine, by whatever name."""
+
+
+@dataclass(frozen=True)
+class System:
+    """An operating system with a package manager."""
+
+    name: str
+    command: str
+    """What installs packages, which are named behind it."""
+    packages: Mapping[str, str]
+    """The packages of each program; none for one that the system does not have."""
+
+
+DEBIAN = System(
+    "Debian",
+    "apt-get install",
+    {
+        HOST_COMPILER: "gcc libc6-dev",
+        "cmake": "cmake",
+        "ninja": "ninja-build",
+        "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        "clang": "clang",
+        "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+        "qemu-system-arm": "qemu-system-arm",
+    },
+)
+_COMMON = {"cmake": "cmake", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
+SYSTEMS: Mapping[str, System] = {
+    "debian": DEBIAN,
+    "fedora": System(
+        "Fedora",
+        "dnf install",
+        {
+            **_COMMON,
+            HOST_COMPILER: "gcc",
+            "ninja": "ninja-build",
+            "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
+            "qemu-system-arm": "qemu-system-arm-core",
+        },
+    ),
+    "arch": System(
+        "Arch Linux",
+        "pacman -S",
+        {
+            **_COMMON,
+            HOST_COMPILER: "gcc",
+            "ninja": "ninja",
+            "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+        },
+    ),
+    "alpine": System(
+        "Alpine Linux",
+        "apk add",
+        {
+            **_COMMON,
+            HOST_COMPILER: "gcc musl-dev",
+            "ninja": "samurai",
+            "arm-none-eabi-gcc": "gcc-arm-none-eabi newlib-arm-none-eabi",
+        },
+    ),
+    "darwin": System(
+        "macOS",
+        "brew install",
+        {
+            "cmake": "cmake",
+            "ninja": "ninja",
+            "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "clang": "llvm",
+            "qemu-system-arm": "qemu",
+        },
+    ),
+}
+"""By the name that the system has for itself: ``ID`` or ``ID_LIKE`` of os-release, else ``platform.system``."""
+
+_PAGES = {
+    HOST_COMPILER: "a C compiler (on macOS: xcode-select --install)",
+    "cmake": "CMake from https://cmake.org/download",
+    "ninja": "Ninja from https://github.com/ninja-build/ninja/releases",
+    "arm-none-eabi-gcc": "the Arm GNU Toolchain from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
+    "clang": "LLVM from https://github.com/llvm/llvm-project/releases",
+    "riscv64-unknown-elf-gcc": (
+        "the RISC-V GNU Toolchain from https://github.com/riscv-collab/riscv-gnu-toolchain/releases"
+    ),
+    "qemu-system-arm": "QEMU from https://www.qemu.org/download",
+}
+
+
+def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
+    """Return the system that this machine has, ``None`` for one whose packages nobody wrote down."""
+    if platform.system() != "Linux":
+        return SYSTEMS.get(platform.system().lower())
+    try:
+        lines = os_release.read_text().splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    values = dict(line.split("=", 1) for line in lines if "=" in line)
+    names = f"{values.get('ID', '')} {values.get('ID_LIKE', '')}".replace('"', "").split()
+    return next((SYSTEMS[name] for name in names if name in SYSTEMS), None)
+
+
+def how_to_install(programs: Iterable[str], system: System | None = None) -> list[str]:
+    """Return what brings ``programs`` to ``system``, by default this one: commands, then words for all others."""
+    wanted = list(dict.fromkeys(programs))
+    system = system or this_system()
+    known = [program for program in wanted if system is not None and program in system.packages]
+    lines = list(_commands(system, known)) if system is not None else []
+    return [*lines, *(f"install {_PAGES.get(program, program)}" for program in wanted if program not in known)]
+
+
+def _commands(system: System, programs: list[str]) -> Iterator[str]:
+    """Yield one command for all packages, and one for each that takes an option of its own."""
+    plain = [system.packages[program] for program in programs if not system.packages[program].startswith("--")]
+    root = "" if system.name == "macOS" or getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
+    if plain:
+        yield f"{root}{system.command} {' '.join(plain)}"
+    for program in programs:
+        if system.packages[program].startswith("--"):
+            yield f"{root}{system.command} {system.packages[program]}"

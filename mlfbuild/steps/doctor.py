@@ -1,0 +1,214 @@
+"""What is installed, what is missing for which target, and how to get it on this system."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from mlfbuild.errors import ToolNotFoundError
+from mlfbuild.manifest import load_project
+from mlfbuild.packages import HOST_COMPILER, how_to_install
+from mlfbuild.process import find_tool, tool_variable
+from mlfbuild.steps.project import chosen_names
+from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, require_compiler, toolchain_file
+from mlfbuild.targets.compilers import HOST_COMPILERS
+from mlfbuild.targets.cpus import compiler_program
+from mlfbuild.targets.libraries import has_c_library
+from mlfbuild.targets.types import GCC
+
+EMULATOR = "qemu-system-arm"
+_PROGRAMS = (
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+)  # fmt: skip
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_OLDEST_CMAKE = (3, 22)
+"""What the CMake files of mlfbuild ask for."""
+_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that builds use; ``path`` is ``None`` where it is not installed."""
+
+    name: str
+    path: Path | None
+    version: str = ""
+    chosen_by: str = ""
+    """The environment variable that says where it is, with its value, where that is so."""
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """What a target can do here."""
+
+    name: str
+    cpu: str
+    board: str | None
+    missing: tuple[str, ...]
+    """Why it cannot be built; empty where it can."""
+    unverified: str = ""
+    """Why it cannot be verified; empty where it can."""
+
+    @property
+    def builds(self) -> bool:
+        """Whether firmware for it can be built."""
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was found out."""
+
+    versions: dict[str, str]
+    """Of mlfbuild and of what it runs in, by name."""
+    programs: tuple[Program, ...]
+    targets: tuple[TargetState, ...]
+    project: Path | None
+    """The project file that the targets are of; ``None``: they are the rows of the table of CPUs."""
+    install: tuple[str, ...]
+    """Commands and words that bring what is missing for the targets."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every target of the project can be built."""
+        return self.project is None or all(target.builds for target in self.targets)
+
+
+def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
+    """Look at this machine for the project file ``project``, or, where that is ``None``, for every CPU of the table.
+
+    Raises ``ProjectFileError``, and ``UsageError`` for one of ``targets`` that the project does not have.
+    """
+    wanted = list(_targets_of(project, targets) if project else _cpus())
+    needed: list[str] = []
+    states = tuple(_state(*target, needed) for target in wanted)
+    return Diagnosis(
+        versions={name: _installed(name) for name in ("mlfbuild", "scons")}
+        | {"python": platform.python_version(), "system": platform.platform(terse=True)},
+        programs=tuple(_program(name) for name in _PROGRAMS),
+        targets=states,
+        project=project,
+        install=tuple(_remedies(needed)) if project else (),
+    )
+
+
+def _remedies(needed: Sequence[str]) -> Iterator[str]:
+    wrong = {name: _chosen_by(name) for name in needed if _chosen_by(name)}
+    yield from how_to_install([name for name in needed if name not in wrong])
+    yield from (f"correct or unset {chosen.replace('=', ', which is ', 1)}" for chosen in wrong.values())
+
+
+_Wanted = tuple[str, Cpu, Board | None, Path | None]
+
+
+def _targets_of(path: Path, names: Sequence[str]) -> Iterator[_Wanted]:
+    project = load_project(path)
+    for name in chosen_names("target", names, project.targets):
+        target = project.targets[name]
+        cpu = CPUS[target.cpu]
+        toolchain = target.toolchain or toolchain_file(cpu, target.c_compiler)
+        yield name, cpu, BOARDS[target.board] if target.board else None, toolchain
+
+
+def _cpus() -> Iterator[_Wanted]:
+    for cpu in CPUS.values():
+        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
+        yield cpu.name, cpu, board, toolchain_file(cpu)
+
+
+def _state(name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, needed: list[str]) -> TargetState:
+    missing = tuple(_missing(cpu, toolchain, needed))
+    unverified = ""
+    if board is not None and _found(EMULATOR) is None:
+        needed.append(EMULATOR)
+        unverified = f"{EMULATOR} is missing"
+    elif board is None and toolchain is not None:
+        unverified = "no board that QEMU emulates"
+    return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
+
+
+def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[str]:
+    """Yield why firmware for ``cpu`` cannot be built; adds the programs that would do to ``needed``."""
+    for name in ("cmake", "ninja"):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing"
+    cmake = _found("cmake")
+    if cmake is not None and _older(_version(cmake), _OLDEST_CMAKE):
+        needed.append("cmake")
+        yield f"CMake {_version(cmake)} is older than {'.'.join(map(str, _OLDEST_CMAKE))}"
+    try:
+        require_compiler(toolchain)
+    except ToolNotFoundError as error:
+        needed.extend(_compilers(cpu, toolchain))
+        yield error.message.split("; ")[0]
+        return
+    gcc = _found(compiler_program(cpu, GCC)) if _own(toolchain) else None
+    if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
+        needed.append(compiler_program(cpu, GCC))
+        yield f"{gcc} has no C library for {cpu.name}"
+
+
+def _own(toolchain: Path | None) -> bool:
+    """Whether the toolchain file is mlfbuild's, so that we know what it needs."""
+    return toolchain is not None and toolchain.parent == (toolchain_file(CPUS["cortex-m4"]) or toolchain).parent
+
+
+def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:
+    if toolchain is None:
+        yield HOST_COMPILER
+        return
+    names = [compiler_program(cpu, family) for family in cpu.compilers if toolchain.name == cpu.toolchain_with(family)]
+    yield from (name for name in (*names, compiler_program(cpu, GCC)) if _found(name) is None)
+
+
+def _older(version: str, least: tuple[int, ...]) -> bool:
+    return bool(version) and tuple(int(part) for part in version.split(".")[: len(least)]) < least
+
+
+def _program(name: str) -> Program:
+    path = _found(name)
+    return Program(name, path, _version(path) if path else "", _chosen_by(name))
+
+
+def _chosen_by(name: str) -> str:
+    variable = tool_variable(name)
+    return f"{variable}={os.environ[variable]}" if os.environ.get(variable) else ""
+
+
+def _found(name: str) -> Path | None:
+    if name == HOST_COMPILER:
+        paths = (shutil.which(candidate) for candidate in (os.environ.get("CC", "").partition(" ")[0], *HOST_COMPILERS))
+        return next((Path(path) for path in paths if path), None)
+    try:
+        return find_tool(name)
+    except ToolNotFoundError:
+        return None
+
+
+def _version(path: Path) -> str:
+    """Return the version that a program tells of itself; empty where it tells none."""
+    try:
+        done = subprocess.run(
+            [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    # Distributions put a version of their own into brackets, before the program's: gcc (Debian 12.2.0-14) 12.2.0.
+    found = _VERSION.search(re.sub(r"\([^()]*\)", "", done.stdout.partition("\n")[0]))
+    return found[0] if found else ""
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

@@ -1,0 +1,58 @@
+"""`mlfbuild doctor`: what it prints and how it ends."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.command import Folder
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, board: mps2-an386}
+  pc: {cpu: host}
+models: {net: {source: net.tflite}}
+"""
+
+
+def test_a_project_whose_targets_can_be_built(folder: Folder, tool) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(name)
+    folder.write("mlfbuild.yml", PROJECT)
+    ended = folder.run("doctor")
+    assert (ended.status, ended.err) == (0, "")
+    assert re.match(r"mlfbuild [\d.]+, scons [\d.]+, python [\d.]+, system .+\n\nprograms\n  cc +\d", ended.out)
+    assert re.search(r"^  arm-none-eabi-gcc +\d+\.\d+\.\d+ +/", ended.out, re.MULTILINE)
+    assert ended.out.endswith(
+        "targets of mlfbuild.yml\n  m4  builds and verifies (cortex-m4, mps2-an386)\n  pc  builds and verifies (host)\n"
+    )
+    assert folder.run("doctor", "-q").out == ""
+    facts = folder.run("doctor", "--format", "json").json
+    assert facts["healthy"] and [target["name"] for target in facts["targets"]] == ["m4", "pc"]
+
+
+def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.write("mlfbuild.yml", PROJECT)
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
+    ended = folder.run("doctor")
+    assert ended.status == 3
+    assert ended.err == "mlfbuild: mlfbuild.yml: 1 target cannot be built: m4\n"
+    assert "  arm-none-eabi-gcc        missing (MLFBUILD_ARM_NONE_EABI_GCC=/nowhere/gcc)\n" in ended.out
+    assert "  m4  cannot be built (cortex-m4, mps2-an386): /nowhere/gcc: program not found\n" in ended.out
+    assert ended.out.endswith(
+        "to get what is missing\n  correct or unset MLFBUILD_ARM_NONE_EABI_GCC, which is /nowhere/gcc\n"
+    )
+    assert folder.run("doctor", "--target", "pc").status == 0
+    assert "cannot be built" in folder.run("doctor", "-q").out
+
+
+def test_without_a_project_file(folder: Folder) -> None:
+    (folder.root / "mlfbuild.yml").unlink()
+    ended = folder.run("doctor")
+    assert (ended.status, ended.err) == (0, "")
+    assert re.search(r"^CPUs\n  cortex-m0plus ", ended.out, re.MULTILINE)
+    ended = folder.run("doctor", "-f", "other.yml")
+    assert ended.status == 2 and ended.err.startswith("other.yml: no such project file")
+    assert folder.run("doctor", "--target", "m4").status == 2
