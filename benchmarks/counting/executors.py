@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +31,8 @@ from mlfbuild.targets import CPUS
 
 _PARAMETER = "mlf_parameter_"
 _ENTRY = "_entry.c"
-_LIBRARY_0 = "_lib0.c"
-"""Of TVM's archives: the file of the entry function and of the table of functions."""
+_EXECUTES = re.compile(r"_run$|_reset$|__tvm_main__$|^TVMSystemLibEntryPoint")
+"""Names of functions in generated sources that compute nothing themselves."""
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,11 @@ def footprint(library: Library, vectors: Path, cpu: str, folder: Path) -> Footpr
 
 
 def _kernels(part: Part, subject: Subject, cpu: str, folder: Path) -> Iterator[str]:
-    """Yield the names of the functions in the archive's sources, without those of its entry."""
+    """Yield the names of the functions in the archive's sources, without those that call them in order."""
     for path, source in zip(part.files, subject.sources, strict=True):
-        if not path.endswith((_ENTRY, _LIBRARY_0)):
-            yield from _symbols(_compile(source, subject, cpu, folder / "kernels.o"))
+        if not path.endswith(_ENTRY):
+            names = _symbols(_compile(source, subject, cpu, folder / "kernels.o"))
+            yield from (name for name in names if not _EXECUTES.search(name))
 
 
 def _compile_entry(subject: Subject, cpu: str, folder: Path) -> bool:
