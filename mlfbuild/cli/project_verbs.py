@@ -214,7 +214,7 @@ def _verify_project(settings: Settings) -> None:
     with watching(settings) as watch:
         build_all(targets, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
         for job in jobs:
-            task = f"verify {job.model.title}"
+            task = f"verify {job.title}"
             watch.start(task)
             try:
                 report = verify_job(job)
@@ -235,14 +235,15 @@ def _verify_project(settings: Settings) -> None:
 
 def _verified(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     if isinstance(result, MlfError):
-        return {"target": job.target.name, "passed": False, "module": job.model.model, "error": str(result)}
+        module = job.module or job.model.model
+        return {"target": job.target.name, "passed": False, "module": module, "error": str(result)}
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
 def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]]) -> None:
     """Raise an error for models that are wrong, else the first of those that could not be checked; tell the others."""
     errors = [result for _, result in results if isinstance(result, MlfError)]
-    failed = [job.model.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
+    failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
         note(f"mlfbuild: {error}")
     if failed:

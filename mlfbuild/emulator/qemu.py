@@ -39,13 +39,15 @@ def run_elf(
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
     has files by the address that they are loaded to, as a programmer writes external flash.
+
     Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
     with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
     counted anew whenever the file ``written`` has grown.
     """
     if not elf.is_file():
         raise InputFileError(f"{elf}: no such firmware image; build it first")
-    command = [str(find_tool(_PROGRAM)), *_options(board, arguments), *_loaders(memory or {}), "-kernel", str(elf.resolve())]
+    options = [*_options(board, arguments), *_loaders(memory or {})]
+    command = [str(find_tool(_PROGRAM)), *options, "-kernel", str(elf.resolve())]
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written)
     except subprocess.TimeoutExpired as error:

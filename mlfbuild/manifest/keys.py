@@ -26,6 +26,8 @@ KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
 
 FilePath = Annotated[str, rules.PATH]
 
+VectorFiles = dict[Annotated[str, rules.MODULE_NAME], FilePath]
+
 TEXT, MAPPING = "[text]", "[mapping]"
 """Marks in the paths of pydantic's findings about a value that may be either."""
 
@@ -102,7 +104,9 @@ class ModelKeys(Keys):
         default_factory=dict, description="The compiler's own options."
     )
     targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
-    vectors: FilePath | None = Field(None, description="Inputs and expected outputs (.npz) for `mlfbuild verify`.")
+    vectors: TextOr[FilePath, Annotated[VectorFiles, Field(min_length=1)]] | None = Field(
+        None, description="Inputs and expected outputs (.npz) for `mlfbuild verify`; of several modules, one file each."
+    )
     placement: PlacementKeys | None = Field(None, description="Linker sections of the model's data.")
 
 

@@ -59,7 +59,7 @@ def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> Mode
         executor=keys.executor,
         targets=tuple(keys.targets or project.targets),
         options=dict(keys.options),
-        vectors=_joined(root, keys.vectors),
+        vectors={module: root / path for module, path in _by_module(keys.vectors).items()},
         placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
     )
 
@@ -83,6 +83,12 @@ def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placeme
     if keys.params is None or isinstance(keys.params, str):
         return Placement(params=keys.params, **memory, shares_workspace=shares_workspace)
     return Placement(**dict(keys.params), **memory, shares_workspace=shares_workspace)
+
+
+def _by_module(vectors: str | dict[str, str] | None) -> dict[str, str]:
+    if isinstance(vectors, dict):
+        return vectors
+    return {} if vectors is None else {"": vectors}
 
 
 def _joined(root: Path, path: str | None) -> Path | None:

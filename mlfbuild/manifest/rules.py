@@ -94,6 +94,7 @@ FIRMWARE_NAME = _named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
 MODEL_NAME = _named(
     "model", r"[a-z][a-z0-9_]{0,62}", "a lower-case letter, then a-z, 0-9 and _, at most 63", _RESERVED_MODELS
 )
+MODULE_NAME = _named("module of an archive", r"[A-Za-z0-9_]+", "letters, digits and _")
 OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
 SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and ., no digit first")
 REGION = _named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")

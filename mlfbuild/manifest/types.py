@@ -42,7 +42,8 @@ class ModelSpec:
     targets: tuple[str, ...]
     """Names of targets in the project, never empty."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
-    vectors: Path | None = None
+    vectors: Mapping[str, Path] = field(default_factory=dict)
+    """Vectors files by module of the source; under the empty name those of its only one."""
     placement: Placement = field(default_factory=Placement)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ def plan(
     return {
         "project": _text(project.path),
         "targets": [_target(job) for job in jobs],
-        "models": [_model(model, project, vectors.get(model.model)) for job in jobs for model in job.models],
+        "models": [_model(model, project, vectors.get(model.model, {})) for job in jobs for model in job.models],
         "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs, build)],
         "generator": _generator(),
     }
@@ -85,7 +85,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
     }
 
 
-def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str, Any]:
+def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
     outline = outline_of(job)
     files = tree_files(outline, model=job.model)
     return {
@@ -97,7 +97,7 @@ def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str,
         "modules": [module.name for module in outline.modules],
         "fragment": bytes(files[FRAGMENT]).decode(),
         "settings": job.tree_settings(),
-        "vectors": _text(vectors) if vectors else None,
+        "vectors": _vectors(vectors),
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "reads": [_text(project.path), _text(job.request.source)],
         "changing": [_text(job.tree / path) for path in Outline(job, outline).changing],
@@ -105,6 +105,12 @@ def _model(job: CompileJob, project: Project, vectors: Path | None) -> dict[str,
             _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
         ],
     }
+
+
+def _vectors(vectors: Mapping[str, Path]) -> str | dict[str, str] | None:
+    """Return the files as the project file names them: one, one a module, or none."""
+    files = {module: _text(path) for module, path in vectors.items()}
+    return files.get("", files) or None
 
 
 def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:

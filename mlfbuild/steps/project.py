@@ -34,9 +34,10 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
         if target.toolchain is not None and not target.toolchain.is_file():
             yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
     for model in project.models.values():
-        for key, path in (("source", model.source), ("vectors", model.vectors)):
-            if path is not None and not path.is_file():
-                yield ("models", model.name, key), _why_no_file(path)
+        vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
+        for key, path in ((("source",), model.source), *vectors):
+            if not path.is_file():
+                yield ("models", model.name, *key), _why_no_file(path)
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
@@ -242,6 +243,6 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
     )
 
 
-def vectors_of(project: Project) -> Mapping[str, Path]:
-    """Return the vectors file of each model that has one."""
-    return {name: spec.vectors for name, spec in project.models.items() if spec.vectors is not None}
+def vectors_of(project: Project) -> Mapping[str, Mapping[str, Path]]:
+    """Return the vectors files, by module, of each model that has some."""
+    return {name: spec.vectors for name, spec in project.models.items() if spec.vectors}

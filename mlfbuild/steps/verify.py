@@ -1,21 +1,25 @@
-"""Prove the numbers: each model that has vectors runs in a small firmware of its own on the target's board."""
+"""Prove the numbers: each module that has vectors runs in a small firmware of its own on the target's board."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
 from mlfbuild.emulator.verify import VerifyReport, verify_image, verify_module
-from mlfbuild.errors import CheckFailedError, UnsupportedModelError
+from mlfbuild.errors import CheckFailedError, ProjectFileError
+from mlfbuild.executor.choice import chosen_module
+from mlfbuild.executor.executable import callable_modules
 from mlfbuild.files import write_atomic
 from mlfbuild.firmware.verification import HOST
-from mlfbuild.manifest import Project
+from mlfbuild.library import Library
+from mlfbuild.manifest import KeyPath, Project
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.locate import first_wrong_operator
+from mlfbuild.steps.models import outline_of
 from mlfbuild.steps.project import vectors_of
 from mlfbuild.targets import board_called
 
@@ -24,35 +28,48 @@ __all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_elf", "verify_job", 
 
 @dataclass(frozen=True)
 class VerifyJob:
-    """One model with vectors on one target."""
+    """One module with vectors on one target."""
 
     target: TargetJob
     model: CompileJob
+    module: str
+    """Of the model's archive; empty for its only one."""
     vectors: Path
     folder: Path
     """Where the test firmware is built and the report goes."""
+
+    @property
+    def title(self) -> str:
+        """What messages call this job."""
+        return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
 
     def settings(self) -> str:
         """Return what decides the check beside tree, vectors and harness, as canonical JSON."""
         toolchain = self.target.toolchain.name if self.target.toolchain else None
         board = self.target.board.name if self.target.board else None
+        source = self.model.request.source.name
         placed = [asdict(section) for section in self.target.placed]
         return json.dumps(
-            {"board": board, "placed": placed, "toolchain": toolchain, "source": self.model.request.source.name}
+            {"board": board, "placed": placed, "toolchain": toolchain, "source": source, "module": self.module}
         )
 
 
 def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
-    """Return a job for each model of ``targets`` that has vectors and something to run on.
+    """Return a job for each module of ``targets`` that has vectors and something to run on.
 
-    Raises ``CheckFailedError`` where there is none.
+    Raises ``CheckFailedError`` where there is none, and ``ProjectFileError`` where vectors are of no module, or of
+    several that nobody tells apart.
     """
     vectors = vectors_of(project)
+    chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
+    problems = [problem for _, model in chosen for problem in _misnamed(model, vectors[model.model])]
+    if problems:
+        raise ProjectFileError(list(dict.fromkeys(project.problems(problems))))
     jobs = [
-        VerifyJob(target, model, vectors[model.model], build / "verify" / target.name / model.model)
-        for target in targets
-        for model in target.models
-        if model.model in vectors and _can_run(target)
+        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module)
+        for target, model in chosen
+        for module, path in vectors[model.model].items()
+        if _can_run(target)
     ]
     if not jobs:
         reasons = "; ".join(left_out(project, targets)) or "no model is chosen"
@@ -61,15 +78,43 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
 
 
 def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
-    """Return a line for each model, or target, of ``targets`` that ``verify_jobs`` leaves out, with what it lacks."""
+    """Return a line for each model, module, or target that ``verify_jobs`` leaves out, with what it lacks."""
+    models = {model.model: model for target in targets for model in target.models}
     vectors = vectors_of(project)
-    models = dict.fromkeys(model.model for target in targets for model in target.models if model.model not in vectors)
-    lines = [f'model {name} has no vectors (add "vectors: <file>.npz" with arrays in0.. and out0..)' for name in models]
+    arrays = "with arrays in0.. and out0.."
+    lines = [
+        f'model {name} has no vectors (add "vectors: <file>.npz" {arrays})' for name in models if name not in vectors
+    ]
+    for name in (name for name in models if "" not in vectors.get(name, {"": None})):
+        missing = [module for module in _modules(models[name]) if module not in vectors[name]]
+        lines += [
+            f'module {module} of model {name} has no vectors (add "{module}: <file>.npz" {arrays})'
+            for module in missing
+        ]
     return lines + [
         f"target {target.name} has no board that QEMU emulates (add one to it, or another target of the same cpu)"
         for target in targets
         if not _can_run(target)
     ]
+
+
+def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what is wrong with whose vectors are whose, by the place in the project file."""
+    modules = _modules(model)
+    source, names = model.request.source, ", ".join(modules)
+    for module in vectors:
+        if module and modules and module not in modules:
+            yield ("models", model.model, "vectors", module), f"{source} has no module {module!r} (it has {names})"
+        if not module and len(modules) > 1:
+            example = f"{{{', '.join(f'{name}: <file>.npz' for name in modules)}}}"
+            yield ("models", model.model, "vectors"), f"{source} holds several modules; write one file each: {example}"
+
+
+def _modules(model: CompileJob) -> list[str]:
+    """Return the modules that the model's archive will have; empty where only its making tells."""
+    library: Library | None = outline_of(model)
+    modules = () if library is None else library.modules
+    return [called.name for module in modules for called in callable_modules(module)]
 
 
 def _can_run(target: TargetJob) -> bool:
@@ -80,13 +125,9 @@ def verify_job(job: VerifyJob) -> VerifyReport:
     """Build the model's test firmware, run every case on the target and compare; the report tells what differed.
 
     Writes ``report.txt`` into the job's folder where all is well. Raises ``ToolNotFoundError``, ``ProcessFailedError``,
-    ``InputFileError`` for vectors that do not fit the model.
+    ``InputFileError`` for vectors that do not fit the module, ``UsageError`` where the archive has no such module.
     """
-    library = open_archive(job.model.archive)
-    if len(library.modules) != 1:
-        names = ", ".join(module.name for module in library.modules)
-        raise UnsupportedModelError(f"{job.model.archive}: holds several modules ({names}); verify checks one a model")
-    (module,) = library.modules
+    module = chosen_module(open_archive(job.model.archive), job.module or None, str(job.model.archive))
     report = verify_module(
         job.model.tree,
         module,

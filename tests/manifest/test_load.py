@@ -43,7 +43,7 @@ def test_every_key_arrives() -> None:
         executor="aot",
         targets=("m55", "m4"),
         options={"memory": "balanced", "depth": 3, "ratio": 0.5, "fast": True, "quoted": "010"},
-        vectors=VALID / "tests/kws.npz",
+        vectors={"": VALID / "tests/kws.npz"},
         placement=Placement(".rodata.mlf", ".bss.dtcm"),
     )
     assert project.firmware["app"] == FirmwareSpec(

@@ -61,7 +61,7 @@ def why_no_verify(network: Network, board: Board) -> str:
     """Return why ``mlfbuild verify`` cannot check ``network`` even with vectors; empty where it can."""
     names = [module.name for module in network.library.modules]
     if len(names) > 1:
-        return f"`mlfbuild verify` checks archives of one module, and this one has {listed(names)}"
+        return f"an archive of several modules needs vectors of each in mlfbuild.yml, and this one has {listed(names)}"
     try:
         subject_of(network.library.modules[0], board.name)
     except UnsupportedModelError as error:

@@ -1,0 +1,122 @@
+"""`mlfbuild verify` of archives that hold several modules, each with vectors of its own, and of modules that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.steps.verify import verify_jobs
+from support.aot_archives import OWN, A, B, Y, aot_archive
+from support.command import Folder
+
+BOTH = "both: {{source: {archives}/multi-mixed.tar, vectors: {vectors}}}"
+
+
+@pytest.fixture
+def project(folder: Folder, shared: Path, tool: Callable[[str], str]) -> Callable[..., Folder]:
+    """A function that writes a project with the model ``both`` of two modules and the vectors ``{mod1: ...}``."""
+    for name in ("gcc", "cmake", "ninja"):
+        tool(name)
+
+    def write(**vectors: str) -> Folder:
+        archives = shared / "archives"
+        named = ", ".join(f"{module}: {archives}/multi-mixed.{of}.npz" for module, of in vectors.items())
+        model = BOTH.format(archives=archives, vectors=f"{{{named}}}")
+        folder.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels:\n  {model}\n")
+        return folder
+
+    return write
+
+
+def test_each_module_is_checked(project: Callable[..., Folder]) -> None:
+    folder = project(mod1="mod1", mod2="mod2")
+    ended = folder.run("verify")
+    assert (ended.status, ended.out) == (0, "mod1: 1 case right on host\nmod2: 1 case right on host\n")
+    assert "verify both (module mod2) for pc: passed" in ended.err
+    reports = folder.run("verify", "--format", "json").json
+    assert [(report["module"], report["passed"]) for report in reports] == [("mod1", True), ("mod2", True)]
+    assert {"build/verify/pc/both/mod1/report.txt", "build/verify/pc/both/mod2/report.txt"} <= folder.files()
+    (model,) = folder.run("plan", "--format", "json").json["models"]
+    assert list(model["vectors"]) == ["mod1", "mod2"]
+
+
+def test_a_module_that_is_wrong_is_named(project: Callable[..., Folder], shared: Path) -> None:
+    folder = project(mod1="mod1")
+    with np.load(shared / "archives/multi-mixed.mod1.npz") as right:
+        arrays = {name: right[name] for name in right.files}
+    arrays["out0"] = arrays["out0"] + 1
+    np.savez(folder.root / "wrong.npz", **arrays)
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace(f"{shared}/archives/multi-mixed.mod1.npz", "wrong.npz"))
+    ended = folder.run("verify")
+    assert ended.status == 1
+    assert ended.out.startswith("mod1: case 0, output 0 (output), element 0: expected ")
+    assert ended.err.startswith('not verified: module mod2 of model both has no vectors (add "mod2: <file>.npz" ')
+    assert ended.err.endswith("mlfbuild: verify: both (module mod1) for pc: failed, see above\n")
+
+
+def test_a_module_that_is_not_there(project: Callable[..., Folder]) -> None:
+    ended = project(mod1="mod1", mod3="mod2").run("verify")
+    assert ended.status == 2
+    assert ended.err.startswith("mlfbuild.yml:4:") and ended.err.count("\n") == 1
+    assert "multi-mixed.tar has no module 'mod3' (it has mod1, mod2)" in ended.err
+    assert "models.both.vectors.mod3: " in ended.err
+
+
+def test_one_file_for_several_modules(project: Callable[..., Folder], shared: Path) -> None:
+    folder = project(mod1="mod1")
+    text = (folder.root / "mlfbuild.yml").read_text()
+    path = f"{shared}/archives/multi-mixed.mod1.npz"
+    folder.write("mlfbuild.yml", text.replace(f"{{mod1: {path}}}", path))
+    ended = folder.run("verify")
+    assert ended.status == 2
+    assert "models.both.vectors: " in ended.err
+    assert "holds several modules; write one file each: {mod1: <file>.npz, mod2: <file>.npz}\n" in ended.err
+
+
+def test_a_file_that_is_not_there(project: Callable[..., Folder]) -> None:
+    ended = project(mod1="mod1", mod2="none").run("check")
+    assert ended.status == 2
+    assert "models.both.vectors.mod2: " in ended.err and "multi-mixed.none.npz: no such file" in ended.err
+
+
+def test_a_model_of_one_module_may_name_it(folder: Folder, tool: Callable[[str], str]) -> None:
+    for name in ("gcc", "cmake", "ninja"):
+        tool(name)
+    text = (folder.root / "mlfbuild.yml").read_text()
+    assert "vectors: alpha.npz" in text
+    folder.write("mlfbuild.yml", text.replace("vectors: alpha.npz", "vectors: {alpha: alpha.npz}"))
+    project = load(folder.root / "mlfbuild.yml")
+    (job,) = verify_jobs(project, target_jobs(project), folder.root / "build")
+    assert (job.module, job.folder) == ("alpha", folder.root / "build/verify/pc/alpha/alpha")
+    assert folder.run("verify").out.startswith("alpha: 3 cases right on host")
+
+
+LEAKS = (
+    "for (int i = 0; b[3] == 4.0f && i < 2; i++) if (!TVMBackendAllocWorkspace(1, 0, (uint64_t)16, 2, 32)) return -1;"
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "case"),
+    [("if (b[3] == 3.0f) return 5;", 1), (LEAKS, 2)],
+    ids=["a kernel that fails", "no more workspace"],
+)
+@pytest.mark.parametrize("target", ["{cpu: host}", "{cpu: cortex-m4, board: mps2-an386}"], ids=["host", "m4"])
+def test_a_code_that_the_run_function_returns_is_one_line(
+    folder: Folder, tool: Callable[[str], str], target: str, statement: str, case: int
+) -> None:
+    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
+        tool(name)
+    folder.write("net.tar", aot_archive(OWN, statement))
+    np.savez(folder.root / "net.npz", in0=A, in1=B, out0=Y)
+    folder.write(
+        "mlfbuild.yml",
+        f"mlfbuild: 1\ntargets: {{device: {target}}}\nmodels: {{net: {{source: net.tar, vectors: net.npz}}}}\n",
+    )
+    ended = folder.run("verify")
+    assert (ended.status, ended.out) == (1, f"net: case {case}: the run function returned -1, not 0\n")
