@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 import mlfbuild
 from mlfbuild.code.files import SOURCE_SUFFIXES
@@ -15,6 +16,7 @@ from mlfbuild.files import cache_folder, sha256
 from mlfbuild.host.shim import print_shim
 from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
 from mlfbuild.library import Library, Module
+from mlfbuild.library.names import MERGED_SYSTEM_LIBRARY
 from mlfbuild.process import find_tool, run
 from mlfbuild.targets import CPUS
 
@@ -52,7 +54,9 @@ def _executable(module: Module) -> Executable:
     check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:
-        return found
+        # The table of merged modules names functions of those that are not here, and nobody asks it.
+        files = tuple(path for path in found.files if PurePosixPath(path).name != MERGED_SYSTEM_LIBRARY)
+        return replace(found, files=files)
     sources = tuple(f"codegen/{file.path}" for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
     if not sources or not module.model_id:
         raise UnsupportedModelError(f"{module.name}: has no code that can be called; export it for the target c")

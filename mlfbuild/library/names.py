@@ -6,6 +6,8 @@ import re
 
 SYSTEM_LIBRARY = "TVMSystemLibEntryPoint"
 """The function that returns an image's table of functions by name, where a module was exported with ``system-lib``."""
+MERGED_SYSTEM_LIBRARY = "mlfbuild_system_lib.c"
+"""The file with that function, where the tables of several modules were merged into one."""
 MODULE_CONTEXT = "__tvm_module_ctx"
 """The variable in which code for TVM's C++ runtime finds the module that it is part of."""
 LINKED_PARAMETERS = "_lookup_linked_param"

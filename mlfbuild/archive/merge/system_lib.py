@@ -19,9 +19,7 @@ from mlfbuild.archive.merge.registry import (
 from mlfbuild.code.files import OBJECT_SUFFIXES
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile
-from mlfbuild.library.names import LINKED_PARAMETERS, SYSTEM_LIBRARY
-
-MERGED_NAME = "mlfbuild_system_lib.c"
+from mlfbuild.library.names import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, SYSTEM_LIBRARY
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ def with_merged_library(
     source = registry_source(
         functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
     )
-    merged = CodegenFile(first.file.path.parent.parent / "src" / MERGED_NAME, source_bytes(source))
+    merged = CodegenFile(first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(source))
     return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
 
 
