@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import UsageError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _NAME = "module-name"
+_RUNTIME, _BUNDLED = "runtime", "bundled"
 
 
 class ArchiveCompiler:
@@ -22,13 +24,9 @@ class ArchiveCompiler:
     name = "archive"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is not ``module-name`` with a name that a module can have."""
-        from mlfbuild.archive.rename import NEW_NAME
-
-        unknown = "an archive is compiled already and takes no options but module-name"
-        wrong = [key for key, value in options.items() if key != _NAME or not NEW_NAME.fullmatch(str(value))]
-        no_name = "must be a name of small letters, digits and underscores: kws_v2"
-        return [(key, no_name if key == _NAME else unknown) for key in wrong]
+        """Return (key, reason) for each option that is no name of a module and no ``runtime: bundled``."""
+        found = ((key, _why_not(key, value)) for key, value in options.items())
+        return [(key, reason) for key, reason in found if reason is not None]
 
     def compile(self, request: CompileRequest) -> Library:
         """Return the library in ``request.source``, in the current version.
@@ -44,11 +42,35 @@ class ArchiveCompiler:
         library = open_archive(request.source)
         if _NAME in request.options:
             library = _renamed(library, request)
-        return accepted(library, request, str(request.source))
+        library = accepted(library, request, str(request.source))
+        return _with_its_runtime(library, request) if _RUNTIME in request.options else library
 
     def outline(self, request: CompileRequest) -> Library:
         """Return what ``compile`` does: an archive is read lazily, its index and metadata first."""
         return self.compile(request)
+
+
+def _why_not(key: str, value: OptionValue) -> str | None:
+    from mlfbuild.archive.rename import NEW_NAME
+
+    if key == _NAME:
+        sound = NEW_NAME.fullmatch(str(value))
+        return None if sound else "must be a name of small letters, digits and underscores: kws_v2"
+    if key == _RUNTIME:
+        return None if value == _BUNDLED else f"must be {_BUNDLED}: the runtime that the archive brings"
+    return f"an archive is compiled already and takes no options but {_NAME} and {_RUNTIME}"
+
+
+def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
+    from mlfbuild.library.bundled_runtime import BACKEND, bundled_configuration
+
+    configuration = bundled_configuration(library.other_files)
+    if configuration is None:
+        raise UsageError(
+            f"{request.name}: option {_RUNTIME}: {request.source} brings no runtime of TVM that can be built "
+            f"({BACKEND}, its headers, and a template of crt_config.h); remove the option"
+        )
+    return replace(library, modules=tuple(replace(module, runtime=configuration) for module in library.modules))
 
 
 def _renamed(library: Library, request: CompileRequest) -> Library:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlfbuild.errors import UsageError
 from mlfbuild.executor.executable import callable_modules
 from mlfbuild.library import Library, Module
@@ -11,12 +13,14 @@ from mlfbuild.messages import listed
 def chosen_module(library: Library, name: str | None, where: str) -> Module:
     """Return the network or operator ``name`` of the archive ``where``; it needs no name where there is only one.
 
+    Called alone it has mlfbuild's runtime: the archive's own is a part of the tree that firmware is built from.
+
     Raises ``UsageError`` for a name that the archive does not have, or for none where it has several.
     """
     modules = {called.name: called for module in library.modules for called in callable_modules(module)}
     if name is None and len(modules) == 1:
-        return next(iter(modules.values()))
+        (name,) = modules
     if name is None or name not in modules:
         what = "holds several modules; choose one" if name is None else f"has no module {name!r}"
         raise UsageError(f"{where}: {what} (of {listed(list(modules))})")
-    return modules[name]
+    return replace(modules[name], runtime="")

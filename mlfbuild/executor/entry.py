@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.native.workspace import SECTION
-from mlfbuild.executor.runtime import RUNTIME_NAME
+from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
 from mlfbuild.library import Module
 from mlfbuild.library.c_interface import CInterface
 from mlfbuild.library.names import sanitize_name, struct_prefix
@@ -36,7 +36,7 @@ def print_around(module: Module, needed: int, inner: str) -> str:
             f"#define MLF_MODULE {sanitize_name(module.name)}",
             f'#include "{prefix}.h"',
             "",
-            f'#include "{RUNTIME_NAME}/mlf_workspace.h"',
+            f'#include "{RUNTIME_NAME}/{workspace_header(bundled=bool(module.runtime))}"',
             "",
             f"int32_t {inner}({parameters});",
             "",
@@ -44,12 +44,27 @@ def print_around(module: Module, needed: int, inner: str) -> str:
             "",
             f"int32_t {prefix}_run({parameters})",
             "{",
-            f"    mlf_workspace_begin({prefix}_workspace, {needed});",
+            *print_begin(f"{prefix}_workspace", needed, bundled=bool(module.runtime)),
             f"    return {inner}({', '.join(kinds)});",
             "}",
             "",
         ]
     )
+
+
+def workspace_header(*, bundled: bool) -> str:
+    """Return the header that defines what kernels call of TVM's runtime, or what the archive's own calls."""
+    return BUNDLED_HEADER if bundled else WORKSPACE_HEADER
+
+
+def print_begin(workspace: str, size: int, *, bundled: bool) -> Iterator[str]:
+    """Yield the statements that lend kernels ``size`` bytes, and those that the archive's own runtime gives up to."""
+    if size:
+        yield f"    mlf_workspace_begin({workspace}, {size});"
+    if bundled:
+        yield "    if (mlf_given_up()) {"
+        yield "        return mlf_platform.status;"
+        yield "    }"
 
 
 def print_workspace(prefix: str, size: int) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
 from mlfbuild.compilers.native.source import PARAMS_SECTION
 from mlfbuild.compilers.native.storages import ALIGNMENT
-from mlfbuild.executor.entry import print_run, print_workspace
+from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
 from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Tensor
 from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library.c_interface import CInterface
@@ -45,6 +45,8 @@ class GraphSource:
     """By the names of the graph's arguments."""
     kernel_workspace: int
     """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
+    bundled: bool = False
+    """Whether kernels call the archive's own runtime."""
 
     @property
     def prefix(self) -> str:
@@ -85,7 +87,8 @@ def _includes(source: GraphSource) -> Iterator[str]:
     yield from (f'#include "{entry.interface.prefix}.h"' for entry in source.entries)
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"
-    headers = ["mlf_executor.h", "mlf_workspace.h", *(["mlf_linked.h"] if source.plan.linked else [])]
+    linked = ["mlf_linked.h"] if source.plan.linked else []
+    headers = ("mlf_executor.h", workspace_header(bundled=source.bundled), *linked)
     yield from (f'#include "{RUNTIME_NAME}/{header}"' for header in headers)
 
 
@@ -180,8 +183,7 @@ def _body(source: GraphSource, entry: Entry) -> Iterator[str]:
         yield f"    if (mlf_any_missing(&inputs_in_order[{at}], {len(linked)})) {{"
         yield "        return -1;"
         yield "    }"
-    if source.kernel_workspace:
-        start = f"{source.prefix}_workspace + {plan.storage_size}"
-        yield f"    mlf_workspace_begin({start}, {source.kernel_workspace});"
+    start = f"{source.prefix}_workspace + {plan.storage_size}"
+    yield from print_begin(start, source.kernel_workspace, bundled=source.bundled)
     calls = f"mlf_calls + {entry.first}" if entry.first else "mlf_calls"
     yield f"    return mlf_execute(mlf_tensors, mlf_arguments, {calls}, {entry.count}, &run);"

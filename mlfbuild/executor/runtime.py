@@ -16,6 +16,12 @@ RUNTIME_NAME = "runtime"
 """The folder of the runtime's headers, beside the generated sources."""
 RUNTIME_FOLDER = f"{FOLDER}/{RUNTIME_NAME}"
 """The same in an unpacked tree."""
+BUNDLED_FOLDER = f"{FOLDER}/bundled"
+"""Of an unpacked tree: where ``crt_config.h`` for the archive's own runtime stands."""
+WORKSPACE_HEADER = "mlf_workspace.h"
+"""Defines what kernels call of the runtime."""
+BUNDLED_HEADER = "mlf_bundled.h"
+"""Defines what the archive's own runtime calls, in place of that."""
 _RUNTIME = RUNTIME / "tvm"
 _OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
 
@@ -31,13 +37,21 @@ def provided_names() -> Mapping[str, str]:
 
     They are those that ``c_runtime_api.h`` renames: what the runtime defines, and what every module would.
     """
-    header = read_bytes(_RUNTIME / "tvm/runtime/c_runtime_api.h", "runtime header")
-    return {name.decode(): own.decode() for name, own in _OWN.findall(header)}
+    return _renamed_in("tvm/runtime/c_runtime_api.h")
 
 
-def own_names(owner: str) -> dict[str, str]:
-    """Return what the module ``owner`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``."""
-    return {name: f"{own}_{owner}" for name, own in provided_names().items()}
+def _renamed_in(header: str) -> dict[str, str]:
+    text = read_bytes(_RUNTIME / header, "runtime header")
+    return {name.decode(): own.decode() for name, own in _OWN.findall(text)}
+
+
+def own_names(owner: str, *, bundled: bool = False) -> dict[str, str]:
+    """Return what the module ``owner`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``.
+
+    With ``bundled`` those that the archive's own runtime asks of its platform are among them.
+    """
+    names = {**provided_names(), **(_renamed_in(BUNDLED_HEADER) if bundled else {})}
+    return {name: f"{own}_{owner}" for name, own in names.items()}
 
 
 def runtime_files() -> dict[str, Content]:

@@ -136,7 +136,9 @@ class Module:
     workspace_bound: int | None = None
     """Bytes of the workspace that are in use at one time, which no plan goes below; ``None`` where nobody knows."""
     trace: tuple[TracedTensor, ...] = ()
-    """What ``mlf_<module>_run_traced`` hands out, in this order; empty where there is no such function."""
+    """What is seen of a run, in order: what ``mlf_<module>_run_traced`` hands out, or what a graph's calls write."""
+    runtime: str = ""
+    """The configuration of the archive's own TVM runtime, where firmware takes that; empty for mlfbuild's."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

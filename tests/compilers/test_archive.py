@@ -46,7 +46,11 @@ def test_the_executor_is_the_archives(tmp_path: Path) -> None:
 def test_an_archive_takes_no_options(tmp_path: Path) -> None:
     assert ARCHIVE.check_options({}) == []
     assert ARCHIVE.check_options({"memory": "small"}) == [
-        ("memory", "an archive is compiled already and takes no options but module-name")
+        ("memory", "an archive is compiled already and takes no options but module-name and runtime")
+    ]
+    assert ARCHIVE.check_options({"runtime": "bundled"}) == []
+    assert ARCHIVE.check_options({"runtime": "own"}) == [
+        ("runtime", "must be bundled: the runtime that the archive brings")
     ]
     with pytest.raises(UsageError, match="kws: option memory: an archive is compiled already"):
         ARCHIVE.compile(replace(request(tmp_path, native_library()), options={"memory": "small"}))

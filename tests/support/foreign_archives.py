@@ -181,3 +181,73 @@ def names(files: Files, words: Sequence[tuple[str, str]]) -> Files:
     return {
         text(path.encode()).decode(): data if path.endswith(".params") else text(data) for path, data in files.items()
     }
+
+
+_BACKEND = """\
+#include <inttypes.h>
+#include <tvm/runtime/c_backend_api.h>
+#include <tvm/runtime/crt/platform.h>
+#include "crt_config.h"
+
+void *TVMBackendAllocWorkspace(int device, int id, uint64_t bytes, int code, int bits)
+{
+    DLDevice where = {(DLDeviceType)device, id};
+    void *memory = 0;
+    if (bytes > TEST_MOST_BYTES || TVMPlatformMemoryAllocate((size_t)bytes, where, &memory) != 0) {
+        TVMLogf("no %" PRIu64 " bytes\\n", bytes);
+        TVMPlatformAbort(TEST_NO_MEMORY);
+    }
+    return memory;
+}
+
+int TVMBackendFreeWorkspace(int device, int id, void *memory)
+{
+    DLDevice where = {(DLDeviceType)device, id};
+    return TVMPlatformMemoryFree(memory, where);
+}
+
+int TVMBackendRegisterSystemLibSymbol(const char *name, void *function)
+{
+    return TVMFuncRegisterGlobal(name, function, 0);
+}
+"""
+_PLATFORM = """\
+#ifndef TVM_RUNTIME_CRT_PLATFORM_H_
+#define TVM_RUNTIME_CRT_PLATFORM_H_
+#include <stddef.h>
+#include <tvm/runtime/c_runtime_api.h>
+typedef enum { kTvmErrorNoError = 0, kTvmErrorTest = 0x7000 } tvm_crt_error_t;
+void TVMPlatformAbort(tvm_crt_error_t code) __attribute__((noreturn));
+tvm_crt_error_t TVMPlatformMemoryAllocate(size_t bytes, DLDevice device, void **memory);
+tvm_crt_error_t TVMPlatformMemoryFree(void *memory, DLDevice device);
+void TVMLogf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int TVMFuncRegisterGlobal(const char *name, void *function, int replaced);
+#endif
+"""
+
+
+def with_runtime(files: Files, folder: Path, *, most: int, template: str = "templates/crt_config.h.template") -> Files:
+    """``files`` and a runtime as TVM lays it out, whose workspace refuses more than ``most`` bytes with status 4660."""
+    include = write_tvm_headers(folder / "runtime-headers")
+    headers = {
+        f"runtime/include/{path.relative_to(include).as_posix()}": path.read_bytes() for path in include.rglob("*.h")
+    }
+    config = f"#define TEST_MOST_BYTES {most}\n#define TEST_NO_MEMORY ((tvm_crt_error_t)4660)\n"
+    return {
+        **files,
+        **headers,
+        "runtime/include/tvm/runtime/crt/platform.h": _PLATFORM.encode(),
+        "runtime/src/runtime/crt/common/crt_backend_api.c": _BACKEND.encode(),
+        "runtime/src/runtime/crt/common/func_registry.c": b"#error not for this build\n",
+        template: config.encode(),
+    }
+
+
+def allocating(files: Files) -> Files:
+    """``files`` of ``add`` whose kernel takes 24 bytes of workspace and computes through them."""
+    loop, end = "  for (int32_t i = 0;", "  return 0;\n}"
+    taken = "  float* kept = TVMBackendAllocWorkspace(1, 0, (uint64_t)24, 2, 32);\n"
+    copied = "".join(f"  ((float*)T_add)[{at}] = kept[{at}];\n" for at in range(2))
+    text = files[KERNEL].decode().replace(loop, f"{taken}{loop}").replace("((float*)T_add)[i] =", "kept[i] =")
+    text = text.replace(end, f"{copied}  return TVMBackendFreeWorkspace(1, 0, kept);\n}}", 1)
+    return {**files, KERNEL: text.encode()}

@@ -52,6 +52,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
             {**_tensor(traced.tensor), "operator": traced.operator, "function": traced.function}
             for traced in module.trace
         ],
+        "runtime": module.runtime or None,
         "graph": _graph(module),
         "parameters": _parameters(module),
         "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],

@@ -86,6 +86,8 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from _graph(module, verbose)
     yield from _operators(module["operator_functions"], verbose)
     yield from _trace(module["trace"])
+    if module["runtime"]:
+        yield Row("runtime", None, "TVM's own, which the archive brings")
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
     yield from _program(module)

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from mlfbuild.code.files import LINKED_SUFFIXES, OBJECT_SUFFIXES
 from mlfbuild.errors import InputFileError
 from mlfbuild.executor.executable import FOLDER, INCLUDE_DIR, unit_names
+from mlfbuild.executor.runtime import BUNDLED_FOLDER
 from mlfbuild.firmware.blobs import BLOBS_FOLDER
 from mlfbuild.firmware.parts import RUNTIME_HEADERS
 from mlfbuild.firmware.record import RECORD, read_record
@@ -66,9 +67,10 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     ]
     blobs = [path for path in paths if path.parts[0] == BLOBS_FOLDER and path.suffix == ".c"]
     headers = {PurePosixPath(*path.parts[:3]) for path in paths if _is_codegen_header(path)}
-    runtime = sorted({PurePosixPath(*path.parts[:2]) for path in paths if _is_of_our_runtime(path)})
-    if linked and any(map(_is_of_runtime, paths)):
-        runtime.append(PurePosixPath(RUNTIME_HEADERS))
+    runtime = {PurePosixPath(*path.parts[:2]) for path in paths if _is_of_our_runtime(path)}
+    bundled = {PurePosixPath(BUNDLED_FOLDER)} & {path.parent for path in paths}
+    if bundled or (linked and any(map(_is_of_runtime, paths))):
+        runtime = {*bundled, PurePosixPath(RUNTIME_HEADERS)}
     if any(path.is_relative_to(INCLUDE_DIR) for path in paths):
         headers.add(PurePosixPath(INCLUDE_DIR))
 
@@ -80,7 +82,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         sources=below([path for path in (*units, *linked, *blobs) if path.suffix not in OBJECT_SUFFIXES]),
         objects=below([path for path in (*units, *linked) if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below([*sorted(headers), *([PurePosixPath(BLOBS_FOLDER)] if blobs else [])]),
-        private_include_dirs=below(runtime),
+        private_include_dirs=below(sorted(runtime)),
     )
 
 

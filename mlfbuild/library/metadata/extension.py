@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.errors import InputFileError
+from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.memory import TensorInfo, TracedTensor
@@ -40,6 +41,7 @@ class Extension:
     """Bytes that are kept between runs; TVM's modules keep none."""
     workspace_bound: int | None = None
     trace: tuple[TracedTensor, ...] = ()
+    runtime: str = ""
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` where there is nothing to say."""
@@ -53,6 +55,7 @@ class Extension:
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
             "trace": [_traced_json(traced) for traced in self.trace] or None,
+            "runtime": self.runtime or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -78,7 +81,15 @@ def read_extension(fields: Fields) -> Extension:
         state_size=key.integer("state_size") if "state_size" in key else 0,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
         trace=tuple(_read_traced(entry) for entry in key.objects("trace")),
+        runtime=_read_runtime(key),
     )
+
+
+def _read_runtime(key: Fields) -> str:
+    runtime = key.text("runtime", default="")
+    if runtime and runtime not in CONFIGURATIONS:
+        raise key.error("runtime", f"{runtime[:60]!a} is no configuration of TVM's runtime; write the archive again")
+    return runtime
 
 
 def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str, module: Fields) -> None:

@@ -109,6 +109,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         state_size=extension.state_size,
         workspace_bound=extension.workspace_bound,
         trace=extension.trace,
+        runtime=extension.runtime,
     )
     return ModuleRecord(module, extension)
 

@@ -1,0 +1,90 @@
+"""The runtime that an archive brings along, in place of mlfbuild's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlfbuild
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.emulator.verify import VerifyReport, verify_module
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.firmware import unpack
+from mlfbuild.library import Library
+from mlfbuild.library.bundled_runtime import CONFIGURATIONS
+from mlfbuild.targets import CPUS, Board, board_called, cpu_called, toolchain_file
+from support.foreign_archives import OUT, A, B, Files, allocating, graph_archive, with_runtime, written
+
+M4 = board_called("mps2-an386")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools(tool: Callable[[str], str]) -> None:
+    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
+        tool(name)
+
+
+def compiled(folder: Path, files: Files) -> Library:
+    request = CompileRequest("add", written(folder, files), CPUS["cortex-m4"], options={"runtime": "bundled"})
+    return compiler_called("archive").compile(request)
+
+
+def verify(folder: Path, library: Library, board: Board | None) -> VerifyReport:
+    np.savez(folder / "add.npz", in0=A, in1=B, out0=OUT)
+    write_archive(library, folder / "made.tar")  # the choice is a part of what the archive says
+    library = open_archive(folder / "made.tar")
+    unpack(library, folder / "tree", archive_id="")
+    toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
+    return verify_module(
+        folder / "tree", library.modules[0], board, folder / "add.npz", folder / "work", toolchain=toolchain
+    )
+
+
+@pytest.mark.parametrize("board", [None, M4], ids=["host", "m4"])
+@pytest.mark.parametrize("template", CONFIGURATIONS)
+def test_its_functions_are_called(tmp_path: Path, board: Board | None, template: str) -> None:
+    files = with_runtime(allocating(graph_archive(7)), tmp_path, most=24, template=template)
+    report = verify(tmp_path, compiled(tmp_path, files), board)
+    assert report.passed, report.text()
+    fragment = (tmp_path / "tree/mlf.cmake").read_text()
+    assert "executor/add_crt_backend_api.c" in fragment and "/runtime/include" in fragment
+    assert "executor/runtime" not in fragment
+
+
+@pytest.mark.parametrize("board", [None, M4], ids=["host", "m4"])
+def test_where_it_gives_up_the_run_ends(tmp_path: Path, board: Board | None) -> None:
+    files = with_runtime(allocating(graph_archive(7)), tmp_path, most=23)
+    report = verify(tmp_path, compiled(tmp_path, files), board)
+    assert not report.passed
+    assert "add: case 0: the run function returned 4660, not 0" in report.text()
+
+
+def test_alone_a_module_has_our_runtime(tmp_path: Path) -> None:
+    library = compiled(tmp_path, with_runtime(allocating(graph_archive(7)), tmp_path, most=23))
+    write_archive(library, tmp_path / "made.tar")
+    (output,) = mlfbuild.load(tmp_path / "made.tar").run({"a": A, "b": B}).values()
+    np.testing.assert_array_equal(output, OUT)
+
+
+def test_archives_without_one(tmp_path: Path) -> None:
+    message = (
+        r"^add: option runtime: .*add\.tar brings no runtime of TVM that can be built "
+        r"\(runtime/src/runtime/crt/common/crt_backend_api\.c, .*\); remove the option$"
+    )
+    with pytest.raises(UsageError, match=message):
+        compiled(tmp_path, graph_archive(7))
+    whole = with_runtime(graph_archive(7), tmp_path, most=24)
+    with pytest.raises(UsageError, match=message):
+        compiled(tmp_path, {path: data for path, data in whole.items() if path not in CONFIGURATIONS})
+
+
+def test_a_configuration_is_no_path_of_choice(tmp_path: Path) -> None:
+    (module,) = compiled(tmp_path, with_runtime(graph_archive(7), tmp_path, most=24)).modules
+    write_archive(Library((replace(module, runtime="../../etc/passwd"),)), tmp_path / "bad.tar")
+    with pytest.raises(InputFileError, match=r"mlfbuild\.runtime: '\.\./\.\./etc/passwd' is no configuration of TVM's"):
+        open_archive(tmp_path / "bad.tar")
