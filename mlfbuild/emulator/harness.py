@@ -33,7 +33,7 @@ def build_harness(
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    It runs each case ``twice``, or once. ``placement`` is the fragment that defines ``mlf::placement``, if there is one.
+    It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one.
     A second build does what changed. Raises ``ToolNotFoundError``,
     ``StorageError``, ``UnsupportedModelError`` also where the image is larger than the board's memory, and
     ``ProcessFailedError`` with the compiler's output.

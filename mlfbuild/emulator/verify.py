@@ -43,12 +43,12 @@ def verify_module(
 ) -> VerifyReport:
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
-    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU,
-    ``placement`` the fragment that puts sections into memory regions. A case may
-    take ``timeout`` seconds, by default generously many. Everything is built and kept in ``workdir``. What is wrong
-    with the module is in the report; raised are ``CheckFailedError`` where the file holds no cases, ``InputFileError``,
-    ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test
-    firmware cannot be built or the emulator fails.
+    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the
+    fragment that puts sections into memory regions. A case may take ``timeout`` seconds, by default generously many.
+    Everything is built and kept in ``workdir``. What is wrong with the module is in the report; raised are
+    ``CheckFailedError`` where the file holds no cases, ``InputFileError``, ``UnsupportedModelError``,
+    ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test firmware cannot be built or the
+    emulator fails.
     """
     if board is None and toolchain is not None:
         raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive, tar
+from mlfbuild.emulator.compare import first_difference
 from mlfbuild.errors import UnsupportedModelError, UsageError
+from mlfbuild.executor.executable import callable_modules
 from mlfbuild.firmware import tree_damage
 from mlfbuild.library import Library, MainMemory
 from mlfbuild.steps.archives import compare_archives, convert_archive, inspect_text
@@ -104,50 +106,119 @@ def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
     project = load(folder / "mlfbuild.yml")
     jobs = target_jobs(project)
     build(jobs, jobs=1)
-    return {job.model.title: verify_job(job).passed for job in verify_jobs(project, jobs, folder / "build")}
+    return {job.title: verify_job(job).passed for job in verify_jobs(project, jobs, folder / "build")}
 
 
 FLAVOURS = {
     "old": "v5-add-aotc",
     "new": "many-aotc",
     "graph": "v5-kws_int8-graph",
-    "linked": "conv-graphlink",
     "packed": "byoc-aotp",
+    "several": "multi-mixed",
 }
-OTHERS = (
-    {"sum": "add-graph", "image": "conv-graph", "words": "kws_int8-aotc", "several": "many-graph"},
-    {"sum": "add-aotp", "image": "conv-aotp", "words": "kws_int8-graph", "several": "v5-many-graphlink"},
-    {"sum": "v5-add-graph", "image": "conv-aotc"},
-)
+WITH_VECTORS = [name for name in TVM_ARCHIVES if name not in {"operator-add", "kws_int8-cmsisnn_m4"}]
+"""An operator has none, and CMSIS-NN is in no archive."""
+OBJECTS = "conv-llvm_graph_m4"
+MACHINES = {
+    "host": "{cpu: host}",
+    "m4": "{cpu: cortex-m4+nofp, board: mps2-an386}",  # the core of the objects, and their float ABI
+    "m55": "{cpu: cortex-m55, board: mps3-an547}",
+}
+
+
+def vectors(shared: Path, name: str) -> dict[str, Path]:
+    """The vectors file of each module; under the empty name that of the only one."""
+    found = sorted((shared / "archives").glob(f"{name}*.npz"))
+    files = {path.name.removeprefix(name).removesuffix(".npz").lstrip("."): path for path in found}
+    assert files
+    return {"": files[""]} if "" in files else files
 
 
 def answers(shared: Path, folder: Path, names: Mapping[str, str], targets: str) -> dict[str, bool]:
-    models = "".join(
-        f"  {model}: {{source: {shared}/archives/{name}.tar, vectors: {shared}/archives/{name}.npz}}\n"
-        for model, name in names.items()
-    )
+    models = ""
+    for model, name in names.items():
+        files = vectors(shared, name)
+        value = files.get("", "{" + ", ".join(f"{module}: {path}" for module, path in files.items()) + "}")
+        models += f"  {model}: {{source: {shared}/archives/{name}.tar, vectors: {value}}}\n"
     return verified(folder, models, targets)
 
 
-def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+@pytest.fixture
+def tools(tool: Callable[[str], str]) -> None:
     for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
         tool(program)
+
+
+@pytest.mark.usefixtures("tools")
+def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Path) -> None:
     found = answers(shared, tmp_path, FLAVOURS, "  m4: {cpu: cortex-m4, board: mps2-an386}\n")
-    assert found == {f"{model} for m4": True for model in FLAVOURS}
+    modules = [f"{model} for m4" for model in FLAVOURS if model != "several"]
+    modules += [f"several (module mod{number}) for m4" for number in (1, 2)]
+    assert found == dict.fromkeys(modules, True)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("names", [FLAVOURS, *OTHERS], ids=range(4))
-def test_archives_answer_on_every_machine(
-    shared: Path, tmp_path: Path, tool: Callable[[str], str], names: Mapping[str, str]
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("name", WITH_VECTORS)
+def test_archives_answer_on_every_machine(shared: Path, tmp_path: Path, name: str) -> None:
+    machines = {"m4": MACHINES["m4"]} if name == OBJECTS else MACHINES
+    targets = "".join(f"  {target}: {value}\n" for target, value in machines.items())
+    found = answers(shared, tmp_path, {"model": name}, targets)
+    assert len(found) == len(machines) * len(vectors(shared, name))
+    assert all(found.values()), found
+
+
+def ran(archive: Path, module: str, file: Path, folder: Path, board: str | None) -> None:
+    """Run a module on every case of its vectors, and compare what it answers."""
+    run_archive(archive, module or None, file, folder / "y.npz", 60.0, board)
+    expected, got = np.load(file), np.load(folder / "y.npz")
+    outputs = sorted(name for name in expected.files if name.startswith("out"))
+    assert len(outputs) == len(got.files)
+    for name, answer in zip(outputs, (got[name] for name in got.files), strict=True):
+        for wanted, given in zip(expected[name], answer, strict=True):
+            assert first_difference(wanted.reshape(-1), given.reshape(-1)) is None
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("name", WITH_VECTORS)
+@pytest.mark.parametrize("board", [None, "mps2-an386", "mps3-an547"])
+def test_archives_run_without_a_project(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, board: str | None
 ) -> None:
-    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
-        tool(program)
-    targets = (
-        "  host: {cpu: host}\n  m4: {cpu: cortex-m4, board: mps2-an386}\n  m55: {cpu: cortex-m55, board: mps3-an547}\n"
-    )
-    found = answers(shared, tmp_path, names, targets)
-    assert found == {f"{model} for {target}": True for target in ("host", "m4", "m55") for model in names}
+    if name == OBJECTS and board != "mps2-an386":
+        pytest.skip("objects of a Cortex-M4 run on nothing else here")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for module, file in vectors(shared, name).items():
+        ran(shared / f"archives/{name}.tar", module, file, tmp_path, board)
+
+
+@pytest.mark.usefixtures("tools")
+def test_objects_run_on_a_board_of_their_cpu(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (file,) = vectors(shared, OBJECTS).values()
+    ran(shared / f"archives/{OBJECTS}.tar", "", file, tmp_path, "mps2-an386")
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("board", [None, "mps2-an386"])
+def test_an_operator_computes_what_numpy_does(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str | None
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    archive = shared / "archives/operator-add.tar"
+    (function,) = callable_modules(open_archive(archive).modules[0])
+    random = np.random.default_rng(3)
+    values = {
+        tensor.name: random.integers(-60, 60, (4, *(tensor.shape or ()))).astype(tensor.dtype)
+        for tensor in function.inputs
+    }
+    np.savez(tmp_path / "x.npz", **values)
+    result = run_archive(archive, None, tmp_path / "x.npz", tmp_path / "y.npz", 60.0, board)
+    assert (result.model, result.cases) == ("add", 4)
+    (output,) = np.load(tmp_path / "y.npz").values()
+    first, second = values.values()
+    np.testing.assert_array_equal(output, first + second)
 
 
 def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
