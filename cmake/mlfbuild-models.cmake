@@ -98,7 +98,7 @@ endfunction()
 function(_mlfbuild_plan RESULT PROJECT_FILE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_FILE}")
   execute_process(
-    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --lines
+    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --lines --complete --quiet
     OUTPUT_VARIABLE plan
     ERROR_VARIABLE error
     RESULT_VARIABLE status
@@ -243,16 +243,14 @@ function(_mlfbuild_steps MODEL PROJECT_FILE)
   string(JSON name GET "${MODEL}" model)
   string(JSON target GET "${MODEL}" target)
   string(JSON source GET "${MODEL}" reads 1)
-  string(JSON compiler GET "${MODEL}" compiler)
   string(JSON settings GET "${MODEL}" settings)
   string(JSON tree GET "${MODEL}" tree)
   _mlfbuild_list(files "${MODEL}" changing)
   _mlfbuild_list(all "${MODEL}" writes)
   list(REMOVE_ITEM all "${tree}/mlf.cmake")
   set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES ${all})
-  if(compiler STREQUAL "archive") # its index tells which files there are
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
-  endif()
+  _mlfbuild_list(watched "${MODEL}" watched) # an archive's index tells which files there are
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
 
   set(state "${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake")
   set(made "${state}/${target}/${name}.made")

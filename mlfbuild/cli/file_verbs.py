@@ -21,8 +21,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("-O", "options", multiple=True, metavar="KEY=VALUE", help="Option of the compiler; may be repeated.")
 @click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
 @click.option("--name", metavar="NAME", help="Name of the model in C, default made from the file's name.")
-@click.option("--compiler", metavar="NAME", help="native, or archive for an archive; default by the file.")
+@click.option("--compiler", metavar="NAME", help="native, archive for an archive, or tvm; default by the file.")
 @click.option("--executor", metavar="NAME", help="aot or graph; default aot, or what an archive was exported for.")
+@click.option("--python", metavar="PROGRAM", help="With --compiler tvm: the Python that has TVM, default python3.")
 def compile_model(
     settings: Settings,
     model: Path,
@@ -32,6 +33,7 @@ def compile_model(
     name: str | None,
     compiler: str | None,
     executor: str | None,
+    python: str | None,
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
     from mlfbuild.steps.compilation import compile_model as compile_archive
@@ -47,6 +49,7 @@ def compile_model(
         executor=executor,
         options=dict(_option(text) for text in options),
         archive=output,
+        python=python,
     )
     made = compile_archive(job)
     if settings.json:

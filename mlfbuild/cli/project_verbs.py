@@ -49,13 +49,23 @@ _BUILD_DIR = click.option(
 @verb("file", "target", "model", "format")
 @_BUILD_DIR
 @click.option("--lines", is_flag=True, help="Names and generator, each target and each model as one line of JSON.")
-def plan(settings: Settings, build_dir: Path | None, lines: bool) -> None:
+@click.option(
+    "--complete", is_flag=True,
+    help="First make the archives of models that other programs compile: they alone tell which files they hold.",
+)  # fmt: skip
+def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
+    from mlfbuild.steps.beforehand import make_archives
     from mlfbuild.steps.plan import plan as plan_of
     from mlfbuild.steps.plan import plan_lines, plan_text
-    from mlfbuild.steps.project import load
+    from mlfbuild.steps.project import load, target_jobs
 
-    planned = plan_of(load(settings.file), settings.target, settings.model, build_dir)
+    project = load(settings.file)
+    if complete:
+        targets = target_jobs(project, settings.target, settings.model, build_dir)
+        with watching(settings) as watch:
+            make_archives(targets, target_jobs(project, build=build_dir), jobs=settings.jobs, progress=watch)
+    planned = plan_of(project, settings.target, settings.model, build_dir)
     if lines:
         show(plan_lines(planned))
     elif settings.json:

@@ -5,16 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.compilers.archive import ARCHIVE
+from mlfbuild.compilers.command import COMMAND
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.compilers.types import Compiler, CompileRequest, OptionValue, Placement
+from mlfbuild.compilers.tvm import TVM
+from mlfbuild.compilers.types import (
+    Compiler,
+    CompileRequest,
+    ExternalCompiler,
+    OptionValue,
+    Placement,
+    Program,
+)
 from mlfbuild.errors import UsageError
 
-__all__ = ["COMPILERS", "CompileRequest", "Compiler", "OptionValue", "Placement", "compiler_called"]
+__all__ = [
+    "COMPILERS",
+    "EXTERNAL_COMPILERS",
+    "CompileRequest",
+    "Compiler",
+    "OptionValue",
+    "Placement",
+    "Program",
+    "compiler_called",
+]
 
-COMPILERS: Mapping[str, Compiler] = {
-    "archive": ARCHIVE,
-    "native": NATIVE,
-}
+EXTERNAL_COMPILERS: Mapping[str, ExternalCompiler] = {"command": COMMAND, "tvm": TVM}
+"""Programs of somebody else."""
+COMPILERS: Mapping[str, Compiler] = {"archive": ARCHIVE, "native": NATIVE, **EXTERNAL_COMPILERS}
 """Every compiler by the project file's word for it; they import what they need when they compile."""
 
 

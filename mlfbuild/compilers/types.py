@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mlfbuild.manifest.placement import Placement
+from mlfbuild.manifest.program import Program
 from mlfbuild.manifest.types import OptionValue
 from mlfbuild.targets.types import Cpu
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library
 
-__all__ = ["CompileRequest", "Compiler", "OptionValue", "Placement"]
+__all__ = ["CompileRequest", "Compiler", "ExternalCompiler", "OptionValue", "Placement", "Program"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class CompileRequest:
     """``aot`` or ``graph``; ``None`` is the compiler's default."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
+    program: Program | None = None
+    """What an ``ExternalCompiler`` runs."""
 
 
 class Compiler(Protocol):
@@ -46,9 +49,16 @@ class Compiler(Protocol):
         sound one that this compiler cannot do, ``UsageError`` for an option or executor that it does not have.
         """
 
-    def outline(self, request: CompileRequest) -> Library:
+    def outline(self, request: CompileRequest) -> Library | None:
         """Return a library with the same modules and files as ``compile``'s, by name; their contents mean nothing.
 
-        Compiles nothing: build systems ask for it each time they are configured. Raises as ``compile`` does, as far as
-        it finds out.
+        Compiles nothing: build systems ask for it each time they are configured. ``None`` where only the archive tells,
+        which has to be made for them then. Raises as ``compile`` does, as far as it finds out.
         """
+
+
+class ExternalCompiler(Compiler, Protocol):
+    """A compiler that runs ``request.program``, and cannot tell beforehand what it will leave."""
+
+    def version(self, request: CompileRequest) -> str:
+        """Return what decides the result beside the request and the files that it names; may start the program."""

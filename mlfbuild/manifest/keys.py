@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from mlfbuild.manifest import rules
+from mlfbuild.manifest.program import COMMAND_SCHEMA, check_command, split_command
 
 FORMAT_VERSION = 1
 
@@ -25,6 +26,14 @@ KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
 """Keys by the path of the mapping that will hold them."""
 
 FilePath = Annotated[str, rules.PATH]
+Command = Annotated[
+    list[Annotated[str, rules.WORD]],
+    BeforeValidator(split_command),
+    AfterValidator(check_command),
+    Field(min_length=1),
+    WithJsonSchema(COMMAND_SCHEMA),
+]
+"""A command line: a list of words, or text that is split into them."""
 
 VectorFiles = dict[Annotated[str, rules.MODULE_NAME], FilePath]
 
@@ -91,11 +100,22 @@ class PlacementKeys(Keys):
 class ModelKeys(Keys):
     """One network."""
 
-    source: Annotated[str, rules.SOURCE] = Field(
-        description="Model file (.tflite, .onnx) or Model Library Format archive (.tar)."
+    model_config = ConfigDict(json_schema_extra={"allOf": list(rules.COMPILER_SCHEMAS)})
+
+    source: FilePath = Field(
+        description="Model file (.tflite, .onnx) or Model Library Format archive (.tar); any file for other compilers."
     )
     compiler: Annotated[str, rules.COMPILER] | None = Field(
-        None, description="Default: native; archive for an archive."
+        None, description="Default: native; archive for an archive. Others are named: command, tvm."
+    )
+    command: Command | None = Field(
+        None, description="With compiler command: what writes the archive {output} of {source} for {cpu}."
+    )
+    python: FilePath | None = Field(None, description="With compiler tvm: the Python that has TVM. Default: python3.")
+    inputs: list[FilePath] | None = Field(
+        None,
+        min_length=1,
+        description="With compiler command or tvm: files, folders and patterns that decide the result beside `source`.",
     )
     executor: Annotated[str, rules.EXECUTOR] | None = Field(
         None, description="aot calls operators directly, graph interprets a graph. Default: aot; what an archive has."

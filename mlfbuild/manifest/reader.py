@@ -9,7 +9,9 @@ from mlfbuild.errors import ProjectFileError
 from mlfbuild.manifest.document import Document, read_document
 from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import Problem
+from mlfbuild.manifest.program import Program
 from mlfbuild.manifest.references import check_references
+from mlfbuild.manifest.rules import EXTERNAL_COMPILERS
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
@@ -61,7 +63,12 @@ def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> Mode
         options=dict(keys.options),
         vectors={module: root / path for module, path in _by_module(keys.vectors).items()},
         placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
+        program=_program(keys, root) if keys.compiler in EXTERNAL_COMPILERS else None,
     )
+
+
+def _program(keys: ModelKeys, root: Path) -> Program:
+    return Program(root, tuple(keys.command or ()), keys.python, tuple(keys.inputs or ()))
 
 
 def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -> FirmwareSpec:

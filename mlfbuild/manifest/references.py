@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
+from mlfbuild.manifest.rules import EXTERNAL_COMPILERS, source_problem
 from mlfbuild.manifest.sections import check_sections
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
@@ -94,7 +95,24 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
     if (compiler or fitting) == "native" and model.get("executor") == "graph" and "placement" in model:
         reason = "a graph's executor places everything itself; leave it out, or use executor aot"
         document.add((*path, "placement"), reason, at_key=True)
+    if compiler not in EXTERNAL_COMPILERS and isinstance(source, str) and source.strip():
+        problem = source_problem(source)
+        if problem:
+            document.add((*path, "source"), problem)
+    _check_program(document, path, model)
     _check_names(document, path, model, "target")
+
+
+def _check_program(document: Document, path: KeyPath, model: Mapping[str, object]) -> None:
+    """Check that the keys of a program that compiles are there with the compilers that need them, and no others."""
+    compiler = model.get("compiler")
+    if compiler == "command" and "command" not in model:
+        document.add((*path, "compiler"), "needs the key command, which says what to run")
+    for key, compilers in (("command", ["command"]), ("python", ["tvm"]), ("inputs", EXTERNAL_COMPILERS)):
+        if key in model and compiler not in compilers:
+            needed = " or ".join(f'"compiler: {name}"' for name in compilers)
+            reason = f"only with {needed}; add that, or leave {key} out"
+            document.add((*path, key), reason, at_key=True)
 
 
 def _check_names(document: Document, path: KeyPath, entry: Mapping[str, object], what: str) -> None:

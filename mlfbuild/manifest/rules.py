@@ -16,14 +16,16 @@ from pydantic_core import CoreSchema, core_schema
 
 from mlfbuild.manifest.placement import SECTION_NAME
 from mlfbuild.manifest.problems import quoted, unknown
+from mlfbuild.manifest.program import word_problem
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
-COMPILERS = ("native", "archive")
+EXTERNAL_COMPILERS = ("command", "tvm")
+"""Those that read any file and leave an archive."""
+COMPILERS = ("native", "archive", *EXTERNAL_COMPILERS)
 """Compilers of this version; a test holds them against the compilers' own table."""
 EXECUTORS = ("aot", "graph")
 
-_COMPILERS_NOT_YET = ("tvm", "command")
 # Names that CMake or the generated fragments use for something else.
 _RESERVED_MODELS = ("board", "models", "placement")
 _RESERVED_FIRMWARE = (
@@ -54,13 +56,8 @@ class Rule:
         return {**handler(schema), **self.schema}
 
 
-def _known(what: str, words: Collection[str], not_yet: Collection[str] = ()) -> Rule:
-    def check(value: str) -> str | None:
-        if value in not_yet:
-            return f"{what} {quoted(value)} {NOT_YET}"
-        return None if value in words else unknown(what, value, words)
-
-    return Rule(check, {"enum": list(words)})
+def _known(what: str, words: Collection[str]) -> Rule:
+    return Rule(lambda value: None if value in words else unknown(what, value, words), {"enum": list(words)})
 
 
 def _named(what: str, pattern: str, advice: str, reserved: Collection[str] = ()) -> Rule:
@@ -72,10 +69,12 @@ def _named(what: str, pattern: str, advice: str, reserved: Collection[str] = ())
     return Rule(check, {"pattern": f"^{pattern}$"})
 
 
-def _check_source(value: str) -> str | None:
-    suffix = source_suffix(value)
-    supported = ", ".join(SOURCES)
-    return None if suffix in SOURCES else f"{quoted(value)} is not a kind of model file (supported: {supported})"
+def source_problem(value: str) -> str | None:
+    """Return why mlfbuild itself cannot read the model file ``value``, by its name; ``None`` where it can."""
+    if source_suffix(value) in SOURCES:
+        return None
+    others = " or ".join(EXTERNAL_COMPILERS)
+    return f"{quoted(value)} is not a kind of model file (supported: {', '.join(SOURCES)}; others by compiler {others})"
 
 
 def _any_case(suffix: str) -> str:
@@ -87,7 +86,7 @@ CPU = _known("cpu", CPUS)
 CPU = replace(CPU, schema={**CPU.schema, "enumDescriptions": [cpu.title for cpu in CPUS.values()]})
 C_COMPILER = _known("C compiler", (GCC, CLANG))
 BOARD = _known("board", BOARDS)
-COMPILER = _known("compiler", COMPILERS, _COMPILERS_NOT_YET)
+COMPILER = _known("compiler", COMPILERS)
 EXECUTOR = _known("executor", EXECUTORS)
 TARGET_NAME = _named("target", _NAME, _NAME_ADVICE)
 FIRMWARE_NAME = _named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
@@ -99,4 +98,22 @@ OPTION_NAME = _named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters,
 SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and ., no digit first")
 REGION = _named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
-SOURCE = Rule(_check_source, {"pattern": f"({'|'.join(_any_case(suffix) for suffix in SOURCES)})$"})
+WORD = Rule(word_problem)
+
+
+def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[str, Any]:
+    """Return a JSON Schema that refuses ``key``, and demands ``otherwise``, with any other compiler."""
+    chosen = {"properties": {"compiler": {"enum": list(compilers)}}, "required": ["compiler"]}
+    return {"if": chosen, "else": {"not": {"required": [key]}, **otherwise}}
+
+
+COMPILER_SCHEMAS = (
+    {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
+    _only_for(["tvm"], "python"),
+    _only_for(
+        EXTERNAL_COMPILERS,
+        "inputs",
+        properties={"source": {"pattern": f"({'|'.join(_any_case(suffix) for suffix in SOURCES)})$"}},
+    ),
+)
+"""What the keys of a model demand of each other, as far as JSON Schema says it; ``references`` has the words."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, Position, Problem
+from mlfbuild.manifest.program import Program
 
 OptionValue = str | int | float | bool
 
@@ -45,6 +46,8 @@ class ModelSpec:
     vectors: Mapping[str, Path] = field(default_factory=dict)
     """Vectors files by module of the source; under the empty name those of its only one."""
     placement: Placement = field(default_factory=Placement)
+    program: Program | None = None
+    """Who compiles it, where that is not mlfbuild."""
 
 
 @dataclass(frozen=True)

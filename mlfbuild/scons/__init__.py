@@ -56,6 +56,7 @@ _DEFAULTS = {
     "MLFCPU": "host",
     "MLFCOMPILER": "",
     "MLFEXECUTOR": "",
+    "MLFPYTHON": "",
     "MLFOPTIONS": {},
     "MLFBLOBS": "array",
     "MLFARCHIVECOMSTR": "Compiling model $SOURCE -> $TARGET",

@@ -15,10 +15,14 @@ from SCons.Script import GetOption
 from mlfbuild.errors import InputFileError, StorageError
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.steps.compilation import compile_model
+from mlfbuild.steps.inputs import read_files
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.models import (
+    compile_if_needed,
     copy_archive,
     generated_files,
+    key_file,
+    program_version,
     prune_folders,
     tree_is_whole,
     unpack_archive,
@@ -108,17 +112,32 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
         executor=env.subst("$MLFEXECUTOR") or None,
         options=dict(env["MLFOPTIONS"]),
         archive=archive,
+        python=env.subst("$MLFPYTHON") or None,
     )
 
 
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
     env.Depends(target, [env.Value(job.settings()), env.Value(fingerprint(COMPILE_ROOMS))])
+    if job.request.program is not None:
+        _keep_current(target, job, env)
     return target, source
 
 
+def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
+    """Let an archive that was made while SConscripts were read, as they need it, stay where it is current."""
+    if GetOption("clean"):
+        env.Clean(target, env.File(str(key_file(job))))
+    elif not GetOption("help"):
+        files = [env.File(str(path)) for path in read_files(job)]
+        env.Depends(target, [*files, env.Value(program_version(job))])
+    env.Precious(target)
+    env.NoCache(target)
+
+
 def _compile(target: list[Any], source: list[Any], env: Any) -> None:
-    _call(compile_model, _job(target, source, env))
+    job = _job(target, source, env)
+    _call(compile_model if job.request.program is None else compile_if_needed, job)
 
 
 def _call(function: Callable[[A], object], argument: A) -> None:

@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from SCons.Node import NodeList
+from SCons.Script import GetOption
 
 from mlfbuild.errors import UsageError
-from mlfbuild.scons.actions import action, as_user_error
+from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
 from mlfbuild.scons.placement import place
 from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
+from mlfbuild.steps.beforehand import make_archives
 from mlfbuild.steps.clashes import check_module_names
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
 from mlfbuild.steps.models import finish_target, tree_is_whole
+from mlfbuild.steps.progress import Silent
 from mlfbuild.steps.project import load, target_jobs
 
 
@@ -55,6 +58,7 @@ def mlf_models(
     loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
+    _make_archives(job, loaded, build)
     settings = job.settings()
     fragment = known_fragment(job, settings)
     trees = [model_tree(env, model) for model in job.models]
@@ -63,6 +67,18 @@ def mlf_models(
         fragment = _fragment(env, job, settings, trees)
         remember_fragment(job, settings, fragment)
     return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees)
+
+
+def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
+    """Make the archives that alone tell which files they hold, unless nothing is to be built."""
+    if any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
+        return
+    make_archives([target], target_jobs(project, build=build), jobs=int(GetOption("num_jobs")), progress=_Shown())
+
+
+class _Shown(Silent):
+    def start(self, task: str) -> None:
+        show(f"mlfbuild: {task}")
 
 
 @functools.cache

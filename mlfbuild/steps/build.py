@@ -11,6 +11,7 @@ from mlfbuild.steps.firmware import build_firmware
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.steps.models import compile_once, finish_target, unpack_job
 from mlfbuild.steps.progress import Progress, Silent
+from mlfbuild.steps.twins import Twins, twins
 from mlfbuild.steps.workers import map_in_workers
 
 _SHOWN = 3
@@ -34,15 +35,6 @@ class BuildReport:
 
     models: tuple[ModelResult, ...]
     firmware: tuple[FirmwareJob, ...]
-
-
-@dataclass(frozen=True)
-class _Twins:
-    """Jobs whose archives are equal."""
-
-    jobs: list[CompileJob]
-    lenders: list[CompileJob]
-    """What is not to be built."""
 
 
 def build(
@@ -79,30 +71,24 @@ def _build_models(
     targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
 ) -> tuple[ModelResult, ...]:
     todo = [job for target in targets for job in target.models]
-    groups: dict[tuple[str, str], _Twins] = {}
     for job in todo:
-        groups.setdefault(job.sharing_key(), _Twins([], [])).jobs.append(job)
         watch.start(f"compile {job.title}")
-    for job in (job for target in lenders for job in (*target.models, *target.others)):
-        if job.sharing_key() in groups:
-            groups[job.sharing_key()].lenders.append(job)
     results: dict[Path, ModelResult] = {}
-    for _, built in map_in_workers(_build_twins, groups.values(), jobs):
+    for _, built in map_in_workers(_build_twins, twins(todo, lenders), jobs):
         for result in built:
             watch.finish(f"compile {result.job.title}", _words(result.compiled, result.written, result.edited))
             results[result.job.archive] = result
     return tuple(results[job.archive] for job in todo)
 
 
-def _build_twins(group: _Twins) -> list[ModelResult]:
+def _build_twins(group: Twins) -> list[ModelResult]:
     """Make one archive for all of a group, and the tree of each."""
-    twins = group.jobs
-    compiled = compile_once(twins, group.lenders)
+    compiled = compile_once(group.jobs, group.lenders)
     # Unpacking writes what differs: nothing, if the tree is whole and of this archive.
-    trees = [unpack_job(job) for job in twins]
+    trees = [unpack_job(job) for job in group.jobs]
     return [
         ModelResult(job, job is compiled, len(tree.written), tree.edited)
-        for job, tree in zip(twins, trees, strict=True)
+        for job, tree in zip(group.jobs, trees, strict=True)
     ]
 
 

@@ -9,6 +9,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.files import write_atomic
 from mlfbuild.firmware import recorded_files
 from mlfbuild.steps.build import ModelResult
+from mlfbuild.steps.inputs import read_files
 from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import compile_if_needed, unpack_job
 
@@ -34,7 +35,7 @@ def generate(
     compiled = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:
-        files = recorded_files(job.tree) if depends == "tree" else [job.request.source]
+        files = recorded_files(job.tree) if depends == "tree" else _made_from(job)
         write_atomic(depfile, _rule(stamp or depfile, files).encode())
     if tree_stamp is not None:
         write_atomic(_beside(tree_stamp, "d"), _rule(tree_stamp, recorded_files(job.tree)).encode())
@@ -42,6 +43,11 @@ def generate(
     if stamp is not None:
         write_atomic(stamp, b"")
     return ModelResult(job, compiled, written)
+
+
+def _made_from(job: CompileJob) -> list[Path]:
+    """Return what the archive is made from, and itself where it may have been made when the build was configured."""
+    return read_files(job) + ([] if job.request.program is None else [job.archive])
 
 
 def _beside(path: Path, suffix: str) -> Path:

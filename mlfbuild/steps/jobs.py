@@ -8,6 +8,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
@@ -73,18 +74,18 @@ class CompileJob:
         Free of paths, so that it is equal in every checkout, and of the target: those with the same CPU share archives.
         """
         request = self.request
-        return json.dumps(
-            {
-                "model": request.name,
-                "source": request.source.name,
-                "compiler": self.compiler,
-                "cpu": request.cpu.name,
-                "executor": request.executor,
-                "options": dict(request.options),
-                "placement": asdict(request.placement),
-            },
-            sort_keys=True,
-        )
+        settings: dict[str, Any] = {
+            "model": request.name,
+            "source": request.source.name,
+            "compiler": self.compiler,
+            "cpu": request.cpu.name,
+            "executor": request.executor,
+            "options": dict(request.options),
+            "placement": asdict(request.placement),
+        }
+        if request.program is not None:  # where it is found decides nothing
+            settings["command"] = request.program.command
+        return json.dumps(settings, sort_keys=True)
 
     def tree_settings(self) -> str:
         """Return all that decides whether and how the archive is unpacked, but for its content, as canonical JSON."""

@@ -10,19 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
-from mlfbuild.compilers import compiler_called
+from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
 from mlfbuild.errors import ConflictError, InputFileError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
 from mlfbuild.steps.compilation import check_ram, compile_model
+from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
 
 
 def archive_key(job: CompileJob) -> str:
-    """Return the hash of everything that the job's archive is made from: settings, model file, generator."""
+    """Return the hash of everything that the job's archive is made from.
+
+    That is settings, model file, and generator, and where somebody else's program compiles, its inputs and its version:
+    raises as ``ExternalCompiler.version`` does.
+    """
     source = sha256(read_bytes(job.request.source, "model"))
-    return sha256("\n".join((job.settings(), source, fingerprint(COMPILE_ROOMS))).encode())
+    parts = [job.settings(), source, fingerprint(COMPILE_ROOMS)]
+    if job.request.program is not None:
+        parts += [program_version(job), inputs_hash(job.request.program)]
+    return sha256("\n".join(parts).encode())
+
+
+def program_version(job: CompileJob) -> str:
+    """Return the version of what compiles the job's model where that is a program; it may be asked for it."""
+    return EXTERNAL_COMPILERS[job.compiler].version(job.request)
 
 
 def key_file(job: CompileJob) -> Path:
@@ -81,9 +94,15 @@ def is_current(job: CompileJob) -> bool:
     return bool(_recorded(job) == _stamp(job, archive_key(job)))
 
 
-def outline_of(job: CompileJob) -> Library:
-    """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing."""
-    return compiler_called(job.compiler).outline(job.request)
+def outline_of(job: CompileJob) -> Library | None:
+    """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing.
+
+    ``None`` where only the archive tells, and there is none that is current.
+    """
+    known = compiler_called(job.compiler).outline(job.request)
+    if known is None and is_current(job):
+        return archives.open_archive(job.archive)
+    return known
 
 
 def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:

@@ -26,7 +26,7 @@ class Outline:
 
     job: CompileJob
     library: Library
-    """Modules and files of what is unpacked, by name."""
+    """Modules and files of what is unpacked, by name; no modules where only the archive tells, and there is none."""
 
     @cached_property
     def modules(self) -> tuple[Part, ...]:
@@ -64,7 +64,9 @@ class Outline:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """All further files of the tree, in alphabetical order."""
+        """All further files of the tree, in alphabetical order; none where its modules are not known."""
+        if not self.library.modules:
+            return ()
         files = tree_files(self.library, model=self.job.model, params_section=self.job.request.placement.params)
         return tuple(sorted(files.keys() - {*self.compiled}))
 
@@ -85,5 +87,5 @@ class Outline:
 
 
 def tree_outline(job: CompileJob) -> Outline:
-    """Return the outline of the job's tree; compiles nothing, raises as ``Compiler.outline`` does."""
-    return Outline(job, outline_of(job))
+    """Return the outline of the job's tree; compiles nothing, raises as ``outline_of`` does."""
+    return Outline(job, outline_of(job) or Library(()))

@@ -12,7 +12,9 @@ from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
 from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
+from mlfbuild.library import Library
 from mlfbuild.manifest import Project
+from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
     UNPACK_ROOMS,
@@ -34,8 +36,9 @@ def plan(
     """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
 
     ``build`` is the folder that everything goes to, as for ``target_jobs``. Nothing is written and nothing is compiled:
-    compilers know the names of what they make beforehand. Objects and other files of CMake's and Ninja's own are inside
-    ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
+    compilers know the names of what they make beforehand. Where somebody else's program compiles, only its archive
+    tells: a model without a current one is not ``complete`` (``make_archives`` helps). Objects and other files of
+    CMake's and Ninja's own are inside ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
     """
     jobs = target_jobs(project, targets, models, build)
     vectors = vectors_of(project)
@@ -86,8 +89,9 @@ def _target(job: TargetJob) -> dict[str, Any]:
 
 
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
-    outline = outline_of(job)
-    files = tree_files(outline, model=job.model)
+    known = outline_of(job)
+    outline = known or Library(())
+    files = tree_files(known, model=job.model) if known else {FRAGMENT: b""}
     return {
         "model": job.model,
         "target": job.target,
@@ -99,7 +103,9 @@ def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> di
         "settings": job.tree_settings(),
         "vectors": _vectors(vectors),
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
-        "reads": [_text(project.path), _text(job.request.source)],
+        "complete": known is not None,
+        "reads": [_text(path) for path in (project.path, *read_files(job))],
+        "watched": [_text(path) for path in watched(job)],
         "changing": [_text(job.tree / path) for path in Outline(job, outline).changing],
         "writes": [
             _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
@@ -139,6 +145,8 @@ def _lines(planned: dict[str, Any]) -> Iterator[str]:
     for entry in planned["models"]:
         yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
         yield from _files(entry)
+        if not entry["complete"]:
+            yield f"  > {entry['tree']}/...: what its archive will hold; --complete makes it first"
     for entry in planned["targets"]:
         device = entry["cpu"] + (f" on {entry['board']}" if entry["board"] else "")
         yield f"target {entry['target']} ({device}): {_state(entry)}"

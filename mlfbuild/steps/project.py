@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
-from mlfbuild.compilers import CompileRequest, OptionValue, compiler_called
+from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.files import real_place
 from mlfbuild.firmware.placement import PlacedSection
 from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
 from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
+from mlfbuild.steps.inputs import check_inputs, input_problems
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
 
@@ -23,7 +24,8 @@ BUILD_FOLDER = "build"
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     project = load_project(path)
-    problems = project.problems([*_missing_files(project), *_toolchain_problems(project), *_option_problems(project)])
+    found = (_missing_files, input_problems, _toolchain_problems, _option_problems)
+    problems = project.problems(problem for find in found for problem in find(project))
     if problems:
         raise ProjectFileError(problems)
     return project
@@ -94,6 +96,8 @@ def target_jobs(
         if not any(job.model == name for target in jobs for job in target.models):
             built = ", ".join(project.models[name].targets)
             raise UsageError(f"model {name!r}: not built for {', '.join(targets)} (its targets: {built})")
+    for job in (job for target in jobs for job in target.models):
+        check_inputs(job)
     for reason in _misplaced(project, jobs):
         raise UsageError(f"{reason}; move the model file, or choose another build folder")
     return jobs
@@ -152,6 +156,7 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
         executor=model.executor,
         options=model.options,
         placement=model.placement,
+        program=model.program,
     )
     return CompileJob(
         target=target.name,
@@ -172,16 +177,23 @@ def compile_job(
     executor: str | None,
     options: Mapping[str, OptionValue],
     archive: Path,
+    python: str | None = None,
 ) -> CompileJob:
     """Return the job that compiles one model file, with no project file; raises ``UsageError`` for what it cannot be.
 
-    ``name`` becomes part of C symbols and must match ``[a-z][a-z0-9_]*``.
+    ``name`` becomes part of C symbols and must match ``[a-z][a-z0-9_]*``. ``python`` is the interpreter that compiler
+    ``tvm`` runs.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UsageError(f"model name {name!r}: must match [a-z][a-z0-9_]*, as it becomes part of C symbols")
     for key, reason in compiler_called(compiler).check_options(options):
         raise UsageError(f"option {key!r}: {reason}")
-    request = CompileRequest(name=name, source=source, cpu=cpu_called(cpu), executor=executor, options=options)
+    if compiler == "command":
+        raise UsageError("compiler command: needs a project file, which says what to run; or run it by hand")
+    if python is not None and compiler != "tvm":
+        raise UsageError(f"python {python}: means nothing to compiler {compiler}; choose compiler tvm")
+    program = Program(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
+    request = CompileRequest(name, source, cpu_called(cpu), executor, options, program=program)
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
 
 

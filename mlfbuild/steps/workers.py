@@ -44,6 +44,14 @@ def _held_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def _pass_on_interrupt() -> None:
+    """Let workers that run somebody else's program end it, also where Ctrl-C was sent to this process alone."""
+    for worker in multiprocessing.active_children():
+        if worker.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGINT)
+
+
 @functools.cache
 def _pool(workers: int) -> ProcessPoolExecutor:
     pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
@@ -66,6 +74,10 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
     except BrokenProcessPool:
         _pool.cache_clear()
         raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+    except KeyboardInterrupt:
+        if threading.current_thread() is threading.main_thread():
+            raise
+        raise ProcessFailedError("interrupted") from None  # the worker's: whoever owns this thread has their own
 
 
 def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: int) -> Iterator[tuple[A, R]]:
@@ -88,6 +100,9 @@ def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: 
     except BrokenProcessPool:
         _pool.cache_clear()
         raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+    except KeyboardInterrupt:
+        _pass_on_interrupt()
+        raise
     finally:
         for _, future in futures:
             future.cancel()

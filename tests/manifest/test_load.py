@@ -11,6 +11,7 @@ import pytest
 from mlfbuild.compilers import COMPILERS
 from mlfbuild.errors import ProjectFileError
 from mlfbuild.manifest import FirmwareSpec, ModelSpec, Placement, Project, Target, load_project, rules
+from mlfbuild.manifest.program import Program, filled
 
 VALID = Path(__file__).parent / "valid"
 SMALLEST = (VALID / "smallest.yml").read_text()
@@ -54,6 +55,23 @@ def test_every_key_arrives() -> None:
         include_dirs=(VALID / "include",),
     )
     assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
+
+
+def test_programs_that_compile_arrive() -> None:
+    models = load_project(VALID / "programs.yml").models
+    words = ("./export", "{source}", "--cpu={cpu}", "-o", "{output}")
+    assert models["words"].program == Program(VALID, words)
+    split = ("tools/export", "two words", "{source}", "{output}")
+    assert models["text"].program == Program(VALID, split, inputs=("tools", "*.npy"))
+    assert models["tvm"].program == Program(VALID, (), ".venv-tvm/bin/python", ("tuning.log",))
+    assert models["tvm"].compiler == "tvm"
+    assert load_project(VALID / "smallest.yml").models["kws"].program is None
+
+
+def test_placeholders_are_filled_in_every_word() -> None:
+    command = load_project(VALID / "programs.yml").models["braces"].program.command
+    values = {"source": "a b", "output": "/tmp/x.tar", "cpu": "cortex-m4", "name": "braces"}
+    assert list(filled(command, values)) == ["sh", "-c", "awk '{ print }' a b > /tmp/x.tar # braces"]
 
 
 def test_models_know_whether_they_share_a_workspace() -> None:

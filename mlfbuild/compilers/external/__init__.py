@@ -1,0 +1,1 @@
+"""What compilers that are somebody else's programs have in common: how they run, and what becomes of their archives."""

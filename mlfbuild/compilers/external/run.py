@@ -1,0 +1,122 @@
+"""Run a program of somebody else to its end, with all that it starts.
+
+It gets a process group of its own. Whoever stops the build ends the whole group: Ctrl-C, a CI server's SIGTERM and a
+terminal that is closed do not reach it otherwise. A process that outlives the program is ended, too, as it might still
+write to the archive that is read then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from mlfbuild.errors import ProcessFailedError, ToolNotFoundError
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOKING = 0.05  # seconds between two looks at the signals
+_GRACE = 2.0  # seconds to clean up after itself
+_SHOWN = 64 * 1024  # bytes of output that are kept for messages
+
+
+def run_program(words: Sequence[str], what: str, *, folder: Path, env: Mapping[str, str] | None = None) -> str:
+    """Run ``words`` in ``folder`` and return the end of what it printed; ``what`` names it in messages.
+
+    ``env`` is added to the environment. Raises ``ProcessFailedError`` with the output where it ends with another status
+    than 0, and ``ToolNotFoundError`` where it cannot be started.
+    """
+    with tempfile.TemporaryFile() as output, _stop_signals() as received:
+        try:
+            process = subprocess.Popen(
+                words, cwd=folder, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, stdout=output,
+                stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}") from None
+        try:
+            while process.poll() is None and not received:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOKING)
+        finally:
+            _end(process, signal.SIGINT if received else None)
+        text = _end_of(output)
+    if received:
+        raise ProcessFailedError(f"{what}: interrupted")
+    if process.returncode != 0:
+        raise ProcessFailedError(f"{what}: {_how_it_ended(process.returncode)}", text)
+    return text
+
+
+def _how_it_ended(status: int) -> str:
+    if status >= 0:
+        return f"failed with exit status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
+
+
+def _end(process: subprocess.Popen[bytes], first: signal.Signals | None) -> None:
+    """End the program and all that it started; ``first`` is a signal to which it may clean up."""
+    if first is not None:
+        _signal_group(process, first)
+        deadline = time.monotonic() + _GRACE
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(_LOOKING)
+    _signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left of it
+        os.killpg(process.pid, number)
+
+
+def _end_of(output: IO[bytes]) -> str:
+    size = output.seek(0, os.SEEK_END)
+    output.seek(max(0, size - _SHOWN))
+    text = output.read().decode(errors="replace")
+    return text if size <= _SHOWN else f"...{text}"
+
+
+@contextlib.contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """Collect the signals that stop a build inside the ``with`` block, and answer the first of them after it."""
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # no other thread may set handlers, or is interrupted
+        yield received
+        return
+    before = {
+        number: signal.signal(number, lambda got, _frame: received.append(got))
+        for number in _STOPPING
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    try:
+        yield received
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        if received:
+            _answer(received[0], blocked)
+
+
+def _answer(number: int, blocked: Collection[int]) -> None:
+    """Do what this process does about the signal ``number``; returns where its handler does.
+
+    Worker processes block SIGINT, as their parent answers it. It is left pending for them: what such a process is told
+    to run next does not run for long.
+    """
+    if signal.getsignal(number) is signal.SIG_DFL:
+        raise SystemExit(128 + number)  # not the signal's own end: temporary files are to be removed
+    os.kill(os.getpid(), number)
+    if number in blocked:
+        raise KeyboardInterrupt

@@ -1,0 +1,127 @@
+"""The command line of ``tvmc compile``, for each version of TVM that writes Model Library Format.
+
+Source: ``python/tvm/driver/tvmc`` of TVM's releases. Its arguments are made of TVM's own registries, an option each:
+
+    0.8          executor and runtime are attributes of the target: --target-c-executor=aot --target-c-runtime=c;
+                 modules have no name but "default", CMSIS-NN knows no CPU
+    0.9 to 0.18  --executor=aot --executor-aot-interface-api=c --runtime=crt --runtime-crt-system-lib=1
+                 --module-name=<model> --target-cmsis-nn-mcpu=<cpu>
+
+Options that are not given are left to TVM, but for those without which its C does not do for firmware: executor AOT
+with the C interface, which needs unpacked arguments, and no vectors in C.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.compilers.tvm.options import words
+from mlfbuild.errors import UsageError
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.types import CompileRequest, OptionValue
+
+Version = tuple[int, int]
+
+_WITH_REGISTRIES: Version = (0, 9)
+"""The first version whose tvmc has arguments for executors and runtimes."""
+_OF_EXECUTOR = {
+    "aot": ("interface-api", "unpacked-api", "link-params", "workspace-byte-alignment", "constant-byte-alignment"),
+    "graph": ("link-params",),
+}
+_OLD_RUNTIMES = {"crt": "c", "cpp": "c++"}
+_NOT_IN_0_8 = ("constant-byte-alignment", "opt-level")
+_NO_VECTORS = "tir.disable_vectorize=1"
+_KNOWS_CPU = ("c", "cmsis-nn")
+"""Targets whose attribute ``mcpu`` is a core's name."""
+_TARGET = re.compile(r"""(?:[^,"']|"[^"]*"|'[^']*')+""")
+
+
+def tvmc_arguments(request: CompileRequest, version: Version, source: str, output: Path) -> list[str]:
+    """Return the arguments of ``tvmc compile`` of TVM ``version`` that make ``output`` from ``source``.
+
+    Raises ``UsageError`` for options that do not go with the executor or that ``version`` does not have.
+    """
+    executor = request.executor or "aot"
+    options = _with_defaults(request.options, executor)
+    _check(request, executor, version)
+    targets = _targets(str(options["target"]))
+    make = _arguments if version >= _WITH_REGISTRIES else _arguments_0_8
+    return [
+        f"--target={options['target']}",
+        *_cpu(targets, request, version),
+        *make(options, executor, request.name, next(reversed(targets))),
+        *_pass_config(options, targets),
+        "--output-format=mlf",
+        f"--output={output}",
+        *words(options.get("arguments", "")),
+        source,
+    ]
+
+
+def _with_defaults(options: Mapping[str, OptionValue], executor: str) -> dict[str, OptionValue]:
+    defaults: dict[str, OptionValue] = {"target": "c", "runtime": "crt"}
+    if executor == "aot":
+        interface = options.get("interface-api", "c" if options.get("runtime", "crt") == "crt" else "packed")
+        defaults |= {"interface-api": interface, "unpacked-api": interface == "c"}
+    return {**defaults, **options}
+
+
+def _check(request: CompileRequest, executor: str, version: Version) -> None:
+    known = {option for options in _OF_EXECUTOR.values() for option in options} - {*_OF_EXECUTOR[executor]}
+    for key in request.options:
+        where = f"{request.name}: options.{key}"
+        if key in known:
+            other = next(name for name, options in _OF_EXECUTOR.items() if key in options)
+            raise UsageError(f"{where}: is for executor {other}, not for {executor}; leave it out")
+        if version < _WITH_REGISTRIES and key in _NOT_IN_0_8:
+            raise UsageError(f"{where}: TVM 0.8 does not have it; leave it out, or use a later TVM")
+
+
+def _targets(text: str) -> dict[str, str]:
+    """Return the targets that tvmc reads in ``text``, as ``cmsis-nn,c -mcpu=cortex-m4``: their words by their names."""
+    parts = (part.strip() for part in _TARGET.findall(text))
+    return {part.split(maxsplit=1)[0]: part for part in parts if part} or {text: text}
+
+
+def _cpu(targets: Mapping[str, str], request: CompileRequest, version: Version) -> Iterator[str]:
+    """Yield what tells TVM of the core, unless the target in the project file does."""
+    for name, text in targets.items():
+        told = "-mcpu" in text or f"--target-{name}-mcpu" in str(request.options.get("arguments", ""))
+        knows = name in _KNOWS_CPU and (name == "c" or version >= _WITH_REGISTRIES)
+        if request.cpu.is_arm and knows and not told:
+            yield f"--target-{name}-mcpu={request.cpu.name}"
+
+
+def _arguments(options: Mapping[str, OptionValue], executor: str, model: str, _target: str) -> Iterator[str]:
+    runtime = options["runtime"]
+    yield f"--executor={executor}"
+    yield from _set(f"--executor-{executor}-", options, _OF_EXECUTOR[executor])
+    yield f"--runtime={runtime}"
+    yield from _set(f"--runtime-{runtime}-", options, ("system-lib",))
+    yield from _set("--", options, ("opt-level",))
+    yield f"--module-name={model}"
+
+
+def _arguments_0_8(options: Mapping[str, OptionValue], executor: str, _model: str, target: str) -> Iterator[str]:
+    yield f"--target-{target}-executor={executor}"
+    yield f"--target-{target}-runtime={_OLD_RUNTIMES[str(options['runtime'])]}"
+    yield from _set(f"--target-{target}-", options, (*_OF_EXECUTOR[executor], "system-lib"))
+
+
+def _set(prefix: str, options: Mapping[str, OptionValue], names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        if name in options:
+            value = options[name]
+            yield f"{prefix}{name}={int(value) if isinstance(value, bool) else value}"
+
+
+def _pass_config(options: Mapping[str, OptionValue], targets: Mapping[str, str]) -> Iterator[str]:
+    given = words(options.get("pass-config", ""))
+    name = _NO_VECTORS.partition("=")[0]
+    if "c" in targets and not any(word.startswith(f"{name}=") for word in given):
+        given.insert(0, _NO_VECTORS)
+    yield from (f"--pass-config={word}" for word in given)
