@@ -30,11 +30,17 @@ def traced_tensors(module: Module) -> tuple[TracedTensor, ...]:
     Of a graph these are the outputs of each call, called as its node, from the second one on with ``:1`` and so on. The
     second tensor of one name is ``<name>#2``. Raises ``InputFileError`` where the graph is not sound.
     """
-    found = _outputs_of_calls(_graph(module)) if is_graph(module) else module.trace
+    found = _called_as(_outputs_of_calls(_graph(module)), module.trace) if is_graph(module) else module.trace
     names = distinct(traced.tensor.name for traced in found)
     return tuple(
         replace(traced, tensor=replace(traced.tensor, name=name)) for traced, name in zip(found, names, strict=True)
     )
+
+
+def _called_as(found: Sequence[TracedTensor], known: Sequence[TracedTensor]) -> tuple[TracedTensor, ...]:
+    """Return ``found`` as the metadata has them, by names of the model, if what is ``known`` there is the same."""
+    sizes = [[(each.tensor.size, each.function) for each in side] for side in (found, known)]
+    return tuple(known) if sizes[0] == sizes[1] else tuple(found)
 
 
 def _outputs_of_calls(graph: ExecutorGraph) -> tuple[TracedTensor, ...]:

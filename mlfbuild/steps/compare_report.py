@@ -124,8 +124,9 @@ class RunComparison:
             f"  {side.archive} hands out its outputs alone: {side.advice}" for side in self.sides if side.advice
         )
         if all(side.tensors for side in self.sides):
-            alone = [f"{side.tensors - len(self.pairs):,} of {side.archive}" for side in self.sides]
-            if any(side.tensors > len(self.pairs) for side in self.sides):
+            counts = [(side.tensors - len(self.pairs), side.archive) for side in self.sides]
+            alone = [f"{count:,} of {archive}" for count, archive in counts if count]
+            if alone:
                 yield f"  not compared, as they have no counterpart: {' and '.join(alone)}"
 
     def _found(self) -> Iterator[str]:

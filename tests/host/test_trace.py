@@ -192,7 +192,22 @@ def test_mistakes_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
         load(library).trace({})
 
 
-# Graphs of TVM
+# Graphs
+
+
+def test_a_graph_of_the_native_compiler(load: Load) -> None:
+    """Its calls go by the names in the model; a reshape is no call."""
+    graph = blocks()
+    library = compile_graph(graph, replace(request("blocks"), executor="graph"), sha256(b"blocks"))
+    model = load(library)
+    inputs = {"image": np.random.default_rng(3).integers(-128, 128, (1, 16, 16, 4), np.int8)}
+    got = model.trace(inputs)
+    assert list(got) == ["wide", "deep", "small", "twice", "logits"]
+    assert_as_in(evaluate(graph, inputs), got)
+    assert [each.function for each in model.traced][-1] == "tvmgen_blocks_fully_connected_5"
+    (module,) = library.modules
+    lying = replace(module, trace=module.trace[1:])
+    assert [each.tensor.name for each in traced_tensors(lying)][-1] == "tvmgen_blocks_fully_connected_5"
 
 
 def test_a_graph_of_tvm(shared: Path, load: Load) -> None:

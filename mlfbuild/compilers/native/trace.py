@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.program import Program, Step, Written
+from mlfbuild.graph import Node, Tensor
 from mlfbuild.library import TensorInfo, TracedTensor
 from mlfbuild.library.c_interface import brief
 
@@ -18,13 +19,15 @@ from mlfbuild.library.c_interface import brief
 def traced_tensors(program: Program) -> tuple[TracedTensor, ...]:
     """Return what the traced run hands out, in this order; empty where there is none."""
     return tuple(
-        TracedTensor(
-            TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape),
-            step.node.operator.name,
-            "" if step.function is None else step.function.name,
-        )
-        for step, tensor in ((step, written.tensor) for step, written in _written(program))
+        traced_tensor(written.tensor, step.node, "" if step.function is None else step.function.name)
+        for step, written in _written(program)
     )
+
+
+def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
+    """Return what an archive tells of a ``tensor`` that the C ``function`` writes, in which ``node`` is computed."""
+    info = TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape)
+    return TracedTensor(info, node.operator.name, function)
 
 
 def _written(program: Program) -> Iterator[tuple[Step, Written]]:

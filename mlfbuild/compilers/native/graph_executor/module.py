@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.compilers.native.fusion import fuse
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
@@ -14,11 +14,21 @@ from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.outline import facts_path, functions_path, kernel_files, source_path
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.compilers.native.text import graph_text
+from mlfbuild.compilers.native.trace import traced_tensor
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.graph import Graph
-from mlfbuild.library import CPU_DEVICE, CodegenFile, MainMemory, Module, OperatorFunction, StorageEntry, Target
-from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
+from mlfbuild.library import (
+    CPU_DEVICE,
+    CodegenFile,
+    MainMemory,
+    Module,
+    OperatorFunction,
+    StorageEntry,
+    Target,
+    TracedTensor,
+)
+from mlfbuild.library.graph_json import CALL, ExecutorGraph, storage_sizes
 from mlfbuild.library.graph_json import graph_text as executor_graph_text
 
 
@@ -58,6 +68,7 @@ def graph_module(
         storage=tuple(_storage(program.executor_graph)),
         source_text=graph_text(graph).encode(),
         model_id=model_id,
+        trace=tuple(_trace(program)),
     )
 
 
@@ -82,6 +93,15 @@ def _main_memory(program: GraphProgram) -> MainMemory:
 def _storage(graph: ExecutorGraph) -> list[StorageEntry]:
     names = {graph.storage_id[graph.node_row_ptr[node]]: graph.nodes[node].name for node in graph.arg_nodes}
     return [StorageEntry(number, size, names.get(number)) for number, size in storage_sizes(graph).items()]
+
+
+def _trace(program: GraphProgram) -> Iterator[TracedTensor]:
+    """Yield what calls write, by its name in the model, which may be too long a name of a node for TVM's readers."""
+    calls = (node for node in program.executor_graph.nodes if node.op == CALL)
+    for index, call in zip(program.storage.calls, calls, strict=True):
+        node = program.graph.nodes[index]
+        for tensor in program.graph.outputs_of(node):
+            yield traced_tensor(tensor, node, call.function)
 
 
 def _codegen(
