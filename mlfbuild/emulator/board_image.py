@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared
 
 _HARNESS = ("board", "verify")
 """Folders of ``runtime`` that the image is made from, beside the module's tree."""
+_VARIABLES = ("CFLAGS", "ASMFLAGS", "LDFLAGS")
+"""Of the environment, which CMake adds to the toolchain file's flags."""
 
 
 def board_image(module: Module, board: Board, where: str) -> Path:
@@ -63,6 +66,7 @@ def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Pat
     """Return the hash of all that decides the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
     parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), board.name]
+    parts += [os.environ.get(name, "") for name in _VARIABLES]
     parts.append(module_header(module, board.name, twice=False))
     parts += [
         f"{path.name} {sha256(read_bytes(path, 'file'))}" for path in (*own, toolchain, *shared_toolchain_files())

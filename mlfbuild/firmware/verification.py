@@ -17,14 +17,15 @@ from mlfbuild.firmware.cmake import here
 from mlfbuild.firmware.verify_header import external_pools, interface_header, is_reentrant, print_header
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.targets import RUNTIME
+from mlfbuild.targets import BOARDS, RUNTIME
 
 SYMBOL = "mlf_verify_subject"
 """The image's constant that holds the subject."""
 HOST = "host"
 """The board of an image that runs on this machine."""
 
-_SOURCE = RUNTIME / "verify" / "verify.c"
+_SOURCES = ("verify.c", "verify_files.h", "verify_memory.h")
+"""Of ``runtime/verify``."""
 _FORMAT_KEY = "mlfbuild_verify"
 _FORMAT = 1
 
@@ -124,16 +125,25 @@ def _subject(module: Module, board: str) -> Subject:
     _check_can_be_called(module)
     external = external_pools(module)
     pools = tuple((pool.name, pool.size or 0) for pool in external if pool.kind == "workspace")
+    workspace_size = sum(size for _, size in pools) if external else _workspace_size(module)
     return Subject(
         name=module.name,
         board=board,
         inputs=module.inputs,
         outputs=module.outputs,
-        workspace_size=sum(size for _, size in pools) if external else _workspace_size(module),
+        workspace_size=workspace_size,
         state_size=module.state_size,
-        takes_workspace=bool(pools) or is_reentrant(module),
+        takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size)),
         pools=pools,
     )
+
+
+def _has_room(module: Module, board: str, size: int) -> bool:
+    """Whether ``board`` has RAM for a workspace of the module's own and one of the caller's, ``size`` bytes together.
+
+    A module with state needs both: its runs with either one are a stream of their own.
+    """
+    return board not in BOARDS or bool(module.state_size) or size <= BOARDS[board].ram.size
 
 
 def _workspace_size(module: Module) -> int:
@@ -176,7 +186,10 @@ def module_header(module: Module, board: str, *, twice: bool = True) -> str:
 def verification_files(modules: Iterable[Module], board: str) -> dict[str, bytes]:
     """Return the sources of test firmware for ``board`` around each of ``modules``: path in the tree -> content."""
     headers = {f"{_folder(module.name)}/verify_module.h": module_header(module, board).encode() for module in modules}
-    return {"verify/verify.c": read_bytes(_SOURCE, "file of the test firmware"), **headers}
+    sources = {
+        f"verify/{name}": read_bytes(RUNTIME / "verify" / name, "file of the test firmware") for name in _SOURCES
+    }
+    return {**sources, **headers}
 
 
 def verification_targets(modules: Sequence[str], board: str) -> str:

@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.firmware.verification import module_header
-from mlfbuild.library import Pool, TensorInfo
+from mlfbuild.library import MainMemory, Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from support.hand_written_library import OUTPUTS, write_library
 
@@ -147,6 +147,17 @@ def test_a_module_that_owns_its_workspace(workdir: Path) -> None:
     assert "arena" not in report.text()
     report = verify(workdir, M4, "if (runs == 2) sum[0] = 9;", reentrant=False)
     assert "case 0, output 0 (sum), element 0: the second run differs from the first (9 after 2)" in report.text()
+
+
+def test_an_arena_that_fits_the_board_only_once(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    large = replace(module, main=(MainMemory(M4.ram.size // 2 + 1, 0, 20),))
+    assert "MODULE_RUN_IN(" in module_header(large, "host")
+    text = module_header(large, M4.name)
+    assert "MODULE_RUN_IN(" not in text and "MODULE_WORKSPACE_SIZES 0\n" in text
+    assert '\\"takes_workspace\\":false' in text
+    stream = replace(large, state_size=16)
+    assert "MODULE_RUN_IN(" in module_header(stream, M4.name), "its second stream needs a state of the caller's"
 
 
 def test_one_case_is_measured_with_two_paints(workdir: Path, tmp_path: Path) -> None:

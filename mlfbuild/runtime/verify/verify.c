@@ -32,6 +32,8 @@
 
 #include "verify_module.h"
 #include MODULE_HEADER
+#include "verify_files.h"
+#include "verify_memory.h"
 
 #define EXIT_FILES 2 /* a file cannot be read or written */
 
@@ -63,26 +65,12 @@ struct record {
     uint32_t stack_used;     /* bytes; 0 where it is not measured */
 };
 
-/* ---- Guarded memory ------------------------------------------------------------------------------------------ */
+/* ---- Memory -------------------------------------------------------------------------------------------------- */
 
-/* Bytes that belong to the module between guards that do not. */
-struct buffer {
-    uint8_t *bytes;
-    uint32_t size;
-};
-
-enum { GUARD = 64, ALIGNMENT = 64, STATE_PAINT = 0x3C };
-#define GUARDED(size) ((GUARD + (size) + GUARD + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT)
+enum { STATE_PAINT = 0x3C };
 
 static uint8_t memory[MODULE_MEMORY(GUARDED)] __attribute__((aligned(ALIGNMENT)));
 static struct buffer inputs[INPUTS], outputs[OUTPUTS], workspaces[WORKSPACES], state;
-
-static struct buffer take(uint8_t **free_memory, uint32_t size)
-{
-    const struct buffer buffer = {*free_memory + GUARD, size};
-    *free_memory += GUARDED(size);
-    return buffer;
-}
 
 static void lay_out_memory(void)
 {
@@ -99,70 +87,7 @@ static void lay_out_memory(void)
     state = take(&free_memory, MODULE_STATE_SIZE);
 }
 
-/* No two bytes of a guard are alike, so that no fill pattern passes for it. */
-static uint8_t guard_byte(uint32_t i, uint8_t paint)
-{
-    return (uint8_t)(paint ^ (i + 1));
-}
-
-/* Paint a buffer and set up its guards. */
-static void prepare(struct buffer buffer, uint8_t paint)
-{
-    memset(buffer.bytes, paint, buffer.size);
-    for (uint32_t i = 0; i < GUARD; i++) {
-        buffer.bytes[buffer.size + i] = guard_byte(i, paint);
-        *(buffer.bytes - 1 - i) = guard_byte(i, paint);
-    }
-}
-
-static int guards_hold(struct buffer buffer, uint8_t paint)
-{
-    for (uint32_t i = 0; i < GUARD; i++) {
-        if (buffer.bytes[buffer.size + i] != guard_byte(i, paint) || *(buffer.bytes - 1 - i) != guard_byte(i, paint)) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-/* Bytes from the start to the last one that lost its paint. */
-static uint32_t used(struct buffer buffer, uint8_t paint)
-{
-    uint32_t size = buffer.size;
-    while (size > 0 && buffer.bytes[size - 1] == paint) {
-        size--;
-    }
-    return size;
-}
-
 /* ---- Files --------------------------------------------------------------------------------------------------- */
-
-static int read_all(int file, uint8_t *bytes, uint32_t size)
-{
-    while (size > 0) {
-        const int got = (int)read(file, bytes, size);
-        if (got <= 0) {
-            return 0;
-        }
-        bytes += got;
-        size -= (uint32_t)got;
-    }
-    return 1;
-}
-
-static int write_all(int file, const void *data, uint32_t size)
-{
-    const uint8_t *bytes = data;
-    while (size > 0) {
-        const int put = (int)write(file, bytes, size);
-        if (put <= 0) {
-            return 0;
-        }
-        bytes += put;
-        size -= (uint32_t)put;
-    }
-    return 1;
-}
 
 static int read_inputs(int file, uint32_t position)
 {
