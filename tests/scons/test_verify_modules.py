@@ -1,0 +1,48 @@
+"""``MlfVerify`` of an archive that holds several modules: a report for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.firmware_repo import FirmwareRepo
+
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"])
+env.MlfVerify(env.MlfModels("mlfbuild.yml", target="pc"))
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> FirmwareRepo:
+    for name in ("gcc", "cmake", "ninja"):
+        tool(name)
+    repo = FirmwareRepo(tmp_path)
+    archives = shared / "archives"
+    vectors = ", ".join(f"mod{number}: mod{number}.npz" for number in (1, 2))
+    for number in (1, 2):
+        repo.write(f"mod{number}.npz", (archives / f"multi-mixed.mod{number}.npz").read_bytes())
+    model = f"both: {{source: {archives}/multi-mixed.tar, vectors: {{{vectors}}}}}"
+    repo.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels:\n  {model}\n")
+    repo.write("SConstruct", SCONSTRUCT)
+    return repo
+
+
+def test_each_module_has_a_report_of_its_own(repo: FirmwareRepo, shared: Path) -> None:
+    first = repo.build().output
+    assert "mod1: 1 case right on host" in first and "mod2: 1 case right on host" in first
+    assert "right on host" not in repo.build().output
+    repo.write("mod2.npz", (shared / "archives/multi-aotc.mod2.npz").read_bytes())
+    again = repo.scons().output
+    assert "mod1" not in again, "its vectors are as before"
+    assert "mod2: " in again
+
+
+def test_a_module_that_is_not_there_stops_scons(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
+    ran = repo.scons()
+    assert ran.status == 2
+    assert "mlfbuild.yml:4:" in ran.output and "multi-mixed.tar has no module 'mod3' (it has mod1, mod2)" in ran.output
+    assert "Traceback" not in ran.output
