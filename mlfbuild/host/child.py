@@ -12,9 +12,10 @@ import sys
 from itertools import chain
 
 
-def main(path: str, inputs: list[int], outputs: list[int], traced: list[int]) -> None:
-    """Answer requests until stdin ends; tensors go by their sizes in bytes.
+def main(path: str) -> None:
+    """Answer requests until stdin ends.
 
+    First come three lines with the bytes of each input, output and traced tensor; all tensors go as so many bytes.
     ``r`` and the inputs are answered with status and outputs, ``t`` and the inputs with status, outputs and what was
     traced, ``z`` with the status of the reset.
     """
@@ -22,6 +23,7 @@ def main(path: str, inputs: list[int], outputs: list[int], traced: list[int]) ->
     os.dup2(2, 1)
     code = ctypes.CDLL(path)
     requests = sys.stdin.buffer
+    inputs, outputs, traced = ([int(size) for size in requests.readline().split()] for _ in range(3))
     while kind := requests.read(1):
         if kind in b"rt":
             values = [_buffer(requests.read(size)) for size in inputs]
@@ -56,4 +58,4 @@ def _pointers(buffers: list[ctypes.Array[ctypes.c_char]]) -> ctypes.Array[ctypes
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *([int(size) for size in text.split(",") if size] for text in sys.argv[2:5]))
+    main(sys.argv[1])

@@ -64,8 +64,10 @@ class Child:
             self._process = None
 
     def _ask(self, request: bytes, size: int) -> bytes:
-        process = self._process or self._start()
-        self._process = process
+        if self._process is None:
+            self._process = self._start()
+            request = self._sizes() + request
+        process = self._process
         try:
             answer = _exchange(process, request, size, self._timeout)
         except subprocess.TimeoutExpired:
@@ -78,11 +80,13 @@ class Child:
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
-        module = self._module
-        tensors = (module.inputs, module.outputs, self._traced)
-        sizes = [",".join(str(tensor.size) for tensor in each) for each in tensors]
-        command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path), *sizes]
+        command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path)]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def _sizes(self) -> bytes:
+        """Return what the child reads first."""
+        groups = (self._module.inputs, self._module.outputs, self._traced)
+        return "".join(f"{' '.join(str(tensor.size) for tensor in tensors)}\n" for tensors in groups).encode()
 
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:

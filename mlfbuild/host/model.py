@@ -25,6 +25,9 @@ from mlfbuild.library.numpy_types import dtype_called
 
 Array = npt.NDArray[Any]
 
+_MOST_TRACED = 1 << 30
+"""Bytes of all tensors of one traced run: they are in memory together, and archives may say what they like."""
+
 
 class Machine(Protocol):
     """Where a model's code runs: in this process or in a child."""
@@ -100,6 +103,9 @@ class Model:
         """Return what ``run`` and ``trace`` would, of one run; raises as ``trace`` does."""
         if not self.traced:
             raise UnsupportedModelError(f"{self.name}: hands out no intermediate tensors; {self.how_to_trace}")
+        size = sum(each.tensor.size for each in self.traced)
+        if size > _MOST_TRACED:
+            raise UnsupportedModelError(f"{self.name}: hands out {size} bytes a run; at most {_MOST_TRACED} are taken")
         status, outputs, traced = self._machine.trace(self._in_order(inputs))
         named = zip(self.traced, traced, strict=True)
         return self._named(status, outputs), {each.tensor.name: array for each, array in named}

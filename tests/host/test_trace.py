@@ -21,7 +21,7 @@ from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.graph.evaluate import evaluate, evaluate_in_turn
 from mlfbuild.host import Model
 from mlfbuild.host.trace import traced_tensors
-from mlfbuild.library import CodegenFile, Library, Module
+from mlfbuild.library import CodegenFile, Library, Module, TensorInfo
 from support.libraries import graph_library
 from support.native import compile_network, request
 from support.random_graphs import random_case
@@ -190,6 +190,17 @@ def test_mistakes_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
         load(edited(library, "    return 0;\n}", crash)).trace(inputs)
     with pytest.raises(ValueError, match=r"^net: input 'x': is missing$"):
         load(library).trace({})
+
+
+def test_more_than_memory_holds(load: Load) -> None:
+    """The code is never asked for what the metadata says of it."""
+    (module,) = traced(counter()).modules
+    huge = replace(module.trace[0], tensor=TensorInfo("sum", "float32", 1 << 42, (1 << 40,)))
+    model = load(Library((replace(module, trace=(huge, *module.trace[1:])),)))
+    with pytest.raises(
+        UnsupportedModelError, match=r"^net: hands out 4398046511120 bytes a run; at most 10737"
+    ):
+        model.trace({"x": np.zeros((1, 4), np.float32)})
 
 
 # Graphs
