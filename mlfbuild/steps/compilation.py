@@ -28,9 +28,11 @@ def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
-    arena is larger than the board's RAM, and ``StorageError``.
+    arena is larger than the board's RAM, what ``executable`` does of code that others compiled, and ``StorageError``.
     """
     library = compiler_called(job.compiler).compile(job.request)
+    if job.compiler != "native":
+        _check_code(library)
     check_ram(job, library)
     write_archive(library, job.archive)
     memory = [entry for module in library.modules for entry in module.main]
@@ -41,6 +43,14 @@ def compile_model(job: CompileJob) -> Compiled:
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
     )
+
+
+def _check_code(library: Library) -> None:
+    """Raise what ``executable`` does of modules that cannot be built, before their archive is there."""
+    from mlfbuild.executor.executable import executable  # the native compiler's modules do without
+
+    for module in library.modules:
+        executable(module)
 
 
 def check_ram(job: CompileJob, library: Library) -> None:
