@@ -12,8 +12,8 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "errors", "messages", "files", "packages", "process", "targets", "manifest", "graph", "frontends", "code", "library", "archive",
-    "compilers", "executor", "host", "firmware", "emulator", "steps",
+    "errors", "messages", "files", "packages", "process", "targets", "manifest", "graph", "frontends", "code",
+    "library", "archive", "compilers", "executor", "host", "firmware", "emulator", "report", "steps",
 )  # fmt: skip
 DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}
 

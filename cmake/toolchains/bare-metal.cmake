@@ -66,4 +66,6 @@ macro(mlfbuild_finish_toolchain)
   else()
     add_link_options(${MLFBUILD_CPU_FLAGS})
   endif()
+  # <image>.map beside each image, from which `mlfbuild report` reads whose each byte is; GNU ld 2.35 and later.
+  add_link_options(LINKER:-Map=%.map)
 endmacro()

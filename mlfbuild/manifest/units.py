@@ -1,0 +1,42 @@
+"""Sizes and counts as people write them: ``96 KiB``, ``64k``, ``98304``; ``3.2 M``."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+_NUMBER = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?) ?([A-Za-z]*)")
+_SIZES = {"": 1, "b": 1, **{f"{prefix}{rest}": 1024**power for power, prefix in enumerate("kmg", 1)
+                            for rest in ("", "b", "ib")}}  # fmt: skip
+_COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+_LARGEST = 1 << 62
+
+
+def parse_size(text: str) -> int | None:
+    """Return the bytes that ``text`` means; ``None`` where it is no size.
+
+    K, M and G are 1024 and its powers, with or without ``iB`` or ``B``, in small letters or capitals.
+    """
+    return _parsed(text, _SIZES)
+
+
+def parse_count(text: str) -> int | None:
+    """Return the number that ``text`` means; ``None`` where it is none. K, M and G are 1000 and its powers."""
+    return _parsed(text, _COUNTS)
+
+
+def _parsed(text: str, units: dict[str, int]) -> int | None:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None or found[2].lower() not in units:
+        return None
+    value = Fraction(found[1].replace("_", "")) * units[found[2].lower()]
+    return int(value) if value.denominator == 1 and value < _LARGEST else None
+
+
+def size_text(size: int) -> str:
+    """Return bytes as people read them, with the exact number: ``98,304 bytes (96 KiB)``."""
+    if abs(size) < 1024:
+        return f"{size:,} bytes"
+    unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
+    rounded = f"{size / unit:.1f}".removesuffix(".0")
+    return f"{size:,} bytes ({rounded} {name})"

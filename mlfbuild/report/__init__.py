@@ -1,0 +1,1 @@
+"""What is in a firmware image, and whose it is."""

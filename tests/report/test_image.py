@@ -1,0 +1,70 @@
+"""What an ELF says of itself, as binutils say it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.report.image import Berkeley, read_image
+
+
+def test_sizes_are_those_of_size(image: Path, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    printed = subprocess.run(["arm-none-eabi-size", str(image)], capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, printed.splitlines()[1].split()[:3])
+    found = read_image(image)
+    assert found.berkeley == Berkeley(text, data, bss)
+    assert (found.flash, found.ram) == (text + data, data + bss)
+
+
+def test_a_section_knows_where_it_costs(image: Path) -> None:
+    sections = {section.name: section for section in read_image(image).sections}
+    assert (sections[".text"].flash, sections[".text"].ram) == (sections[".text"].size, 0)
+    assert sections[".text"].code and not sections[".rodata"].code
+    assert (sections[".data"].flash, sections[".data"].ram) == (100, 100)
+    assert (sections[".bss"].flash, sections[".bss"].ram) == (0, 2048 + 64 + 512)
+    assert sections[".stack"].ram == 4096
+
+
+def test_symbols_are_sorted_and_without_the_thumb_bit(image: Path) -> None:
+    symbols = read_image(image).symbols
+    assert [symbol.address for symbol in symbols] == sorted(symbol.address for symbol in symbols)
+    run = next(symbol for symbol in symbols if symbol.name == "tvmgen_alpha_run")
+    assert run.function and run.address % 2 == 0 and run.size > 0
+
+
+def test_what_is_no_image(tmp_path: Path, image: Path, tool: Callable[[str], str]) -> None:
+    cases = {
+        "missing.elf": (None, "missing.elf"),
+        "text.elf": (b"hello", "is no ELF image"),
+        "cut.elf": (image.read_bytes()[:200], "is a damaged ELF image"),
+        "object.elf": ((image.parent / "main.c.obj").read_bytes(), "is no linked image, but an object or a core"),
+    }
+    for name, (content, reason) in cases.items():
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputFileError) as raised:
+            read_image(tmp_path / name)
+        assert reason in str(raised.value) and "\n" not in str(raised.value), name
+    strip = tool("arm-none-eabi-gcc").removesuffix("gcc") + "strip"
+    subprocess.run([strip, str(image), "-o", str(tmp_path / "stripped.elf")], check=True)
+    with pytest.raises(InputFileError, match=r"stripped\.elf: has no symbols \(stripped\); name the ELF"):
+        read_image(tmp_path / "stripped.elf")
+
+
+@given(st.data())
+def test_damage_is_never_a_defect(image: Path, tmp_path_factory: pytest.TempPathFactory, data) -> None:
+    content = bytearray(image.read_bytes())
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "damaged.elf"
+    path.write_bytes(content)
+    with contextlib.suppress(InputFileError):
+        read_image(path)
