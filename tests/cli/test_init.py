@@ -18,6 +18,7 @@ import pytest
 from mlfbuild.archive import pack_archive
 from mlfbuild.library import Target
 from mlfbuild.targets import BOARDS
+from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
@@ -286,6 +287,21 @@ def test_code_that_is_not_firmware_by_itself(empty: Folder, code: str, status: i
     ended = empty.run("init", "fw", "--archive", "a.tar")
     assert ended.status == status
     assert ended.err.startswith(f"mlfbuild: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        (POOLS, "net.tar: module net wants the memory pool flash from its caller, with constants in it; export it"),
+        (WORKSPACE_IO, "net.tar: module net has its inputs and outputs in memory pools of its caller; export it"),
+    ],
+)
+def test_memory_that_the_templates_do_not_bring(empty: Folder, memory: str, message: str) -> None:
+    empty.write("net.tar", aot_archive(memory))
+    ended = empty.run("init", "other", "--archive", "net.tar")
+    assert (ended.status, ended.out) == (4, "")
+    assert ended.err.startswith(f"mlfbuild: {message}")
+    assert not (empty.root / "other").exists()
 
 
 def test_a_module_with_a_name_that_c_cannot_have(empty: Folder) -> None:

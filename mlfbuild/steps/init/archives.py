@@ -36,6 +36,8 @@ def _obstacles(module: Module, library: Library) -> Iterator[str]:
         yield "does not tell its inputs and outputs; export it again, with TVM 0.8 or later"
     if module.devices:
         yield f"wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
+    if module.workspace_io:
+        yield "has its inputs and outputs in memory pools of its caller; export it without tir.usmp.use_workspace_io"
     for pool in module.pools:
         if pool.external and (pool.kind != "workspace" or pool.size is None):
             yield f"wants the memory pool {pool.name} from its caller, with constants in it; export it without"
