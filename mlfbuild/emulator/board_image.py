@@ -33,7 +33,7 @@ def board_image(module: Module, board: Board, where: str) -> Path:
     where its code does not build.
     """
     library = Library((module,))
-    cpu = _cpu(library, board, where)
+    cpu = fitting_cpu(library, board, where)
     toolchain = toolchain_file(cpu)
     require_compiler(toolchain)
     assert toolchain is not None  # boards are no hosts
@@ -44,8 +44,11 @@ def board_image(module: Module, board: Board, where: str) -> Path:
     return path
 
 
-def _cpu(library: Library, board: Board, where: str) -> Cpu:
-    """Return the CPU of the board for which the library's objects are, if need be with something left out."""
+def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
+    """Return the CPU of the board for which the library's objects are, if need be with something left out.
+
+    Raises ``UsageError`` where none is; ``where`` names the archive.
+    """
     cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
     for cpu, refusal in zip(cpus, refusals, strict=True):

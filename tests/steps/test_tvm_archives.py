@@ -186,8 +186,8 @@ def ran(archive: Path, module: str, file: Path, folder: Path, board: str | None)
 def test_archives_run_without_a_project(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, board: str | None
 ) -> None:
-    if name == OBJECTS and board != "mps2-an386":
-        pytest.skip("objects of a Cortex-M4 run on nothing else here")
+    if name == OBJECTS and board is None:
+        pytest.skip("objects of a Cortex-M4 do not run on this machine")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for module, file in vectors(shared, name).items():
         ran(shared / f"archives/{name}.tar", module, file, tmp_path, board)
