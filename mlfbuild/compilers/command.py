@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +44,7 @@ class CommandCompiler:
             raise UsageError(f"{request.name}: compiler command: needs a project file, which says what to run")
         for key, reason in self.check_options(request.options):
             raise UsageError(f"{request.name}: option {key}: {reason}")
-        what = f"{request.name}: {shown(shlex.join(program.command))}"
+        what = f"{request.name}: {shown(' '.join(program.command), 80)}"
         with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
             output = Path(folder).absolute() / f"{request.name}.tar"
             values = {

@@ -44,6 +44,14 @@ def _held_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def _call(function: Callable[[A], R], argument: A) -> R:
+    """Call ``function(argument)`` in a worker process, which ends where that ends it."""
+    try:
+        return function(argument)
+    except SystemExit as end:
+        os._exit(end.code if isinstance(end.code, int) else 1)  # the pool would take it for a result, and live on
+
+
 def _pass_on_interrupt() -> None:
     """Let workers that run somebody else's program end it, also where Ctrl-C was sent to this process alone."""
     for worker in multiprocessing.active_children():
@@ -69,7 +77,7 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
         pool = _pool(workers or os.cpu_count() or 1)
     try:
         with _held_interrupts():
-            future = pool.submit(function, argument)
+            future = pool.submit(_call, function, argument)
         return future.result()
     except BrokenProcessPool:
         _pool.cache_clear()
@@ -93,7 +101,7 @@ def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: 
     with _lock:
         pool = _pool(workers)
     with _held_interrupts():
-        futures: list[tuple[A, Future[R]]] = [(job, pool.submit(function, job)) for job in jobs]
+        futures: list[tuple[A, Future[R]]] = [(job, pool.submit(_call, function, job)) for job in jobs]
     try:
         for job, future in futures:
             yield job, future.result()

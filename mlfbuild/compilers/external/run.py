@@ -8,6 +8,7 @@ write to the archive that is read then.
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -33,25 +34,40 @@ def run_program(words: Sequence[str], what: str, *, folder: Path, env: Mapping[s
     than 0, and ``ToolNotFoundError`` where it cannot be started.
     """
     with tempfile.TemporaryFile() as output, _stop_signals() as received:
-        try:
-            process = subprocess.Popen(
-                words, cwd=folder, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}") from None
-        try:
-            while process.poll() is None and not received:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_LOOKING)
-        finally:
-            _end(process, signal.SIGINT if received else None)
+        status = None if received else _status(words, what, folder, {**os.environ, **(env or {})}, output, received)
         text = _end_of(output)
     if received:
         raise ProcessFailedError(f"{what}: interrupted")
-    if process.returncode != 0:
-        raise ProcessFailedError(f"{what}: {_how_it_ended(process.returncode)}", text)
+    if status:
+        raise ProcessFailedError(f"{what}: {_how_it_ended(status)}", text)
     return text
+
+
+def _status(
+    words: Sequence[str], what: str, folder: Path, env: Mapping[str, str], output: IO[bytes], received: list[int]
+) -> int:
+    try:
+        process = subprocess.Popen(
+            words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}") from None
+    try:
+        while process.poll() is None and not received:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOKING)
+            if _is_orphan():
+                received.append(signal.SIGTERM)
+    finally:
+        _end(process, signal.SIGINT if received else None)
+    return process.returncode
+
+
+def _is_orphan() -> bool:
+    """Whether this is a worker process whose parent was killed: nobody waits for what it does."""
+    parent = multiprocessing.parent_process()
+    return parent is not None and not parent.is_alive()
 
 
 def _how_it_ended(status: int) -> str:
@@ -112,8 +128,8 @@ def _stop_signals() -> Iterator[list[int]]:
 def _answer(number: int, blocked: Collection[int]) -> None:
     """Do what this process does about the signal ``number``; returns where its handler does.
 
-    Worker processes block SIGINT, as their parent answers it. It is left pending for them: what such a process is told
-    to run next does not run for long.
+    Worker processes block SIGINT, as their parent answers it. It is left pending for them: such a process runs no other
+    program.
     """
     if signal.getsignal(number) is signal.SIG_DFL:
         raise SystemExit(128 + number)  # not the signal's own end: temporary files are to be removed

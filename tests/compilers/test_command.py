@@ -1,0 +1,292 @@
+"""``compiler: command``: what becomes of the archive that a program leaves, and of a program that fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import pack_archive, write_archive
+from mlfbuild.archive.tar import pack
+from mlfbuild.archive.validate import CODES
+from mlfbuild.compilers import CompileRequest, Placement, Program, compiler_called
+from mlfbuild.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.library import Library
+from mlfbuild.targets import CPUS
+from support.exporters import runs, write_exporter
+from support.flawed_archives import FLAWS, Flaw
+from support.libraries import graph_library, native_library
+
+COMMAND = compiler_called("command")
+PYTHON = sys.executable
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project's folder, with spaces in its name, an exporter and a model that it exports."""
+    root = tmp_path / "my project"
+    write_exporter(root)
+    write_archive(native_library("tiny"), root / "models" / "tiny.h5")
+    return root
+
+
+def request(root: Path, *command: str, source: str = "models/tiny.h5", cpu: str = "cortex-m4") -> CompileRequest:
+    words = command or (PYTHON, "tools/export.py", "{source}", "--cpu={cpu}", "--name", "{name}", "-o", "{output}")
+    return CompileRequest("kws", root / source, CPUS[cpu], program=Program(root, words))
+
+
+def script(root: Path, code: str) -> CompileRequest:
+    """A request for a command that runs Python ``code``, whose ``sys.argv[1]`` is the archive to write."""
+    (root / "export.py").write_text(f"import os, sys\n{code}\n")
+    return request(root, PYTHON, "export.py", "{output}")
+
+
+def failure(root: Path, request: CompileRequest, kind: type[MlfError]) -> str:
+    """Return the message that compiling ``request`` ends with; no temporary folder is left by it."""
+    before = set(Path(os.environ["TMPDIR"]).iterdir())
+    with pytest.raises(kind) as caught:
+        COMMAND.compile(request)
+    assert set(Path(os.environ["TMPDIR"]).iterdir()) == before
+    assert "Traceback" not in str(caught.value)
+    return str(caught.value).replace(PYTHON, "python").replace(str(root), "<root>")
+
+
+@pytest.fixture(autouse=True)
+def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
+# What it makes -------------------------------------------------------------------------------------------------------
+
+
+def test_the_library_is_the_archives(root: Path) -> None:
+    assert COMMAND.compile(request(root)) == native_library("tiny")
+    assert runs(root) == ["kws cortex-m4 models/tiny.h5"]
+    assert not list(Path(os.environ["TMPDIR"]).iterdir())
+
+
+def test_runs_that_differ_in_dates_order_and_owners_give_one_archive(root: Path) -> None:
+    first, second = (pack_archive(COMMAND.compile(request(root))) for _ in range(2))
+    assert first == second
+    assert len(runs(root)) == 2
+    assert b"2026-01" not in first
+
+
+def test_an_archive_of_an_older_version_is_brought_to_the_current_one(root: Path) -> None:
+    (root / "models/tiny.h5").write_bytes(pack_archive(native_library("tiny"), 5))
+    command = ("cp", "{source}", "{output}")
+    assert COMMAND.compile(request(root, *command)).version == 7
+
+
+def test_a_program_beside_the_project_file_needs_no_path(root: Path) -> None:
+    program = root / "tools" / "copy"
+    program.write_text('#!/bin/sh\necho "$PWD" >&2\nexec cp "$1" "$2"\n')
+    program.chmod(0o755)
+    assert COMMAND.compile(request(root, "tools/copy", "{source}", "{output}")) == native_library("tiny")
+
+
+def test_a_model_file_elsewhere_is_named_by_its_whole_path(root: Path) -> None:
+    outside = root.parent / "outside.bin"
+    outside.write_bytes((root / "models/tiny.h5").read_bytes())
+    COMMAND.compile(request(root, source="../outside.bin"))
+    assert runs(root) == [f"kws cortex-m4 {root}/../outside.bin"]
+
+
+def test_a_name_that_looks_like_an_option_is_no_option(root: Path) -> None:
+    (root / "-rf").write_bytes((root / "models/tiny.h5").read_bytes())
+    assert COMMAND.compile(request(root, "cp", "{source}", "{output}", source="-rf")) == native_library("tiny")
+
+
+def test_what_still_runs_when_the_program_has_ended_is_ended(root: Path) -> None:
+    (root / "copy.sh").write_text('sleep 600 & echo $! > "pid"; cp "$1" "$2"\n')
+    started = time.monotonic()
+    COMMAND.compile(request(root, "sh", "copy.sh", "{source}", "{output}"))
+    assert time.monotonic() - started < 60
+    assert has_ended(int((root / "pid").read_text()))
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process is gone; one whose parent does not ask for its status counts as gone."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+# Programs that fail --------------------------------------------------------------------------------------------------
+
+
+def test_a_program_that_fails_is_told_with_its_output(root: Path) -> None:
+    message = failure(root, script(root, "print('reading the graph'); sys.exit('no operator Foo')"), ProcessFailedError)
+    words = "kws: python export.py {output}: failed with exit status 1"
+    assert message == f"{words}\nreading the graph\nno operator Foo"
+
+
+def test_a_program_that_is_killed_is_told_by_the_signal(root: Path) -> None:
+    message = failure(root, script(root, "os.kill(os.getpid(), 11)"), ProcessFailedError)
+    assert "was ended by SIGSEGV" in message
+
+
+def test_of_long_output_the_end_is_shown(root: Path) -> None:
+    message = failure(root, script(root, "print('x' * 500_000 + 'the end'); sys.exit(3)"), ProcessFailedError)
+    assert "exit status 3\n...x" in message
+    assert message.rstrip().endswith("xthe end")
+    assert len(message) < 70_000
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("no-such-exporter", "{output}"), "no-such-exporter: program not found; install it, or write its path"),
+        (("./no/such", "{output}"), "./no/such: no such program; its path starts at the folder of the project file"),
+        (("tools/export.py", "{output}"), "tools/export.py: is not executable; run chmod +x, or name its interpreter"),
+    ],
+)
+def test_a_missing_program_is_named(root: Path, words: tuple[str, ...], reason: str) -> None:
+    message = failure(root, request(root, *words), ToolNotFoundError)
+    assert reason in message
+    assert ToolNotFoundError.exit_code == 3
+
+
+def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
+    (root / "broken").write_text("#!/no/such/interpreter\n")
+    (root / "broken").chmod(0o755)
+    message = failure(root, request(root, "./broken", "{output}"), ToolNotFoundError)
+    assert message == "kws: ./broken {output}: <root>/broken cannot be started: No such file or directory"
+
+
+# Archives that are none ----------------------------------------------------------------------------------------------
+
+
+def test_no_archive_is_told_with_the_output(root: Path) -> None:
+    message = failure(root, script(root, "print('wrote module.tar')"), ProcessFailedError)
+    assert message.endswith("ended well but left no archive; it must write the file it is told to\nwrote module.tar")
+
+
+def test_a_folder_is_no_archive(root: Path) -> None:
+    message = failure(root, script(root, "os.mkdir(sys.argv[1])"), ProcessFailedError)
+    assert "left a folder instead of an archive" in message
+
+
+def test_what_is_no_archive_is_named(root: Path) -> None:
+    message = failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError)
+    assert message.endswith(": its archive: is not a tar file; copy or export the archive again")
+
+
+def test_an_archive_that_was_cut_off_is_refused(root: Path) -> None:
+    cut = "data = open('models/tiny.h5', 'rb').read()\nopen(sys.argv[1], 'wb').write(data[:len(data) // 2])"
+    message = failure(root, script(root, cut), InputFileError)
+    assert re.search(r": its archive: .*(ends|cut)", message)
+
+
+def test_an_unsafe_archive_is_refused(root: Path) -> None:
+    unsafe = (
+        "import tarfile\nwith tarfile.open(sys.argv[1], 'w') as tar:\n"
+        " tar.addfile(tarfile.TarInfo('../../metadata.json'))"
+    )
+    message = failure(root, script(root, unsafe), InputFileError)
+    assert "member '../../metadata.json'" in message
+    assert message.endswith("refused")
+
+
+@pytest.mark.parametrize("flaw", FLAWS[:8], ids=lambda flaw: flaw.code)
+def test_an_archive_that_breaks_a_rule_is_refused_and_a_warning_is_none(root: Path, flaw: Flaw) -> None:
+    (root / "models/tiny.h5").write_bytes(b"".join(pack(flaw.files(), 0)))
+    copy = request(root, "cp", "{source}", "{output}", cpu="host")
+    code = CODES[flaw.code]
+    if code.severity == "error":
+        message = failure(root, copy, InputFileError)
+        assert f"its archive: is not valid: {flaw.place}" in message
+        assert message.endswith(code.advice)
+    else:
+        assert COMMAND.compile(copy).modules
+
+
+def test_the_executor_that_was_asked_for_is_the_archives(root: Path) -> None:
+    write_archive(graph_library("net"), root / "models/tiny.h5")
+    assert COMMAND.compile(replace(request(root), executor="graph")).modules[0].executor == "graph"
+    message = failure(root, replace(request(root), executor="aot"), UsageError)
+    assert re.search(r"kws: the archive of .* was exported for the graph executor, not for aot", message)
+
+
+def test_code_for_another_cpu_is_refused(root: Path) -> None:
+    (module,) = native_library("tiny").modules
+    theirs = replace(module, model_id="", targets=(replace(module.targets[0], text="c -mcpu=cortex-m55"),))
+    write_archive(Library((theirs,)), root / "models/tiny.h5")
+    COMMAND.compile(request(root, cpu="cortex-m55"))
+    message = failure(root, request(root, cpu="cortex-m0plus"), UsageError)
+    assert "module tiny was exported for cortex-m55, with DSP instructions, which cortex-m0plus does not" in message
+
+
+def test_placement_is_the_archives(root: Path) -> None:
+    placed = replace(request(root), placement=Placement(workspace=".bss.dtcm"))
+    assert "placement" in failure(root, placed, UsageError)
+
+
+def test_it_takes_no_options(root: Path) -> None:
+    assert COMMAND.check_options({}) == []
+    reason = "a command takes no options; write it in the command line itself"
+    assert COMMAND.check_options({"memory": "smallest"}) == [("memory", reason)]
+    with pytest.raises(UsageError, match="kws: option memory: a command takes no options"):
+        COMMAND.compile(replace(request(root), options={"memory": "smallest"}))
+    with pytest.raises(UsageError, match="kws: compiler command: needs a project file"):
+        COMMAND.compile(replace(request(root), program=None))
+
+
+# Ctrl-C --------------------------------------------------------------------------------------------------------------
+
+PROJECT = """\
+mlfbuild: 1
+targets: {pc: {cpu: host}}
+models:
+  one: {source: models/tiny.h5, compiler: command, command: [sh, hang.sh, one, "{output}"]}
+  two: {source: models/tiny.h5, compiler: command, command: [sh, hang.sh, two, "{output}"]}
+  three: {source: models/tiny.h5, compiler: command, command: [sh, hang.sh, three, "{output}"]}
+"""
+HANG = 'echo half > "$2"\nsleep 600 &\necho $! > "$1.child"\necho $$ > "$1.pid"\nwait\n'
+
+
+@pytest.mark.parametrize(
+    ("jobs", "number", "whole_group"),
+    [(1, signal.SIGINT, True), (1, signal.SIGTERM, False), (2, signal.SIGINT, True), (2, signal.SIGINT, False),
+     (2, signal.SIGTERM, False)],
+    ids=["ctrl-c", "kill-term", "two-ctrl-c", "two-kill-int", "two-kill-term"],
+)  # fmt: skip
+def test_a_program_that_hangs_is_ended_with_its_children(
+    root: Path, jobs: int, number: signal.Signals, whole_group: bool
+) -> None:
+    (root / "mlfbuild.yml").write_text(PROJECT)
+    (root / "hang.sh").write_text(HANG)
+    process = subprocess.Popen(
+        [PYTHON, "-m", "mlfbuild", "build", "-q", "-j", str(jobs)], cwd=root, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while len(list(root.glob("*.pid"))) < jobs and time.monotonic() < deadline:
+        time.sleep(0.02)
+    (os.killpg if whole_group else os.kill)(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    if number == signal.SIGINT:
+        assert (process.returncode, err) == (130, "mlfbuild: interrupted; nothing half-written is left\n")
+    else:
+        assert process.returncode in {128 + number, -number}
+    pids = [int(path.read_text()) for path in [*root.glob("*.pid"), *root.glob("*.child")]]
+    assert len(pids) == 2 * jobs, "no further program was started"
+    assert all(has_ended(pid) for pid in pids)
+    assert not list(root.rglob("*.tar"))
+    assert not [path for path in Path(os.environ["TMPDIR"]).iterdir() if path.name.startswith("mlfbuild-")]

@@ -1,0 +1,249 @@
+"""``compiler: tvm``: the command lines of its versions, and what becomes of what the stand-in for TVM writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import pack_archive
+from mlfbuild.compilers import CompileRequest, OptionValue, Program, compiler_called
+from mlfbuild.compilers.tvm import TVM
+from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
+from mlfbuild.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.targets import CPUS
+from support.exporters import python_with_tvm
+from support.firmware_repo import tiny_network
+
+VERSIONS = ("0.8.0", "0.9.0", "0.11.1", "0.14.dev273", "0.18.0")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A project's folder with a model, and a Python with TVM 0.14."""
+    root = tmp_path / "my project"
+    (root / "models").mkdir(parents=True)
+    (root / "models" / "kws.tflite").write_bytes(tiny_network(1))
+    python_with_tvm(root / "tvm-0.14.0", "0.14.0")
+    return root
+
+
+def request(root: Path, version: str = "0.14.0", cpu: str = "cortex-m4", **options: OptionValue) -> CompileRequest:
+    """A request for TVM ``version``; underscores in the names of options are dashes."""
+    named = {key.replace("_", "-"): value for key, value in options.items()}
+    program = Program(root, interpreter=f"./tvm-{version}")
+    return CompileRequest("kws", root / "models/kws.tflite", CPUS[cpu], options=named, program=program)
+
+
+def told(root: Path) -> list[list[str]]:
+    """The arguments of each run of tvmc."""
+    path = root / "tvmc.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [
+        [re.sub(r"--output=.*/(\w+\.tar)", r"--output=<temporary>/\1", word) for word in json.loads(line)]
+        for line in lines
+    ]
+
+
+def failure(request: CompileRequest, kind: type[MlfError]) -> str:
+    with pytest.raises(kind) as caught:
+        TVM.compile(request)
+    return str(caught.value)
+
+
+# Command lines -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("executor", ["aot", "graph"])
+def test_command_lines(root: Path, version: str, executor: str, golden) -> None:
+    python_with_tvm(root / f"tvm-{version}", version)
+    asked = replace(request(root, version), executor=executor)
+    if version != "0.8.0":
+        asked = replace(asked, options={"target": "cmsis-nn,c", "opt-level": 2, "system-lib": executor == "graph",
+                                        "pass-config": "tir.usmp.enable=1 tir.usmp.algorithm=hill_climb"})  # fmt: skip
+    library = TVM.compile(asked)
+    (words,) = told(root)
+    golden("\n".join(words) + "\n", "arguments.txt")
+    (module,) = library.modules
+    assert (module.name, module.executor, library.version) == ("kws", executor, 7)
+    assert "-mcpu=cortex-m4" in module.targets[0].text
+
+
+def arguments(version: tuple[int, int], cpu: str = "cortex-m55", executor: str | None = None, **options) -> list[str]:
+    named = {key.replace("_", "-"): value for key, value in options.items()}
+    asked = CompileRequest("kws", Path("kws.onnx"), CPUS[cpu], executor, named)
+    return tvmc_arguments(asked, version, "kws.onnx", Path("out.tar"))
+
+
+def test_the_cpu_is_told_to_targets_that_know_cpus() -> None:
+    assert "--target-c-mcpu=cortex-m55" in arguments((0, 14))
+    both = arguments((0, 14), target="cmsis-nn,c")
+    assert {"--target=cmsis-nn,c", "--target-c-mcpu=cortex-m55", "--target-cmsis-nn-mcpu=cortex-m55"} <= {*both}
+    assert "--target-cmsis-nn-mcpu=cortex-m55" not in arguments((0, 8), target="cmsis-nn,c")
+    assert "--target-c-mcpu=cortex-m4+nofp" in arguments((0, 14), cpu="cortex-m4+nofp")
+    for without in ("host", "rv32imc"):
+        assert not [word for word in arguments((0, 14), cpu=without) if "mcpu" in word]
+
+
+def test_a_target_that_names_its_cpu_keeps_it() -> None:
+    words = arguments((0, 14), target="cmsis-nn -mcpu=cortex-m7, c -keys=cpu -mcpu=cortex-m0plus")
+    assert not [word for word in words if "-mcpu=cortex-m55" in word]
+    words = arguments((0, 14), arguments="--target-c-mcpu=cortex-m0plus")
+    assert [word for word in words if "mcpu" in word] == ["--target-c-mcpu=cortex-m0plus"]
+
+
+def test_c_has_no_vectors_unless_somebody_wants_them() -> None:
+    assert "--pass-config=tir.disable_vectorize=1" in arguments((0, 14))
+    words = arguments((0, 14), pass_config="tir.disable_vectorize=0")
+    assert [word for word in words if "vectorize" in word] == ["--pass-config=tir.disable_vectorize=0"]
+    assert not [word for word in arguments((0, 14), target="llvm -mtriple=arm-none-eabi") if "vectorize" in word]
+
+
+def test_the_packed_interface_has_packed_arguments() -> None:
+    words = arguments((0, 14), interface_api="packed")
+    assert {"--executor-aot-interface-api=packed", "--executor-aot-unpacked-api=0"} <= {*words}
+    cpp = arguments((0, 14), runtime="cpp", system_lib=True)
+    assert {"--runtime=cpp", "--runtime-cpp-system-lib=1", "--executor-aot-interface-api=packed"} <= {*cpp}
+
+
+def test_further_arguments_come_last_before_the_model() -> None:
+    words = arguments((0, 14), arguments="--desired-layout NCHW --tuning-records 'my log.json'")
+    assert words[-5:] == ["--desired-layout", "NCHW", "--tuning-records", "my log.json", "kws.onnx"]
+
+
+def test_options_of_another_executor_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"^kws: options\.interface-api: is for executor aot, not for graph; leave"):
+        arguments((0, 14), executor="graph", interface_api="c")
+
+
+@pytest.mark.parametrize("option", ["opt-level", "constant-byte-alignment"])
+def test_options_that_came_later_are_refused(option: str) -> None:
+    with pytest.raises(UsageError, match=f"^kws: options.{option}: TVM 0.8 does not have it; leave it out"):
+        arguments((0, 8), **{option: 2})
+
+
+# Options of the project file -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("targt", "c", 'unknown option (did you mean "target"?)'),
+        ("memory", "smallest", "unknown option; compiler tvm has target, runtime, interface-api, unpacked-api, "),
+        ("target", "  ", 'must be a target of TVM, as c or "cmsis-nn,c"'),
+        ("target", 3, 'must be a target of TVM, as c or "cmsis-nn,c"'),
+        ("runtime", "c", "must be crt or cpp"),
+        ("interface-api", True, "must be c or packed"),
+        ("unpacked-api", 1, "must be true or false"),
+        ("opt-level", 4, "must be 0, 1, 2 or 3"),
+        ("opt-level", True, "must be 0, 1, 2 or 3"),
+        ("workspace-byte-alignment", 12, "must be a power of two, in bytes"),
+        ("constant-byte-alignment", 0, "must be a power of two, in bytes"),
+        ("pass-config", "tir.usmp.enable", '"tir.usmp.enable" is not name=value, as tir.usmp.enable=1'),
+        ("pass-config", "=1", '"=1" is not name=value'),
+        ("pass-config", 1, "must be text: words with spaces between them"),
+        ("arguments", "--tuning-records 'log", "cannot be split into words: no closing quotation"),
+        ("arguments", "-v --output=x.tar", '"--output" is set by mlfbuild; leave it out'),
+        ("arguments", "-f so", '"-f" is set by mlfbuild; leave it out'),
+    ],
+)
+def test_wrong_options_are_told(key: str, value: OptionValue, reason: str) -> None:
+    ((found, text),) = TVM.check_options({key: value})
+    assert found == key
+    assert text.startswith(reason)
+
+
+def test_sound_options_are_taken() -> None:
+    options = {
+        "target": "c", "runtime": "crt", "interface-api": "packed", "unpacked-api": False, "link-params": True,
+        "system-lib": True, "workspace-byte-alignment": 16, "constant-byte-alignment": 16, "opt-level": 0,
+        "pass-config": "tir.usmp.enable=1", "arguments": "-v",
+    }  # fmt: skip
+    assert TVM.check_options(options) == []
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+def test_two_runs_give_one_archive_and_the_version_is_asked_once(root: Path) -> None:
+    first, second = (pack_archive(TVM.compile(request(root))) for _ in range(2))
+    assert first == second
+    assert len(told(root)) == 2
+    assert TVM.version(request(root)) == "0.14.0"
+
+
+def test_tvm_is_not_imported_here(root: Path) -> None:
+    import sys
+
+    TVM.compile(request(root))
+    assert not [name for name in sys.modules if name.partition(".")[0] == "tvm"]
+
+
+def test_what_tvm_0_8_calls_default_gets_the_models_name(root: Path) -> None:
+    python_with_tvm(root / "tvm-0.8.0", "0.8.0")
+    (module,) = TVM.compile(request(root, "0.8.0")).modules
+    assert module.name == "kws"
+    paths = [str(file.path) for file in module.codegen]
+    assert "host/src/kws_lib0.c" in paths
+    assert not [file.path for file in module.codegen if b"tvmgen_default" in bytes(file.content)]
+
+
+def test_tvms_failure_is_told_with_its_output(root: Path) -> None:
+    wrong = request(root, pass_config="tir.no_such=1")
+    message = failure(wrong, ProcessFailedError)
+    assert message == (
+        "kws: tvmc of TVM 0.14.0: failed with exit status 4\nError: Configuration 'tir.no_such' is not defined in TVM."
+    )
+    unknown = failure(request(root, arguments="--no-such-argument"), ProcessFailedError)
+    assert "failed with exit status 2" in unknown
+    assert "tvmc compile: error: unrecognized arguments: --no-such-argument" in unknown
+
+
+def test_code_for_another_cpu_is_refused(root: Path) -> None:
+    asked = request(root, cpu="cortex-m0plus", target="c -mcpu=cortex-m7", arguments="--target-c-mcpu=cortex-m7")
+    assert "was exported for cortex-m7, with DSP instructions" in failure(asked, UsageError)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("0.19.0", "has TVM 0.19.0, and TVM removed Model Library Format in 0.19; install TVM 0.8 to 0.18 for it"),
+        ("0.25.0.post1", "has TVM 0.25.0.post1, and TVM removed Model Library Format in 0.19"),
+        ("0.7.0", "has TVM 0.7.0, and TVM wrote no such archives before 0.8"),
+        ("unknown", "has a package tvm that tells no version"),
+    ],
+)
+def test_other_versions_are_refused(root: Path, version: str, reason: str) -> None:
+    python_with_tvm(root / f"tvm-{version}", version)
+    message = failure(request(root, version), ToolNotFoundError)
+    assert reason in message
+    assert message.startswith(f"{root}/tvm-{version}: ")
+    assert "\n" not in message
+    assert not told(root)
+
+
+def test_a_python_without_tvm_is_named(root: Path) -> None:
+    bare = python_with_tvm(root / "tvm-none", "0.14.0")
+    bare.write_text(bare.read_text().replace("stand_in_tvm", "no_such_folder"))
+    message = failure(request(root, "none"), ToolNotFoundError)
+    assert message == (
+        f"{bare}: cannot import tvm (ModuleNotFoundError: No module named 'tvm'); install TVM 0.8 to 0.18 for it, or "
+        "name another interpreter (python: in the project file)"
+    )
+
+
+def test_a_python_that_is_missing_is_named(root: Path) -> None:
+    message = failure(request(root, "missing"), ToolNotFoundError)
+    assert message.startswith("kws: TVM's interpreter: ./tvm-missing: no such program; its path starts at the folder")
+
+
+def test_the_default_is_the_python_in_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python_with_tvm(root / "bin" / "python3", "0.18.0", root / "tvmc.txt")
+    monkeypatch.setenv("PATH", f"{root / 'bin'}:/usr/bin:/bin")
+    asked = replace(request(root), program=Program(root))
+    assert compiler_called("tvm").compile(asked).modules[0].name == "kws"
+    assert len(told(root)) == 1
