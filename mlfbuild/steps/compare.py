@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mlfbuild.emulator.compare import Difference, first_difference
 from mlfbuild.emulator.vectors import load_inputs
-from mlfbuild.errors import ProcessFailedError, UsageError
+from mlfbuild.errors import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.host import Model, load
 from mlfbuild.library import TracedTensor
 from mlfbuild.steps.compare_report import RunComparison, Side, TensorDifference
@@ -36,7 +36,7 @@ def compare_runs(
     with ExitStack() as stack:
         runners = []
         for archive, name in zip(archives, models, strict=True):
-            runners.append(_Runner(archive, load(archive, name, isolated=True, timeout=timeout)))
+            runners.append(_loaded(archive, name, timeout))
             stack.callback(runners[-1].model.close)
         return _compare(runners[0], runners[1], inputs)
 
@@ -58,12 +58,27 @@ class _Runner:
             outputs, tensors = self.model.run_traced(inputs) if traced else (self.model.run(inputs), {})
             return list(outputs.values()), list(tensors.values())
         except ProcessFailedError as error:
-            raise type(error)(f"{self.archive}: {error.message}", error.output) from None
+            raise _of_archive(self.archive, error) from None
 
     def side(self) -> Side:
         """Return what a report says of it."""
         count = len(self.model.traced)
         return Side(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
+
+
+def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
+    try:
+        return _Runner(archive, load(archive, name, isolated=True, timeout=timeout))
+    except (CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError) as error:
+        raise _of_archive(archive, error) from None
+
+
+def _of_archive(archive: Path, error: MlfError) -> MlfError:
+    """Return ``error`` with the archive in front: modules of both may have one name."""
+    if error.message.startswith(str(archive)):
+        return error
+    message = f"{archive}: {error.message}"
+    return type(error)(message, error.output) if isinstance(error, ProcessFailedError) else type(error)(message)
 
 
 class _Tally:

@@ -282,6 +282,13 @@ def test_code_that_crashes_or_hangs_is_named_by_its_archive(project: Folder) -> 
     assert (ended.status, ended.err) == (7, "mlfbuild: hang.tar: net: still running after 0.5 s, stopped\n")
 
 
+def test_what_this_machine_cannot_run_is_named_by_its_archive(project: Folder, shared: Path) -> None:
+    foreign = shared / "archives/conv-llvm_graph_m4.tar"
+    ended = compare(project, "a.tar", str(foreign))
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"mlfbuild: {foreign}: conv: codegen/host/lib/conv_lib0.o: is an object for ARM")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

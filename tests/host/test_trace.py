@@ -197,9 +197,7 @@ def test_more_than_memory_holds(load: Load) -> None:
     (module,) = traced(counter()).modules
     huge = replace(module.trace[0], tensor=TensorInfo("sum", "float32", 1 << 42, (1 << 40,)))
     model = load(Library((replace(module, trace=(huge, *module.trace[1:])),)))
-    with pytest.raises(
-        UnsupportedModelError, match=r"^net: hands out 4398046511120 bytes a run; at most 10737"
-    ):
+    with pytest.raises(UnsupportedModelError, match=r"^net: hands out 4398046511120 bytes a run; at most 10737"):
         model.trace({"x": np.zeros((1, 4), np.float32)})
 
 
