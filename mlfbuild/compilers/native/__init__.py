@@ -69,9 +69,8 @@ class NativeCompiler:
         advice = "leave it out, or use executor aot"
         if request.options.get("trace"):
             raise UsageError(f"{request.name}: options.trace: a graph hands out every tensor without it; {advice}")
-        placement = request.placement
-        for name in (*placement.sections, *(["workspace"] if placement.shares_workspace else [])):
-            raise UsageError(f"{request.name}: placement.{name}: a graph's executor places everything itself; {advice}")
+        if request.placement.shares_workspace:
+            raise UsageError(f"{request.name}: placement.workspace: a graph's executor has one of its own; {advice}")
 
 
 NATIVE = NativeCompiler()

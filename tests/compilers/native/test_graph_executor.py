@@ -59,10 +59,18 @@ def assert_same(got: list[Array], wanted: list[Array]) -> None:
 # Networks ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["kws_int8", "ic_int8", "ad_int8", "vww_int8"])
-def test_networks_of_mlperf_tiny(name: str, shared: Path, tmp_path: Path) -> None:
+def compiled(shared: Path, name: str, memory: str = "balanced", cpu: str = "cortex-m4") -> Library:
     source = shared / "models" / f"{name}.tflite"
-    library = compiler_called("native").compile(CompileRequest("net", source, CPUS["cortex-m4"], executor="graph"))
+    wanted = CompileRequest("net", source, CPUS[cpu], executor="graph", options={"memory": memory})
+    return compiler_called("native").compile(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [("kws_int8", "balanced"), ("ic_int8", "fastest"), ("ad_int8", "balanced"), ("vww_int8", "smallest")],
+)
+def test_networks_of_mlperf_tiny(name: str, memory: str, shared: Path, tmp_path: Path) -> None:
+    library = compiled(shared, name, memory)
     runner = interpreter(library, tmp_path)
     with np.load(shared / "golden" / f"{name}.npz") as vectors:
         cases, expected = vectors["in0"][:2], vectors["out0"][:2]
@@ -204,6 +212,13 @@ def test_a_chain_is_computed_in_place() -> None:
     assert module.main[0].workspace_size == 9 * 9 * 4 + 5 * 2 * 4  # the chain, and what the output is made of at last
 
 
+def test_the_option_memory(shared: Path) -> None:
+    modules = [compiled(shared, "vww_int8", memory).modules[0] for memory in ("smallest", "balanced", "fastest")]
+    smallest, balanced, fastest = (module.main[0].workspace_size for module in modules)
+    assert smallest < 0.6 * balanced
+    assert balanced < 0.9 * fastest
+
+
 def test_equal_arrays_are_one_parameter() -> None:
     s = Sketch()
     s.tensor("c", 8, constant=True)
@@ -215,9 +230,7 @@ def test_equal_arrays_are_one_parameter() -> None:
 
 
 def test_no_memory_is_an_error_and_no_crash(shared: Path, tmp_path: Path) -> None:
-    source = shared / "models" / "kws_int8.tflite"
-    library = compiler_called("native").compile(CompileRequest("net", source, CPUS["cortex-m4"], executor="graph"))
-    runner = interpreter(library, tmp_path)
+    runner = interpreter(compiled(shared, "kws_int8"), tmp_path)
     case = np.zeros((1, 49, 10, 1), np.int8)
     for allocations in (0, 1, 5):
         assert runner.status([case], allocations)[0] == -1
@@ -229,8 +242,7 @@ def test_no_memory_is_an_error_and_no_crash(shared: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55", "cortex-m0plus"])
 def test_c_for_arm(cpu: str, shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    source = shared / "models" / "kws_int8.tflite"
-    library = compiler_called("native").compile(CompileRequest("net", source, CPUS[cpu], executor="graph"))
+    library = compiled(shared, "kws_int8", cpu=cpu)
     for file in library.modules[0].codegen:
         (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file.path).write_bytes(file.data)
@@ -286,11 +298,10 @@ def test_options_and_executors_that_do_not_fit(tmp_path: Path) -> None:
         UsageError, match=r"net: options\.trace: a graph hands out every tensor without it; leave it out"
     ):
         compiler_called("native").compile(wanted)
-    for placement in (Placement(workspace=".dtcm"), Placement(shares_workspace=True)):
-        with pytest.raises(UsageError) as raised:
-            compiler_called("native").compile(replace(wanted, options={}, placement=placement))
-        assert str(raised.value) == (
-            "net: placement.workspace: a graph's executor places everything itself; leave it out, or use executor aot"
-        )
+    with pytest.raises(UsageError) as raised:
+        compiler_called("native").compile(replace(wanted, options={}, placement=Placement(shares_workspace=True)))
+    assert str(raised.value) == (
+        "net: placement.workspace: a graph's executor has one of its own; leave it out, or use executor aot"
+    )
     with pytest.raises(UsageError, match='net: the native compiler has no executor "vm"; use aot or graph'):
         compiler_called("native").outline(replace(wanted, executor="vm", options={}))
