@@ -15,6 +15,12 @@ from mlfbuild.messages import counted
 _FILE = click.Path(path_type=Path)
 
 
+_PLACE = click.option(
+    "--place", "places", multiple=True, metavar="CLASS=SECTION",
+    help="Linker section of params, or weights, biases, tables, workspace, state; may be repeated.",
+)  # fmt: skip
+
+
 @verb("format")
 @click.argument("model", type=_FILE)
 @click.option("--cpu", required=True, metavar="CPU", help="Processor core to compile for, as cortex-m4 or host.")
@@ -24,6 +30,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--compiler", metavar="NAME", help="native, archive for an archive, or tvm; default by the file.")
 @click.option("--executor", metavar="NAME", help="aot or graph; default aot, or what an archive was exported for.")
 @click.option("--python", metavar="PROGRAM", help="With --compiler tvm: the Python that has TVM, default python3.")
+@_PLACE
 def compile_model(
     settings: Settings,
     model: Path,
@@ -34,10 +41,12 @@ def compile_model(
     compiler: str | None,
     executor: str | None,
     python: str | None,
+    places: tuple[str, ...],
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
     from mlfbuild.steps.compilation import compile_model as compile_archive
     from mlfbuild.steps.outputs import check_output
+    from mlfbuild.steps.placement import placement_of
     from mlfbuild.steps.project import compile_job, default_compiler, default_name
 
     check_output(output, model)
@@ -50,6 +59,7 @@ def compile_model(
         options=dict(_option(text) for text in options),
         archive=output,
         python=python,
+        placement=placement_of(places),
     )
     made = compile_archive(job)
     if settings.json:
@@ -71,15 +81,17 @@ def _bound(size: int | None) -> str:
 @verb("format")
 @click.argument("archive", type=_FILE)
 @click.option("-o", "output", type=_FILE, required=True, metavar="DIR", help="Folder to unpack into.")
-def unpack(settings: Settings, archive: Path, output: Path) -> None:
+@_PLACE
+def unpack(settings: Settings, archive: Path, output: Path, places: tuple[str, ...]) -> None:
     """Unpack ARCHIVE into a folder that a CMake build includes.
 
     Files that an earlier unpack wrote there are updated or removed; any other file that is in the way is left alone,
     with exit status 6.
     """
     from mlfbuild.steps.models import unpack_archive
+    from mlfbuild.steps.placement import placement_of
 
-    result = unpack_archive(archive, output)
+    result = unpack_archive(archive, output, placement=placement_of(places))
     if settings.json:
         show_json({"directory": output, **vars(result)})
     elif not settings.quiet:

@@ -10,7 +10,7 @@ from mlfbuild.errors import UsageError
 from mlfbuild.messages import listed
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.types import CompileRequest, OptionValue
+    from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
     from mlfbuild.library import Library
 
 
@@ -107,12 +107,35 @@ def accepted(library: Library, request: CompileRequest, where: str) -> Library:
             f"{request.name}: {where} was exported for the {' and '.join(executors)} executor, "
             f"not for {request.executor}; choose executor {executors[0]}"
         )
-    if request.placement.workspace is not None or request.placement.shares_workspace:
-        raise UsageError(f"{request.name}: placement of the workspace: {where} decides it; remove it")
-    if request.placement.params is not None and "graph" not in executors:
-        raise UsageError(f"{request.name}: placement of the parameters: the C code of {where} decides it; remove it")
+    check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
     return convert(library, CURRENT)
+
+
+def check_placement(library: Library, placement: Placement, name: str, where: str) -> None:
+    """Refuse sections for what the library's own C code has; that of graphs and packed functions is made here.
+
+    ``name`` is the model's, ``where`` names its archive. Raises ``UsageError``.
+    """
+    for kind, reason in placement.problems():
+        raise UsageError(f"{name}: placement.{kind}: {reason}")
+    if placement.shares_workspace:
+        raise UsageError(f"{name}: placement of the workspace: {where} decides it; remove it")
+    if placement.state is not None:
+        raise UsageError(f"{name}: placement of the state: {where} has none that is kept apart; remove it")
+    for module in library.modules:
+        graph = module.executor == "graph"
+        if placement.names_constants and not (graph and module.params):
+            raise UsageError(f"{name}: {_in_its_code('parameters', where, module.name, '.rodata.tvm')}")
+        if placement.workspace is not None and module.model_id and not graph:
+            raise UsageError(f"{name}: {_in_its_code('workspace', where, module.name, '.bss.noinit.tvm')}")
+
+
+def _in_its_code(what: str, where: str, module: str, section: str) -> str:
+    return (
+        f"placement of the {what}: the C code of {where} has a section for that, or there are none; "
+        f"remove it, or place *libmlf_{module}.a:*({section}) in the linker script"
+    )
 
 
 ARCHIVE = ArchiveCompiler()

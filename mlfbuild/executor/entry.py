@@ -19,10 +19,10 @@ def notice(module: str) -> str:
     return f"/*\n * {_NOTICE.format(module)}\n */"
 
 
-def print_around(module: Module, needed: int, inner: str) -> str:
+def print_around(module: Module, needed: int, inner: str, section: str | None = None) -> str:
     """Return the C file whose run function lends ``needed`` bytes of workspace to the one that is called ``inner`` now.
 
-    Both have the signature of the module's header.
+    Both have the signature of the module's header. ``section`` is where the workspace lies, if not where TVM's do.
     """
     prefix = struct_prefix(module.name)
     kinds = [] if module.workspace_io else ["inputs", "outputs"]
@@ -40,7 +40,7 @@ def print_around(module: Module, needed: int, inner: str) -> str:
             "",
             f"int32_t {inner}({parameters});",
             "",
-            print_workspace(prefix, needed),
+            print_workspace(prefix, needed, section),
             "",
             f"int32_t {prefix}_run({parameters})",
             "{",
@@ -67,9 +67,9 @@ def print_begin(workspace: str, size: int, *, bundled: bool) -> Iterator[str]:
         yield "    }"
 
 
-def print_workspace(prefix: str, size: int) -> str:
+def print_workspace(prefix: str, size: int, section: str | None = None) -> str:
     """Return the definition of the static workspace of ``size`` bytes; empty where the module needs none."""
-    attributes = f'__attribute__((section("{SECTION}"), aligned({ALIGNMENT})))'
+    attributes = f'__attribute__((section("{section or SECTION}"), aligned({ALIGNMENT})))'
     return f"{attributes}\nstatic uint8_t {prefix}_workspace[{size}];" if size else ""
 
 

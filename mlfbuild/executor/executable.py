@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.names import member_name
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
+from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
@@ -27,6 +28,7 @@ from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo,
 from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
+from mlfbuild.manifest.placement import Placement
 
 __all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
            "with_c_interface"]  # fmt: skip
@@ -34,6 +36,7 @@ __all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_
 INCLUDE_DIR = f"{FOLDER}/include"
 """Of an unpacked tree: headers of modules that came without one."""
 _NAME = re.compile(r"\w+", re.ASCII)
+_ANYWHERE = Placement()
 _ABOUT = ("Everything lies in a static workspace: one call at a time.",)
 _RESULTS = (r"\return 0, -1 if a pointer is NULL, or what a kernel returned that failed",)
 
@@ -54,11 +57,12 @@ class Executable:
     """Bytes of the generated static workspace; 0 where the module's own code or its caller brings all memory."""
 
 
-def executable(module: Module) -> Executable | None:
+def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable | None:
     """Return how ``module`` is built; ``None`` for one that needs nothing added: a complete one, or no code.
 
-    Raises ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run, and
-    ``CheckFailedError`` where something calls a function that nobody defines.
+    ``placement`` has the sections of what is generated. Raises ``UsageError`` where it is about a workspace that the
+    module's own code has, ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run,
+    and ``CheckFailedError`` where something calls a function that nobody defines.
     """
     kernels = Kernels(module)
     if _is_complete(module) or not kernels.files:
@@ -68,13 +72,24 @@ def executable(module: Module) -> Executable | None:
             f"{module.name!a}: the module has a name that C does not; export it under one of letters, digits and _"
         )
     kernels.require_runtime()
+    found = _executable(kernels, placement)
+    if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
+        raise UsageError(
+            f"{module.name}: placement of the workspace: its own C code has a section for that, or there is none; "
+            f"remove it, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script"
+        )
+    return found
+
+
+def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
+    module = kernels.module
     if module.style == OPERATOR:
-        return _with_functions(kernels)
+        return _with_functions(kernels, placement)
     if module.executor == "graph" and module.graph_json is not None:
-        return _with_graph(kernels, bytes(module.graph_json))
+        return _with_graph(kernels, bytes(module.graph_json), placement)
     if module.interface == "packed" and module.inputs and module.outputs:
-        return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels))
-    return _with_interface(kernels) if module.interface == "c" else None
+        return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
+    return _with_interface(kernels, placement) if module.interface == "c" else None
 
 
 def _is_complete(module: Module) -> bool:
@@ -100,17 +115,17 @@ def with_c_interface(module: Module) -> Module:
     return replace(seen, interface="c", codegen=(*module.codegen, *generated))
 
 
-def _with_graph(kernels: Kernels, graph_json: bytes) -> Executable:
+def _with_graph(kernels: Kernels, graph_json: bytes, placement: Placement) -> Executable:
     module = kernels.module
     graph = parse_graph(graph_json, f"{module.name}.graph")
     arguments = graph_arguments(graph, kernels)
     plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
     for name in plan.functions:
         kernels.require(name, "the graph")
-    return _with_entries(kernels, plan, [module], module.params, {})
+    return _with_entries(kernels, plan, [module], module.params, {}, placement)
 
 
-def _with_functions(kernels: Kernels) -> Executable:
+def _with_functions(kernels: Kernels, placement: Placement) -> Executable:
     functions = operator_functions(kernels.module)
     if not functions:
         raise UnsupportedModelError(
@@ -119,7 +134,7 @@ def _with_functions(kernels: Kernels) -> Executable:
     for function in functions:
         kernels.require(function.name, "firmware")
     renamed = {function.name: packed_name(function) for function in functions}
-    return _with_entries(kernels, packed_plan(functions), functions, {}, renamed)
+    return _with_entries(kernels, packed_plan(functions), functions, {}, renamed, placement)
 
 
 def _with_entries(
@@ -128,6 +143,7 @@ def _with_entries(
     called: Sequence[Module],
     params: Mapping[str, Array],
     renamed: Mapping[str, str],
+    placement: Placement,
 ) -> Executable:
     """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware."""
     module = kernels.module
@@ -140,7 +156,9 @@ def _with_entries(
     entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
     code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
-    source = GraphSource(owner_name(module.name, renamed), entries, plan, params, needed, bool(module.runtime))
+    source = GraphSource(
+        owner_name(module.name, renamed), entries, plan, params, needed, bool(module.runtime), placement
+    )
     headers = dict(_header(module, interface) for interface in interfaces)
     text = print_graph(source, notice(module.name))
     generated = {**_runtime(module), **code, entry: text.encode(), **headers}
@@ -157,7 +175,7 @@ def _header(module: Module, interface: CInterface) -> tuple[str, bytes]:
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 
 
-def _with_interface(kernels: Kernels) -> Executable:
+def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     """Return how a module is built that has the C interface: its code, and the workspace that its kernels take."""
     module = kernels.module
     name, header = struct_prefix(module.name), symbol_prefix(module.name)
@@ -168,7 +186,8 @@ def _with_interface(kernels: Kernels) -> Executable:
         renamed[f"{header}_run"] = f"mlf_{module.name}_inner_run"
     code = units(kernels, renamed, [f"{name}.h"] if stubs else [])
     if around:
-        code[f"{FOLDER}/{module.name}_entry.c"] = print_around(module, needed, renamed[f"{header}_run"]).encode()
+        around_it = print_around(module, needed, renamed[f"{header}_run"], placement.workspace)
+        code[f"{FOLDER}/{module.name}_entry.c"] = around_it.encode()
     generated = {**_runtime(module), **stubs, **code}
     return Executable(tuple(code), _include_dirs(module), _runtime_dirs(module), generated, needed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library.c_interface import CInterface
 from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
 from mlfbuild.library.names import struct_prefix
+from mlfbuild.manifest.placement import Placement
 
 Array = npt.NDArray[np.generic]
 
@@ -47,6 +48,8 @@ class GraphSource:
     """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
     bundled: bool = False
     """Whether kernels call the archive's own runtime."""
+    placement: Placement = field(default_factory=Placement)
+    """Sections of the parameters and of the static workspace."""
 
     @property
     def prefix(self) -> str:
@@ -70,7 +73,7 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
         *_parameters(source),
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
-        print_workspace(source.prefix, source.workspace_size),
+        print_workspace(source.prefix, source.workspace_size, source.placement.workspace),
         *(print_run(entry.interface, list(_body(source, entry))) for entry in source.entries),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -101,16 +104,21 @@ def _parameters(source: GraphSource) -> Iterator[str]:
     graph = source.plan.graph
     names = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
     for entry in source.plan.parameters:
-        values = _numbers(source.params[names[entry]])
-        section = f'__attribute__((section("{PARAMS_SECTION}"), aligned({ALIGNMENT})))'
+        param = source.params[names[entry]]
+        section, values = source.placement.constants(class_of(param)) or PARAMS_SECTION, _numbers(param)
         yield "\n".join(
             [
-                section,
+                f'__attribute__((section("{section}"), aligned({ALIGNMENT})))',
                 f"static const {C_TYPES[values.dtype.name]} mlf_parameter_{entry}[{values.size}] = {{",
                 *_value_lines(values),
                 "};",
             ]
         )
+
+
+def class_of(param: Array) -> str:
+    """Return ``weights`` or ``biases``, which are parameters of one axis, if of any, that is longer than 1."""
+    return "weights" if sum(length > 1 for length in param.shape) > 1 else "biases"
 
 
 def _value_lines(values: Array) -> Iterator[str]:

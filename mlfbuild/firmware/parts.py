@@ -14,6 +14,7 @@ from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.firmware.blobs import BlobSources, blob_sources
 from mlfbuild.firmware.cmake import check_path, check_target_name
 from mlfbuild.library import Content, Library, Module
+from mlfbuild.manifest.placement import Placement
 
 RUNTIME_HEADERS = "runtime/include"
 
@@ -69,15 +70,15 @@ class Parts:
         return (self.alias,) if self.alias else self.names
 
 
-def parts_of(library: Library, model: str | None = None) -> Parts:
-    """Return the description of ``library``, which the project calls ``model``.
+def parts_of(library: Library, model: str | None = None, placement: Placement | None = None) -> Parts:
+    """Return the description of ``library``, which the project calls ``model``, its data placed as ``placement`` says.
 
-    Raises ``InputFileError`` for a module or file name that targets or build files cannot hold.
+    Raises ``InputFileError`` for a module or file name that targets or build files cannot hold, and as ``executable``.
     """
     runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
     for module in library.modules:
         check_target_name(module.name)
-    modules = tuple(_part(module, runtime) for module in library.modules)
+    modules = tuple(_part(module, runtime, placement or Placement()) for module in library.modules)
     names = {part.name for part in modules}
     alias = model if model is not None and model not in names else None
     if alias is not None:
@@ -85,7 +86,7 @@ def parts_of(library: Library, model: str | None = None) -> Parts:
     return Parts(modules, alias)
 
 
-def _part(module: Module, runtime: bool) -> Part:
+def _part(module: Module, runtime: bool, placement: Placement) -> Part:
     paths = [file.path for file in module.codegen]
     files = tuple(f"codegen/{path}" for path in paths if path.suffix in LINKED_SUFFIXES)
     include_dirs = sorted(
@@ -100,7 +101,7 @@ def _part(module: Module, runtime: bool) -> Part:
         private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
         blobs=None if module.graph_json is None else blob_sources(module.name),
     )
-    found = executable(module)
+    found = executable(module, placement)
     return part if found is None else _with_executor(part, found)
 
 

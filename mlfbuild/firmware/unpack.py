@@ -18,6 +18,7 @@ from mlfbuild.firmware.tree import UnpackResult, write_tree
 from mlfbuild.firmware.verification import verification_files, verification_targets
 from mlfbuild.library import Content, Library
 from mlfbuild.library.metadata import CURRENT
+from mlfbuild.manifest.placement import Placement
 
 
 def unpack(
@@ -26,25 +27,29 @@ def unpack(
     *,
     archive_id: str,
     model: str | None = None,
-    params_section: str | None = None,
+    placement: Placement | None = None,
     verified_on: str | None = None,
 ) -> UnpackResult:
     """Write ``library`` into the tree ``directory``, touching only what changed.
 
     ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
-    fragment also defines ``mlf::<model>`` where no module is called so. ``params_section`` is the linker section of
-    graphs and parameters that become bytes of the image. ``verified_on`` is the board for which the tree also holds the
-    sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
+    fragment also defines ``mlf::<model>`` where no module is called so. ``placement`` has the linker sections of what
+    is generated here: graphs and parameters as bytes of the image, and workspaces. ``verified_on`` is the board for
+    which the tree also holds the sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
 
     Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` where a module cannot be
     verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
-    files = tree_files(library, model=model, params_section=params_section, verified_on=verified_on)
+    files = tree_files(library, model=model, placement=placement, verified_on=verified_on)
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
 
 def tree_files(
-    library: Library, *, model: str | None = None, params_section: str | None = None, verified_on: str | None = None
+    library: Library,
+    *,
+    model: str | None = None,
+    placement: Placement | None = None,
+    verified_on: str | None = None,
 ) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
 
@@ -52,7 +57,7 @@ def tree_files(
     """
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
-    parts = parts_of(library, model)
+    parts = parts_of(library, model, placement)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),
         MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
@@ -62,7 +67,7 @@ def tree_files(
         added |= part.generated
     for module in library.modules:
         if module.graph_json is not None:
-            added |= blob_files(module, params_section)
+            added |= blob_files(module, placement.params if placement else None)
     if verified_on is not None:
         added[FRAGMENT] = (library_fragment(parts) + verification_targets(parts.names, verified_on)).encode()
         added |= verification_files(library.modules, verified_on)

@@ -53,6 +53,11 @@ class Placement:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: section for name, section in named.items() if isinstance(section, str)}
 
+    @property
+    def names_constants(self) -> bool:
+        """Whether there is a section for constants of any class."""
+        return any(name not in MEMORY_CLASSES for name in self.sections)
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield (class, reason) for each section that cannot hold what it is to hold."""
         kinds: dict[str, bool] = {}

@@ -92,9 +92,8 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
     if fitting and compiler in SOURCES.values() and compiler != fitting:
         reason = f"compiler {quoted(str(compiler))} does not read {source_suffix(str(source))} files; use {fitting}"
         document.add((*path, "compiler"), reason)
-    if (compiler or fitting) == "native" and model.get("executor") == "graph" and "placement" in model:
-        reason = "a graph's executor places everything itself; leave it out, or use executor aot"
-        document.add((*path, "placement"), reason, at_key=True)
+    if (compiler or fitting) == "native" and model.get("executor") == "graph":
+        _check_placement_of_graph(document, (*path, "placement"), _mapping(model, "placement"))
     if compiler not in EXTERNAL_COMPILERS and isinstance(source, str) and source.strip():
         problem = source_problem(source)
         if problem:
@@ -113,6 +112,13 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
             needed = " or ".join(f'"compiler: {name}"' for name in compilers)
             reason = f"only with {needed}; add that, or leave {key} out"
             document.add((*path, key), reason, at_key=True)
+
+
+def _check_placement_of_graph(document: Document, path: KeyPath, placement: Mapping[str, object]) -> None:
+    if isinstance(placement.get("params"), dict):
+        document.add((*path, "params"), "constants of a graph have no classes; name one section, or use executor aot")
+    if "state" in placement:
+        document.add((*path, "state"), "a graph keeps no state; leave it out, or use executor aot", at_key=True)
 
 
 def _check_names(document: Document, path: KeyPath, entry: Mapping[str, object], what: str) -> None:

@@ -20,6 +20,7 @@ def params_builder() -> Any:
 
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     env.Depends(target, env.Value(env.subst("$MLFSECTION")))
+    env.Precious(target)  # written where its bytes changed, which is not whenever the image did
     return target, source
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
+from mlfbuild.compilers.archive import check_placement
 from mlfbuild.errors import ConflictError, InputFileError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
+from mlfbuild.manifest import Placement
 from mlfbuild.steps.compilation import check_ram, compile_model
 from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
@@ -125,16 +127,19 @@ def _hash_of(path: Path) -> str | None:
 
 
 def unpack_archive(
-    archive: Path, directory: Path, *, model: str | None = None, params_section: str | None = None
+    archive: Path, directory: Path, *, model: str | None = None, placement: Placement | None = None
 ) -> UnpackResult:
     """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
 
-    ``params_section`` is the linker section of parameters that become bytes of the image.
+    ``placement`` has the linker sections of what unpacking generates.
 
-    Raises ``InputFileError``, ``ConflictError`` (before anything is written) and ``StorageError``.
+    Raises ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` for
+    a placement of what the archive's own code has.
     """
     library, archive_id = archives.open_archive_with_id(archive)
-    return unpack(library, directory, archive_id=archive_id, model=model, params_section=params_section)
+    if placement is not None and placement.sections:
+        check_placement(library, placement, model or archive.name, str(archive))
+    return unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
@@ -150,7 +155,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
         job.tree,
         archive_id=archive_id,
         model=job.model,
-        params_section=job.request.placement.params,
+        placement=job.request.placement,
         verified_on=job.verified_on,
     )
 

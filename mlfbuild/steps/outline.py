@@ -31,7 +31,7 @@ class Outline:
     @cached_property
     def modules(self) -> tuple[Part, ...]:
         """The modules that are made of its files."""
-        return parts_of(self.library, self.job.model).modules
+        return parts_of(self.library, self.job.model, self.job.request.placement).modules
 
     @cached_property
     def compiled(self) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Outline:
         """All further files of the tree, in alphabetical order; none where its modules are not known."""
         if not self.library.modules:
             return ()
-        files = tree_files(self.library, model=self.job.model, params_section=self.job.request.placement.params)
+        files = tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
         return tuple(sorted(files.keys() - {*self.compiled}))
 
     @cached_property

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.files import write_if_changed
 from mlfbuild.firmware.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.firmware.placement import LINKER_SCRIPT
+from mlfbuild.manifest import Placement, suggestion
+from mlfbuild.manifest.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
 from mlfbuild.steps.jobs import FirmwareJob
 
-__all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "write_params_binary"]
+__all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
+
+_CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES)
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,24 @@ def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary
     found = linked_section(image, section)
     write_if_changed(output, found.data)
     return ParamsBinary(section, found.address, len(found.data))
+
+
+def placement_of(words: Sequence[str]) -> Placement:
+    """Return the placement that ``CLASS=SECTION`` words of a command line name; raises ``UsageError``."""
+    named: dict[str, Any] = {}
+    for word in words:
+        name, equals, section = word.partition("=")
+        if not equals or not section:
+            raise UsageError(f"--place {word}: write CLASS=SECTION, as params=.mlf_params")
+        if name not in _CLASSES:
+            known = suggestion(name, _CLASSES) or f" (known: {', '.join(_CLASSES)})"
+            raise UsageError(f"--place {word}: there is nothing called {name!r} to place{known}")
+        if named.setdefault(name, section) != section:
+            raise UsageError(f"--place {word}: {name} is in {named[name]} already; name it once")
+    placement = Placement(**named)
+    for name, reason in placement.problems():
+        raise UsageError(f"--place {name}={named[name]}: {reason}")
+    return placement
 
 
 def check_placed(job: FirmwareJob) -> None:

@@ -91,7 +91,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
     known = outline_of(job)
     outline = known or Library(())
-    files = tree_files(known, model=job.model) if known else {FRAGMENT: b""}
+    files = tree_files(known, model=job.model, placement=job.request.placement) if known else {FRAGMENT: b""}
     return {
         "model": job.model,
         "target": job.target,

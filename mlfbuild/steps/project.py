@@ -11,7 +11,7 @@ from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, 
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.files import real_place
 from mlfbuild.firmware.placement import PlacedSection
-from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Project, Target, load_project, suggestion
+from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Placement, Project, Target, load_project, suggestion
 from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.inputs import check_inputs, input_problems
@@ -178,6 +178,7 @@ def compile_job(
     options: Mapping[str, OptionValue],
     archive: Path,
     python: str | None = None,
+    placement: Placement | None = None,
 ) -> CompileJob:
     """Return the job that compiles one model file, with no project file; raises ``UsageError`` for what it cannot be.
 
@@ -193,7 +194,8 @@ def compile_job(
     if python is not None and compiler != "tvm":
         raise UsageError(f"python {python}: means nothing to compiler {compiler}; choose compiler tvm")
     program = Program(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
-    request = CompileRequest(name, source, cpu_called(cpu), executor, options, program=program)
+    placed = placement or Placement()
+    request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
 
 

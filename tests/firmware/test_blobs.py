@@ -20,6 +20,7 @@ from mlfbuild.firmware import unpack, write_target_tree
 from mlfbuild.firmware.blobs import blob_files
 from mlfbuild.library import LazyBytes, Library
 from mlfbuild.library.params import save_params
+from mlfbuild.manifest import Placement
 from mlfbuild.targets import BOARDS, CPUS
 from support.libraries import graph_library
 
@@ -244,7 +245,7 @@ INCLUDE mlf_board.ld
 @pytest.mark.parametrize("section", [None, ".mlf.weights"])
 @pytest.mark.usefixtures("arm")
 def test_a_linker_script_places_each_section(tmp_path: Path, way: str, section: str | None) -> None:
-    unpack(graph_library(), tmp_path / "tree" / "net", archive_id="a", params_section=section)
+    unpack(graph_library(), tmp_path / "tree" / "net", archive_id="a", placement=Placement(params=section))
     write_target_tree(tmp_path / "tree", ["net"], BOARD, CPUS["cortex-m4"])
     write_project(tmp_path, "net")
     graph, params = (".rodata.mlf.graph.net", ".rodata.mlf.params.net") if section is None else (".none", section)

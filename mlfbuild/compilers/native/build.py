@@ -96,6 +96,9 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface) 
 def _check_placement(request: CompileRequest) -> None:
     for name, reason in request.placement.problems():
         raise UsageError(f"{request.name}: placement.{name}: {reason}")
+    for name in request.placement.sections:
+        if request.executor == "graph" and name not in {"params", "workspace"}:
+            raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")
 
 
 def _check_sizes(graph: Graph) -> None:

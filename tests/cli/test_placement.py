@@ -1,0 +1,79 @@
+"""Sections on the command line: what reaches the C, and what is refused, each in one line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import open_archive
+from mlfbuild.cli.run import run
+from support.firmware_repo import tiny_network
+from support.native import generated
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    return tmp_path / "net.tflite"
+
+
+def compile_placed(model: Path, *words: str) -> int:
+    places = [text for word in words for text in ("--place", word)]
+    return run(["compile", str(model), "--cpu", "cortex-m4", "-o", str(model.with_suffix(".tar")), *places])
+
+
+def test_compile(model: Path) -> None:
+    assert compile_placed(model, "weights=.ext", "params=.rodata.mlf") == 0
+    text = generated(open_archive(model.with_suffix(".tar")))
+    sections = re.findall(r'section\("(\.(?:ext|rodata)[^"]*)"\)', text)
+    assert sections == [".rodata.mlf", ".ext"]
+
+
+def test_unpack(shared: Path, tmp_path: Path) -> None:
+    archive = shared / "archives/conv-graph.tar"
+    places = ["--place", "params=.ext", "--place", "workspace=.bss.far"]
+    assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), *places]) == 0
+    text = (tmp_path / "tree/executor/conv_entry.c").read_text()
+    assert set(re.findall(r'section\("([^"]*)"\)', text)) == {".ext", ".bss.far"}
+
+
+def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = shared / "archives/conv-aotc.tar"
+    assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), "--place", "params=.ext"]) == 2
+    assert "conv-aotc.tar: placement of the parameters: the C code of" in capsys.readouterr().err
+    assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["workspace"], "--place workspace: write CLASS=SECTION, as params=.mlf_params"),
+        (["wights=.x"], "--place wights=.x: there is nothing called 'wights' to place (did you mean \"weights\"?)"),
+        (["weights=.x", "weights=.y"], "--place weights=.y: weights is in .x already; name it once"),
+        (
+            ["weights=1x"],
+            "--place weights=1x: '1x' is not a section name; use letters, digits, _ and ., no digit first",
+        ),
+        (["weights=.x", "state=.x"], "--place state=.x: .x cannot hold both constants and memory"),
+        (
+            ["params=.bss.x"],
+            "--place params=.bss.x: .bss.x is not in the image, so that constants would be lost; choose",
+        ),
+    ],
+)
+def test_mistakes(model: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str) -> None:
+    assert compile_placed(model, *words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"mlfbuild: {reason}")
+    assert error.count("\n") == 1
+    assert not model.with_suffix(".tar").exists()
+
+
+def test_classes_of_a_graph(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = model.with_suffix(".tar")
+    command = ["compile", str(model), "--cpu", "cortex-m4", "-o", str(output), "--executor", "graph"]
+    assert run([*command, "--place", "weights=.ext"]) == 2
+    assert "net: placement.weights: a graph has none of its own; leave it out, or use aot" in capsys.readouterr().err
+    assert run([*command, "--place", "params=.ext"]) == 0

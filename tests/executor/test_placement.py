@@ -1,0 +1,170 @@
+"""Sections of modules that other compilers made: of what is generated for them, and why not of what they have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from mlfbuild.archive import write_archive
+from mlfbuild.compilers import CompileRequest, Placement, compiler_called
+from mlfbuild.errors import UsageError
+from mlfbuild.executor.graph_source import class_of
+from mlfbuild.firmware.unpack import unpack
+from mlfbuild.steps.build import build
+from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.steps.verify import verify_job, verify_jobs
+from mlfbuild.targets import BOARDS, CPUS
+from support.firmware_repo import tiny_network
+from support.host_c import run
+from support.native import compile_bytes
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  m4: {{cpu: cortex-m4, board: mps2-an386, regions: {{{regions}}}}}
+models:
+  net:
+    source: {archives}/{name}.tar
+    vectors: {archives}/{name}.npz
+    placement: {{{placement}}}
+"""
+PSRAM = BOARDS["mps2-an386"].regions["PSRAM"]
+
+
+def placed(shared: Path, name: str, placement: Placement, folder: Path) -> Path:
+    """The tree of an archive of TVM, its generated code placed."""
+    request = CompileRequest("net", shared / f"archives/{name}.tar", CPUS["cortex-m4"], placement=placement)
+    unpack(compiler_called("archive").compile(request), folder / "tree", archive_id="a", placement=placement)
+    return folder / "tree"
+
+
+def sections_of_entry(tree: Path, compiler: str) -> dict[str, str]:
+    """The section of every variable of the generated entry."""
+    (entry,) = (tree / "executor").glob("*_entry.c")
+    folders = [tree / "executor/include", tree / "executor", tree / "executor/runtime", *tree.glob("codegen/*/include")]
+    includes = [f"-I{folder}" for folder in folders]
+    run([compiler, *CPUS["cortex-m4"].flags, "-O1", *includes, "-c", entry, "-o", tree / "entry.o"])
+    with (tree / "entry.o").open("rb") as file:
+        elf = ELFFile(file)
+        symbols = elf.get_section_by_name(".symtab").iter_symbols()
+        return {
+            symbol.name: elf.get_section(symbol["st_shndx"]).name
+            for symbol in symbols
+            if symbol["st_info"]["type"] == "STT_OBJECT"
+        }
+
+
+def test_parameters_of_a_graph_by_their_shapes(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    placement = Placement(weights=".far", biases=".near", workspace=".bss.ws")
+    tree = placed(shared, "kws_int8-graph", placement, tmp_path)
+    found = sections_of_entry(tree, tool("arm-none-eabi-gcc"))
+    parameters = {section for name, section in found.items() if name.startswith("mlf_parameter")}
+    assert parameters == {".far", ".near"}
+    (workspace,) = (section for name, section in found.items() if name.endswith("_workspace"))
+    assert workspace == ".bss.ws"
+
+
+def test_one_section_for_all_parameters(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tree = placed(shared, "conv-graph", Placement(params=".far"), tmp_path)
+    found = sections_of_entry(tree, tool("arm-none-eabi-gcc"))
+    assert {section for name, section in found.items() if name.startswith("mlf_parameter")} == {".far"}
+    assert {section for name, section in found.items() if name.endswith("_workspace")} == {".bss.noinit.tvm"}
+
+
+@pytest.mark.parametrize(("shape", "name"), [
+    ((64,), "biases"), ((1, 64, 1, 1), "biases"), ((), "biases"), ((1,), "biases"),
+    ((3, 3), "weights"), ((1, 3, 1, 64), "weights"),
+])  # fmt: skip
+def test_classes_of_parameters(shape: tuple[int, ...], name: str) -> None:
+    assert class_of(np.zeros(shape, np.int32)) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "regions", "placement"),
+    [
+        ("conv-graph", ".mlf_params: PSRAM, .far: PSRAM", "params: .mlf_params, workspace: .far"),
+        ("conv-llvm_graph_m4", ".mlf_params: PSRAM, .far: PSRAM", "params: .mlf_params, workspace: .far"),
+    ],
+)
+def test_results_are_right_with_all_of_it_in_another_memory(
+    shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str, regions: str, placement: str
+) -> None:
+    for needed in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(needed)
+    text = PROJECT.format(archives=shared / "archives", name=name, regions=regions, placement=placement)
+    (tmp_path / "mlfbuild.yml").write_text(text)
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    build(targets)
+    (job,) = verify_jobs(project, targets, tmp_path / "build")
+    assert verify_job(job).passed
+    with (job.folder / "build/verify.elf").open("rb") as file:
+        found = {section.name: section for section in ELFFile(file).iter_sections()}
+    for section in (entry.split(":")[0].strip() for entry in regions.split(",")):
+        assert PSRAM.origin <= found[section]["sh_addr"] < PSRAM.origin + PSRAM.size
+        assert found[section]["sh_size"] > 0
+
+
+CANNOT = [
+    ("conv-aotc", Placement(params=".far"), "parameters", "conv", ".rodata.tvm"),
+    ("conv-aotp", Placement(weights=".far"), "parameters", "conv", ".rodata.tvm"),
+    ("conv-graphlink", Placement(params=".far"), "parameters", "conv", ".rodata.tvm"),
+    ("multi-mixed", Placement(params=".far"), "parameters", "mod1", ".rodata.tvm"),
+]
+
+
+@pytest.mark.parametrize(("name", "placement", "what", "module", "section"), CANNOT)
+def test_what_its_own_code_has_cannot_be_placed(
+    shared: Path, tmp_path: Path, name: str, placement: Placement, what: str, module: str, section: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        placed(shared, name, placement, tmp_path)
+    assert str(caught.value) == (
+        f"net: placement of the {what}: the C code of {shared}/archives/{name}.tar has a section for that, or there "
+        f"are none; remove it, or place *libmlf_{module}.a:*({section}) in the linker script"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "placement", "words"),
+    [
+        ("many-graph", Placement(params=".far"), "placement of the parameters: .* section for that, or there are none"),
+        ("kws_int8-graph", Placement(state=".far"), "placement of the state: .* has none that is kept apart"),
+        ("kws_int8-graph", Placement(params=".bss.x"), r"placement.params: \.bss\.x is not in the image"),
+        ("kws_int8-graph", Placement(params=".x", workspace=".x"), r"\.x cannot hold both constants and memory"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_placed(shared: Path, tmp_path: Path, name: str, placement: Placement, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        placed(shared, name, placement, tmp_path)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize("name", ["conv-aotp", "conv-aotc", "add-aotc", "operator-add"])
+def test_a_workspace_that_the_module_s_own_code_has(shared: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        placed(shared, name, Placement(workspace=".far"), tmp_path)
+    module = name.rpartition("-")[2] if name.startswith("operator") else name.partition("-")[0]
+    assert str(caught.value) == (
+        f"{module}: placement of the workspace: its own C code has a section for that, or there is none; remove it, or "
+        f"place *libmlf_{module}.a:*(.bss.noinit.tvm) in the linker script"
+    )
+    assert not (tmp_path / "tree").exists()
+
+
+def test_an_archive_of_the_native_compiler_is_compiled(tmp_path: Path) -> None:
+    archive = tmp_path / "net.tar"
+    write_archive(compile_bytes(tiny_network(1)), archive)
+    for placement, section in (
+        (Placement(params=".far"), ".rodata.tvm"),
+        (Placement(workspace=".x"), ".bss.noinit.tvm"),
+    ):
+        request = CompileRequest("net", archive, CPUS["cortex-m4"], placement=placement)
+        with pytest.raises(UsageError, match=rf"place \*libmlf_net\.a:\*\({re.escape(section)}\) in the linker script"):
+            compiler_called("archive").compile(request)

@@ -1,0 +1,127 @@
+"""Sections in memory regions and constants in a file, where SCons links the firmware itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from mlfbuild.firmware.params_binary import linked_section
+from support.firmware_repo import FirmwareRepo
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  product: {cpu: cortex-m4, regions: {.mlf_params: QSPI, .axi: AXI}}
+models:
+  alpha: {source: models/alpha.tflite, placement: {params: .mlf_params, workspace: .axi}}
+  beta: {source: models/beta.tflite}
+"""
+SCONSTRUCT = """\
+flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "--specs=nano.specs"]
+env = Environment(
+    tools=["default", "mlf"], CC="arm-none-eabi-gcc", AR="arm-none-eabi-ar", RANLIB="arm-none-eabi-ranlib",
+    CCFLAGS=[*flags, "-O1"], LINKFLAGS=[*flags, "-nostartfiles", "-Tproduct.ld"],
+)
+models = env.MlfModels("mlfbuild.yml")
+models.apply(env)
+models.place(env)
+models.place(env)
+app = env.Program("build/app.elf", env.Object("build/main.o", "src/main.c"))
+env.MlfParams("build/app_params.bin", app)
+"""
+PRODUCT = """\
+MEMORY
+{
+  FLASH (rx)  : ORIGIN = 0x08000000, LENGTH = 256K
+  RAM   (rwx) : ORIGIN = 0x20000000, LENGTH = 64K
+  QSPI  (r)   : ORIGIN = 0x90000000, LENGTH = 8M
+  OSPI  (r)   : ORIGIN = 0x70000000, LENGTH = 8M
+  AXI   (rw)  : ORIGIN = 0x24000000, LENGTH = 64K
+}
+ENTRY(main)
+SECTIONS
+{
+  .text : { *(.text .text.*) *(.rodata .rodata.*) } > FLASH
+  .exidx : { *(.ARM.ex*) } > FLASH
+  .data : { *(.data .data.*) } > RAM AT> FLASH
+  .bss : { *(.bss .bss.*) *(COMMON) end = .; } > RAM
+}
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+#include "tvmgen_beta.h"
+int main(void) { return tvmgen_alpha_run(0, 0) == tvmgen_beta_run(0, 0); }
+"""
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
+    tool("arm-none-eabi-gcc")
+    repo = FirmwareRepo(tmp_path_factory.mktemp("placed"))
+    files = {"mlfbuild.yml": PROJECT, "SConstruct": SCONSTRUCT, "product.ld": PRODUCT, "src/main.c": MAIN}
+    for name, text in files.items():
+        repo.write(name, text)
+    ran = repo.build("-Q")
+    assert ran.output.count("mlf_placement.ld") == 1, "the linker gets it once"
+    return repo
+
+
+def address(repo: FirmwareRepo) -> int:
+    with (repo.root / "build/app.elf").open("rb") as file:
+        return int(ELFFile(file).get_section_by_name(".mlf_params")["sh_addr"])
+
+
+def made(repo: FirmwareRepo) -> set[str]:
+    ran = repo.build("-Q")
+    return {Path(path).name for path in ran.written if not path.endswith((".dblite", ".cmake", ".json", ".key"))}
+
+
+def test_the_image_and_the_file(repo: FirmwareRepo) -> None:
+    assert address(repo) == 0x90000000
+    assert repo.read("build/app_params.bin") == linked_section(repo.root / "build/app.elf").data
+    assert made(repo) == set()
+
+
+def test_another_region_links_again(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "QSPI", "OSPI")
+    assert made(repo) == {"mlf_placement.ld", "app.elf"}, "the bytes of the file are the same"
+    assert address(repo) == 0x70000000
+    repo.replace("mlfbuild.yml", "OSPI", "QSPI")
+    repo.build("-Q")
+
+
+def test_another_section_compiles_its_model(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "beta.tflite", "beta.tflite, placement: {params: .mlf_params}")
+    beta = {"beta.tar", "beta_lib0.c", "beta_lib0.o", "libmlf_beta.a"}
+    assert made(repo) == {*beta, "app.elf", "app_params.bin"}
+    repo.write("mlfbuild.yml", PROJECT)
+    repo.build("-Q")
+
+
+def test_an_edited_script_is_put_right(repo: FirmwareRepo) -> None:
+    script = repo.root / "build/mlf/product/placement/mlf_placement.ld"
+    text = script.read_text()
+    script.write_text(text.replace("QSPI", "OSPI"))
+    repo.build("-Q")
+    assert script.read_text() == text
+    assert address(repo) == 0x90000000
+
+
+def test_a_section_that_the_image_does_not_have(repo: FirmwareRepo) -> None:
+    repo.replace("SConstruct", 'params.bin", app)', 'weights.bin", app, MLFSECTION=".weights")')
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "scons: *** [build/app_weights.bin] build/app.elf: has no section .weights (sections: " in ran.output
+    assert "Traceback" not in ran.output
+    repo.write("SConstruct", SCONSTRUCT)
+
+
+def test_a_target_without_regions(repo: FirmwareRepo) -> None:
+    repo.write("mlfbuild.yml", PROJECT.replace(", regions: {.mlf_params: QSPI, .axi: AXI}", ""))
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "target 'product': has no regions in the project file, so that nothing is placed" in ran.output
+    repo.write("mlfbuild.yml", PROJECT)
