@@ -27,8 +27,9 @@ def run_on_board(
 ) -> tuple[Array, ...]:
     """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
 
-    ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them; outputs have the shapes of
-    the module ``where`` the archive tells them. A case may take ``timeout`` seconds.
+    ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them. Outputs are (cases, *shape),
+    or (cases, elements) where the module's archive, which ``where`` names in messages, tells no shape. A case may take
+    ``timeout`` seconds.
 
     Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` where the disk is full, and
     ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults

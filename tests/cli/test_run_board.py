@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
 from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive
 from support.command import Ended, Folder
+from support.libraries import graph_library
 from support.native import compile_network
 
 M4 = "mps2-an386"
@@ -111,6 +114,16 @@ def test_a_code_of_the_network_is_seen_on_this_machine_too(project: Folder, stat
     ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz")
     case = 1 if "5" in statement else 2
     assert (ended.status, ended.err) == (7, f"mlfbuild: net: case {case}: its run function returned -1\n")
+
+
+def test_what_a_kernel_of_a_graph_returns_is_told(project: Folder) -> None:
+    (module,) = graph_library().modules
+    kernels = [replace(file, content=file.data.replace(b"return 0", b"return 5")) for file in module.codegen]
+    library = Library((replace(module, codegen=tuple(kernels)),))
+    project.write("graph.tar", pack_archive(library))
+    np.savez(project.root / "x.npz", x=np.zeros((2, 1, 2), np.float32))
+    ended = run(project, archive="graph.tar")
+    assert (ended.status, ended.err) == (7, "mlfbuild: net: case 0: the run function returned 5, not 0\n")
 
 
 def test_a_fault_shows_the_registers(project: Folder) -> None:
