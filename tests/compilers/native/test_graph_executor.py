@@ -193,6 +193,18 @@ def test_arrays_of_a_call_with_many_arguments_are_one_parameter(tmp_path: Path) 
     assert len(node["inputs"]) == 6  # and one output: TVM's C runtime takes fewer than ten
 
 
+def test_more_tensors_than_a_call_of_the_c_runtime_takes(tmp_path: Path) -> None:
+    s = Sketch()
+    names = [s.tensor(f"x{index}", 1, 4) for index in range(9)]
+    s.nodes.append(Node("join", Concatenation(1), tuple(names), (s.tensor("y", 1, 36),)))
+    graph = s.graph(names, ["y"])
+    place = "executor-config/graph/net.graph: nodes[9]"
+    few = f"{place}: has 10 inputs and outputs, the C runtime takes fewer than 10"
+    runner = interpreter(graph_library(graph), tmp_path, few)
+    values = values_of(graph)
+    assert_same(runner.run(values), [np.concatenate(values, axis=1)])
+
+
 def test_an_input_that_is_called_as_a_parameter(tmp_path: Path) -> None:
     s = Sketch()
     s.node(Add(), s.tensor("p0", 7), s.tensor("c", 7, constant=True), s.tensor("y", 7))

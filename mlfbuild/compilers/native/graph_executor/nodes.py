@@ -17,6 +17,7 @@ from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch
 from mlfbuild.compilers.native.program import Function
 from mlfbuild.compilers.native.storages import ALIGNMENT, aligned
+from mlfbuild.files import sha256
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
@@ -105,7 +106,7 @@ class _Making:
         self.params: list[Array] = []
         self._functions: dict[tuple[object, ...], Function] = {}
         self._constant_names: dict[Constant, str] = {}
-        self._param_numbers: dict[tuple[str, bytes], int] = {}
+        self._param_numbers: dict[tuple[str, Shape, str], int] = {}
         self._nodes: list[_CallNode] = []
         self._for_outputs = [self._source(output) for output in graph.outputs]
 
@@ -115,13 +116,13 @@ class _Making:
         call = replace(call, parameters=tuple(self._with_array(parameter) for parameter in call.parameters))
         arrays = [parameter for parameter in call.parameters if _is_array(parameter)]
         read = [str(each.argument) for each in call.parameters if self._is_read(each, node)]
-        joined = len(read) + len(arrays) + len(node.outputs) > MOST_ARGUMENTS
+        joined = len(arrays) > 1 and len(read) + len(arrays) + len(node.outputs) > MOST_ARGUMENTS
         params = [self._joined(arrays)] if joined else [self._param(_numbers(parameter)) for parameter in arrays]
         inputs = (*(self._source(tensor) for tensor in read), *params)
         arguments = tuple(self._arguments(name, node, call, joined=joined))
         function = self._function(f"{name}_operator", node, call)
         new = PackedFunction(name, function, arguments, call.scratch)
-        packed = self.packed.setdefault((function.name, arguments), new)
+        packed = self.packed.setdefault((function.name, arguments, call.scratch), new)
         self._nodes.append(_CallNode(name, packed.name, inputs, node.outputs))
 
     def _with_array(self, parameter: Parameter) -> Parameter:
@@ -144,7 +145,7 @@ class _Making:
         """Yield what the operator function gets: tensors in the order of the node's inputs, then of its outputs."""
         arrays = sum(_is_array(parameter) for parameter in call.parameters)
         tensors = sum(self._is_read(parameter, node) for parameter in call.parameters)
-        first_output = tensors + (min(arrays, 1) if joined else arrays)
+        first_output = tensors + (1 if joined else arrays)
         read, array, offset, scratch = 0, tensors, 0, 0
         for parameter in call.parameters:
             value = parameter.argument
@@ -182,12 +183,13 @@ class _Making:
 
     def _param(self, values: Array, shape: Shape | None = None) -> int:
         """Return the number of the parameter with these elements, a vector where no ``shape`` is asked for."""
-        values = values.view(np.uint8) if values.dtype == np.bool_ else values
-        key = (f"{values.dtype.str}{shape or values.shape}", values.tobytes())
-        if key not in self._param_numbers:
-            self._param_numbers[key] = len(self.params)
-            self.params.append(values.reshape(shape or values.shape))
-        return self._param_numbers[key]
+        values = (values.view(np.uint8) if values.dtype == np.bool_ else values).reshape(shape or values.shape)
+        number = self._param_numbers.setdefault(
+            (values.dtype.str, values.shape, sha256(values.tobytes())), len(self.params)
+        )
+        if number == len(self.params):
+            self.params.append(values)
+        return number
 
     # The graph
 
