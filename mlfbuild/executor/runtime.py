@@ -22,6 +22,8 @@ WORKSPACE_HEADER = "mlf_workspace.h"
 """Defines what kernels call of the runtime."""
 BUNDLED_HEADER = "mlf_bundled.h"
 """Defines what the archive's own runtime calls, in place of that."""
+OBJECTS_HEADER = "mlf_objects.h"
+"""Defines what compiled objects name and firmware does not need."""
 _RUNTIME = RUNTIME / "tvm"
 _OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
 
@@ -45,12 +47,14 @@ def _renamed_in(header: str) -> dict[str, str]:
     return {name.decode(): own.decode() for name, own in _OWN.findall(text)}
 
 
-def own_names(owner: str, *, bundled: bool = False) -> dict[str, str]:
+def own_names(owner: str, *headers: str) -> dict[str, str]:
     """Return what the module ``owner`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``.
 
-    With ``bundled`` those that the archive's own runtime asks of its platform are among them.
+    Those that ``headers`` rename, of ``BUNDLED_HEADER`` and ``OBJECTS_HEADER``, are among them.
     """
-    names = {**provided_names(), **(_renamed_in(BUNDLED_HEADER) if bundled else {})}
+    names = dict(provided_names())
+    for header in headers:
+        names |= _renamed_in(header)
     return {name: f"{own}_{owner}" for name, own in names.items()}
 
 

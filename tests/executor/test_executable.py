@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild import open_archive
+from mlfbuild.code.symbols import object_symbols
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.executor.executable import executable
 from mlfbuild.executor.kernel_workspace import kernel_workspace
@@ -107,3 +108,20 @@ def test_units_say_whose_they_are(shared: Path) -> None:
         '#include "runtime/tvm/runtime/metadata_types.h"',
         '#include "../codegen/host/src/more.c"',
     ]
+
+
+def test_objects_bear_the_names_of_their_module(shared: Path) -> None:
+    found = executable(module_of(shared, "conv-llvm_graph_m4"))
+    assert found is not None
+    assert found.files == ("executor/conv_entry.c", "executor/conv_lib0.o", "executor/conv_lib1.o")
+    registry, kernels = (object_symbols(bytes(found.generated[path]), path) for path in found.files[1:])
+    assert registry.defined == {"TVMSystemLibEntryPoint_conv"}
+    assert {name for name in kernels.declared if name.endswith("_conv")} == {
+        "TVMAPISetLastError_conv", "TVMBackendAllocWorkspace_conv", "TVMBackendFreeWorkspace_conv",
+        "TVMBackendParallelLaunch_conv", "mlf_no_unwinding_conv",
+    }  # fmt: skip
+    assert kernels.declared - registry.declared - {"expf"} == {
+        name for name in kernels.declared if name.endswith("_conv")
+    }
+    entry = bytes(found.generated["executor/conv_entry.c"]).decode()
+    assert "mlf_workspace_begin(tvmgen_conv_workspace + 40960, 110864);" in entry  # of the metadata, and 16 pieces

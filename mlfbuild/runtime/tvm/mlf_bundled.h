@@ -9,6 +9,7 @@
 
 #include <setjmp.h>
 
+#include "mlf_objects.h"
 #include "tvm/runtime/c_backend_api.h"
 
 #define TVMPlatformMemoryAllocate MLF_OF_MODULE(TVMPlatformMemoryAllocate)

@@ -6,6 +6,7 @@
 #ifndef MLF_WORKSPACE_H_
 #define MLF_WORKSPACE_H_
 
+#include "mlf_objects.h"
 #include "tvm/runtime/c_backend_api.h"
 
 enum { MLF_WORKSPACE_STEP = 16 };
