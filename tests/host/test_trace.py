@@ -126,15 +126,27 @@ def test_a_real_network(shared: Path, load: Load) -> None:
     assert_as_in(evaluate(graph, inputs), got)
 
 
-def test_random_networks(load: Load) -> None:
-    for seed in range(500, 506):
-        case = random_case(seed, 16)
-        graph = parse_tflite(case.model, f"net{seed}", "net")
-        inputs = dict(zip(graph.inputs, case.inputs, strict=True))
-        model = load(traced(graph))
-        outputs, tensors = model.run_traced(inputs)
-        assert len(tensors) > 4
+def check_random_network(load: Load, seed: int) -> None:
+    """Compile a random network for either executor, and compare what every operator of it writes."""
+    case = random_case(seed, 16)
+    graph = parse_tflite(case.model, f"net{seed}", "net")
+    inputs = dict(zip(graph.inputs, case.inputs, strict=True))
+    wanted = request(graph.name, cpu="host")
+    as_graph = compile_graph(graph, replace(wanted, executor="graph"), sha256(graph.name.encode()))
+    for library in (traced(graph), as_graph):
+        outputs, tensors = load(library, isolated=False).run_traced(inputs)
         assert_as_in(evaluate(graph, inputs), outputs | tensors)
+
+
+def test_random_networks(load: Load) -> None:
+    for seed in range(500, 503):
+        check_random_network(load, seed)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(3000, 3100))
+def test_many_random_networks(load: Load, seed: int) -> None:
+    check_random_network(load, seed)
 
 
 def counter() -> Graph:

@@ -33,10 +33,10 @@ class NativeCompiler:
         from mlfbuild.compilers.native.settings import MEMORY
 
         known = {"memory": f"one of {', '.join(MEMORY)}", "trace": "true or false"}
+        all_known = " and ".join(f"{key} ({values})" for key, values in known.items())
         right = {"memory": lambda value: value in MEMORY, "trace": lambda value: isinstance(value, bool)}
-        unknown = f"unknown option; the native compiler has {' and '.join(f'{key}, {it}' for key, it in known.items())}"
         return [
-            (key, f"must be {known[key]}" if key in known else unknown)
+            (key, f"must be {known[key]}" if key in known else f"unknown option; the native compiler has {all_known}")
             for key, value in options.items()
             if key not in right or not right[key](value)
         ]

@@ -274,7 +274,8 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
         ({"memory": True}, "must be one of smallest, balanced, fastest"),
         (
             {"arena": "small"},
-            "unknown option; the native compiler has memory, one of smallest, balanced, fastest and trace, true or false",
+            "unknown option; the native compiler has memory (one of smallest, balanced, fastest) and trace "
+            "(true or false)",
         ),
     ):
         assert native.check_options(options) == [(*options, reason)]
