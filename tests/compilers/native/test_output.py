@@ -15,6 +15,7 @@ import pytest
 
 from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.settings import MEMORY
 from mlfbuild.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
 from mlfbuild.graph.ops import (
@@ -274,8 +275,7 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
         ({"memory": True}, "must be one of smallest, balanced, fastest"),
         (
             {"arena": "small"},
-            "unknown option; the native compiler has memory (one of smallest, balanced, fastest) and trace "
-            "(true or false)",
+            f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}) and trace (true or false)",
         ),
     ):
         assert native.check_options(options) == [(*options, reason)]
@@ -286,7 +286,7 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
         native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
     with pytest.raises(InputFileError):
         native.compile(CompileRequest("net", tmp_path / "missing.tflite", good.cpu))
-    with pytest.raises(UsageError, match="no such compiler; there are archive, native"):
+    with pytest.raises(UsageError, match="no such compiler; there are archive, command, native, tvm"):
         compiler_called("nativ")
     assert all(compiler.name == name for name, compiler in COMPILERS.items())
 
