@@ -14,7 +14,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.executor.executable import executable
 from mlfbuild.files import sha256
@@ -116,6 +116,21 @@ def test_firmware_sees_shapes_scales_and_quantisation(shared: Path, tmp_path: Pa
     sources = [tmp_path / "main.c", *(tmp_path / "tree" / path for path in found.files)]
     subprocess.run(["gcc", *C99[:-1], *includes, *sources, "-o", tmp_path / "app", "-lm"], check=True)
     subprocess.run([tmp_path / "app"], check=True)
+
+
+def test_sections(shared: Path) -> None:
+    """What is printed with the packed functions and what is printed of the graph lie in the same section."""
+    source = shared / "models" / "kws_int8.tflite"
+    placement = Placement(params=".mlf_params", workspace=".bss.far")
+    wanted = CompileRequest("net", source, CPUS["host"], executor="graph", placement=placement)
+    module = compiler_called("native").compile(wanted).modules[0]
+    found = executable(module, placement)
+    assert found is not None
+    entry = bytes(found.generated["executor/net_entry.c"]).decode()
+    functions = next(file for file in module.codegen if file.path.name == "net_lib1.c").data.decode()
+    assert entry.count('section(".mlf_params")') == len(module.params)
+    assert entry.count('section(".bss.far")') == functions.count('section(".mlf_params")') == 1
+    assert ".rodata.tvm" not in entry + functions
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
