@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from mlfbuild.cli.run import run
 from mlfbuild.firmware.params_binary import linked_section
 from support.firmware_repo import FirmwareRepo
 
@@ -125,3 +127,31 @@ def test_a_target_without_regions(repo: FirmwareRepo) -> None:
     assert ran.status == 2
     assert "target 'product': has no regions in the project file, so that nothing is placed" in ran.output
     repo.write("mlfbuild.yml", PROJECT)
+
+
+WITHOUT_MLFBUILD = """\
+flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "--specs=nano.specs"]
+env = Environment(
+    CC="arm-none-eabi-gcc", AR="arm-none-eabi-ar", RANLIB="arm-none-eabi-ranlib",
+    CCFLAGS=[*flags, "-O1"], LINKFLAGS=[*flags, "-nostartfiles", "-Tproduct.ld"],
+)
+env.Append(**SConscript("models/SConscript", exports="env", variant_dir="build/models", duplicate=False))
+env.Append(**SConscript("models/placement/SConscript", exports="env"))
+env.Program("build/app.elf", env.Object("build/main.o", "src/main.c"))
+"""
+
+
+def test_a_committed_tree_needs_no_mlfbuild(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    repo = FirmwareRepo(tmp_path)
+    files = {"mlfbuild.yml": PROJECT, "SConstruct": WITHOUT_MLFBUILD, "product.ld": PRODUCT, "src/main.c": MAIN}
+    for name, text in files.items():
+        repo.write(name, text)
+    assert run(["-C", str(tmp_path), "build", "-q", "--tree", str(tmp_path / "models")]) == 0
+    shutil.rmtree(tmp_path / "site_scons")
+    repo.build("-Q")
+    assert address(repo) == 0x90000000
+    repo.replace("models/placement/mlf_placement.ld", "QSPI", "OSPI")
+    repo.build("-Q")
+    assert address(repo) == 0x70000000
+    assert repo.scons("-Q").output == "scons: `.' is up to date.\n"

@@ -255,3 +255,17 @@ def test_the_region_of_the_workspace_is_what_it_must_fit(repo: Path, tmp_path: P
     project = project.replace(".mlf_params: PSRAM, .far: PSRAM", ".mlf_params: DDR, .far: ITCM")
     (job,) = target_jobs(load(changed(repo, tmp_path, project) / "mlfbuild.yml"))
     assert {model.model: model.ram_limit for model in job.models} == {"kws": 512 * 1024, "net": 4 * 1024 * 1024}
+
+
+def test_the_page_shows_a_sound_project_file(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/placement.md").read_text()
+    (text, *_) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    for name in ("models/kws.tflite", "src/main.c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    (tmp_path / "mlfbuild.yml").write_text(text)
+    project = load(tmp_path / "mlfbuild.yml")
+    assert [(section.name, section.region) for section in target_jobs(project)[0].placed] == [
+        (".mlf_params", "QSPI"),
+        (".dtcm", "DTCM"),
+    ]
