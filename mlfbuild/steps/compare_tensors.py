@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlfbuild.archive.compare.types import distinct
 from mlfbuild.errors import UsageError
 from mlfbuild.library import TensorInfo, TracedTensor
 from mlfbuild.library.names import sanitize_name
@@ -61,8 +62,8 @@ class Traced:
     tensors: Sequence[TracedTensor]
 
     def names(self) -> list[str]:
-        """Return the tensors' names, without what TVM puts before those of a module."""
-        return [tensor.tensor.name.removeprefix(f"tvmgen_{self.name}_") for tensor in self.tensors]
+        """Return the tensors' names, each another one, without what TVM puts before those of a module."""
+        return list(distinct(each.tensor.name.removeprefix(f"tvmgen_{self.name}_") for each in self.tensors))
 
 
 def pair_traced(first: Traced, second: Traced) -> tuple[Pair, ...]:

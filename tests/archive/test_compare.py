@@ -90,7 +90,6 @@ Z = TensorInfo("z", "float32", 16, (4,))
             [("operator", "mlf_tiny_add_0", "workspace 0 -> 64 bytes")],
         ),
         ({"operator_functions": ()}, [("operator", "mlf_tiny_add_0", "only in the first")]),
-        ({"trace": (TracedTensor(X, "ADD", "f"),)}, [("traced tensor", "x", "only in the second")]),
         ({"pools": (Pool("sram", "workspace", 4, True),)}, [("pool", "sram", "only in the second")]),
         ({"devices": ("ethos_u",)}, [("device", "", "none -> ethos_u")]),
         ({"contexts": (Context("cpu"),)}, [("context", "cpu 0", "only in the second")]),
@@ -119,11 +118,23 @@ def test_what_is_different(change: dict[str, Any], expected: list[tuple[str, str
         {"export_datetime": "2020-02-02 20:20:20Z"},
         {"model_id": ""},
         {"source_text": b"another text"},
+        {"trace": (TracedTensor(X, "ADD", "f"),)},
     ],
     ids="-".join,
 )
 def test_what_one_side_does_not_tell_is_no_difference(change: dict[str, Any]) -> None:
     assert found(TINY, replace(TINY, **change)) == []
+
+
+def test_tensors_that_are_handed_out() -> None:
+    first = TracedTensor(X, "ADD", "f")
+    left = replace(TINY, trace=(first,))
+    assert found(left, replace(TINY, trace=(first, TracedTensor(Z, "MUL", "g")))) == [
+        ("traced tensor", "z", "only in the second")
+    ]
+    assert found(left, replace(TINY, trace=(replace(first, operator="SUB"),))) == [
+        ("traced tensor", "x", "operator ADD -> SUB")
+    ]
 
 
 def test_the_order_of_arguments_is_a_difference() -> None:

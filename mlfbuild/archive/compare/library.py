@@ -151,6 +151,14 @@ def _traced(traced: TracedTensor) -> dict[str, Any]:
     return {**values, "shape": list(traced.tensor.shape or ())}
 
 
+_traced_tensors = _named("traced tensor", lambda m: [(t.tensor.name, _traced(t)) for t in m.trace])
+
+
+def _trace(left: Module, right: Module) -> Iterator[Difference]:
+    if left.trace and right.trace:  # else only one of them tells
+        yield from _traced_tensors(left, right)
+
+
 def _devices(left: Module, right: Module) -> Iterator[Difference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
@@ -180,7 +188,7 @@ _PARTS: tuple[_Part, ...] = (
     _named("pool", lambda m: [(pool.name, asdict(pool)) for pool in m.pools]),
     _storage,
     _operators,
-    _named("traced tensor", lambda m: [(t.tensor.name, _traced(t)) for t in m.trace]),
+    _trace,
     graph_differences,
     _parameters,
     code_differences,
