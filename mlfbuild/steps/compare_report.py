@@ -119,7 +119,7 @@ class RunComparison:
             yield f"  {' and '.join(self.by_position)} are paired by position, as they have other names"
         by_order = len(self.pairs) - self.by_name
         if by_order:
-            yield f"  {counted(by_order, 'pair')} by the order among tensors of one type and shape, the others by name"
+            yield f"  paired by name: {self.by_name:,}, by the order among tensors of one type and shape: {by_order:,}"
         yield from (
             f"  {side.archive} hands out its outputs alone: {side.advice}" for side in self.sides if side.advice
         )

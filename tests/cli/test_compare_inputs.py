@@ -146,7 +146,7 @@ def test_other_names(project: Folder) -> None:
     add(project, "b.tar", compiled(network(W1 * np.float32(-1), prefix="other_")))
     ended = compare(project, "a.tar", "b.tar")
     assert (ended.status, ended.err) == (0, "")
-    assert "\n  2 pairs by the order among tensors of one type and shape, the others by name\n" in ended.out
+    assert "\n  paired by name: 1, by the order among tensors of one type and shape: 2\n" in ended.out
     assert "\ndiffers, but no output does: FULLY_CONNECTED 'hidden'" in ended.out
     assert "\n  paired by order: perhaps it is not the same tensor in both\n" in ended.out
     add(project, "b.tar", compiled(network(changed(W1, 1, 1, 9), prefix="other_")))
