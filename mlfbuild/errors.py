@@ -29,6 +29,10 @@ class CheckFailedError(MlfError):
     exit_code = 1
 
 
+class OverBudgetError(CheckFailedError):
+    """An image, or a model in it, takes more than its budget; the image is there all the same."""
+
+
 class UsageError(MlfError):
     """The command line or an API call asks for something that does not exist."""
 

@@ -11,7 +11,7 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
+from mlfbuild.errors import CheckFailedError, MlfError, OverBudgetError, ProjectFileError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.steps.build import ModelResult
@@ -260,3 +260,32 @@ def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | Mlf
         raise CheckFailedError(f"verify: {', '.join(failed)}: failed, see above")
     if errors:
         raise errors[0]
+
+
+@verb("file", "target", "jobs", "format")
+def report(settings: Settings) -> None:
+    """Build, then tell whose each byte of each firmware image is.
+
+    Models by code, weights, tables and RAM, with their largest pieces (-v: all of them), then everybody else. The sums
+    are those of the linked image. Exit status 1 where one is over its budget.
+    """
+    from mlfbuild.steps import report as reports
+    from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+
+    project = load(settings.file)
+    targets = target_jobs(project, settings.target)
+    firmware = firmware_jobs(project, targets)
+    over = None
+    try:
+        with watching(settings) as watch:
+            build_all(targets, firmware, jobs=settings.jobs, progress=watch)
+    except OverBudgetError as error:
+        over = error
+    found = reports.report(firmware)
+    if settings.json:
+        show_json(reports.report_json(found))
+    elif not settings.quiet:
+        show(reports.report_text(found, verbose=settings.verbose))
+    if over is not None:
+        raise over

@@ -22,9 +22,10 @@ from typing import Any
 
 from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, suggestion
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, OptionValue, Project, Target
+from mlfbuild.manifest.types import Budget, FirmwareSpec, ModelSpec, OptionValue, Project, Target
 
 __all__ = [
+    "Budget",
     "FirmwareSpec",
     "KeyPath",
     "ModelSpec",

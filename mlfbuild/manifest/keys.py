@@ -16,12 +16,14 @@ from pydantic_core import core_schema
 
 from mlfbuild.manifest import rules
 from mlfbuild.manifest.program import COMMAND_SCHEMA, check_command, split_command
+from mlfbuild.manifest.units import SIZE_SCHEMA, size_value
 
 FORMAT_VERSION = 1
 
 KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
     (): frozenset({"dependencies"}),
-    ("models", "*"): frozenset({"budget"}),
+    ("models", "*", "budget"): frozenset({"stack", "instructions"}),
+    ("firmware", "*", "budget"): frozenset({"stack", "instructions"}),
 }
 """Keys by the path of the mapping that will hold them."""
 
@@ -35,6 +37,7 @@ Command = Annotated[
 ]
 """A command line: a list of words, or text that is split into them."""
 
+Size = Annotated[int, BeforeValidator(size_value), WithJsonSchema(SIZE_SCHEMA)]
 VectorFiles = dict[Annotated[str, rules.MODULE_NAME], FilePath]
 
 TEXT, MAPPING = "[text]", "[mapping]"
@@ -97,6 +100,13 @@ class PlacementKeys(Keys):
     )
 
 
+class BudgetKeys(Keys):
+    """What may be taken at most; a build that takes more fails."""
+
+    flash: Size | None = Field(None, description="Bytes of flash: 96 KiB")
+    ram: Size | None = Field(None, description="Bytes of RAM that the linker gives: 32 KiB")
+
+
 class ModelKeys(Keys):
     """One network."""
 
@@ -128,6 +138,7 @@ class ModelKeys(Keys):
         None, description="Inputs and expected outputs (.npz) for `mlfbuild verify`; of several modules, one file each."
     )
     placement: PlacementKeys | None = Field(None, description="Linker sections of the model's data.")
+    budget: BudgetKeys | None = Field(None, description="What it may take of an image at most.")
 
 
 class FirmwareKeys(Keys):
@@ -141,6 +152,7 @@ class FirmwareKeys(Keys):
     params_binary: Annotated[str, rules.SECTION] | None = Field(
         None, description="Section of constants that is also written to <name>_params.bin: .mlf_params"
     )
+    budget: BudgetKeys | None = Field(None, description="What the whole image may take at most.")
     models: list[str] | None = Field(None, description="Models it links. Default: all of its targets.")
     targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
 

@@ -13,11 +13,11 @@ from mlfbuild.manifest.program import Program
 from mlfbuild.manifest.references import check_references
 from mlfbuild.manifest.rules import EXTERNAL_COMPILERS
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.manifest.types import FirmwareSpec, ModelSpec, Project, Target
+from mlfbuild.manifest.types import Budget, FirmwareSpec, ModelSpec, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
 
 if TYPE_CHECKING:
-    from mlfbuild.manifest.keys import FirmwareKeys, ModelKeys, PlacementKeys, ProjectKeys, TargetKeys
+    from mlfbuild.manifest.keys import BudgetKeys, FirmwareKeys, ModelKeys, PlacementKeys, ProjectKeys, TargetKeys
 
 
 def read_project(path: Path) -> Project:
@@ -64,6 +64,7 @@ def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> Mode
         vectors={module: root / path for module, path in _by_module(keys.vectors).items()},
         placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
         program=_program(keys, root) if keys.compiler in EXTERNAL_COMPILERS else None,
+        budget=_budget(keys.budget),
     )
 
 
@@ -80,7 +81,12 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
         include_dirs=tuple(root / folder for folder in keys.include_dirs),
         cmake=_joined(root, keys.cmake),
         params_binary=keys.params_binary,
+        budget=_budget(keys.budget),
     )
+
+
+def _budget(keys: BudgetKeys | None) -> Budget:
+    return Budget() if keys is None else Budget(keys.flash, keys.ram)
 
 
 def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placement:

@@ -31,6 +31,14 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Budget:
+    """What a model or an image may take at most, in bytes; ``None`` is no limit."""
+
+    flash: int | None = None
+    ram: int | None = None
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """One network of the project."""
 
@@ -48,6 +56,7 @@ class ModelSpec:
     placement: Placement = field(default_factory=Placement)
     program: Program | None = None
     """Who compiles it, where that is not mlfbuild."""
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,7 @@ class FirmwareSpec:
     cmake: Path | None = None
     params_binary: str | None = None
     """Section whose constants are also written to a file of their own."""
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)

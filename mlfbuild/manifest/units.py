@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
+
+from mlfbuild.manifest.problems import quoted
+from mlfbuild.messages import counted
 
 _NUMBER = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?) ?([A-Za-z]*)")
 _SIZES = {"": 1, "b": 1, **{f"{prefix}{rest}": 1024**power for power, prefix in enumerate("kmg", 1)
                             for rest in ("", "b", "ib")}}  # fmt: skip
 _COUNTS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _LARGEST = 1 << 62
+
+
+def _schema(units: str) -> dict[str, Any]:
+    pattern = rf"^[0-9_]+(\.[0-9]+)? ?{units}$"
+    return {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}]}
+
+
+SIZE_SCHEMA = _schema("([KkMmGg]?([Ii]?[Bb])?)")
+COUNT_SCHEMA = _schema("[KkMmGg]?")
+"""A size and a count as JSON Schema."""
 
 
 def parse_size(text: str) -> int | None:
@@ -33,10 +48,28 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
 
+def size_value(value: object) -> object:
+    """Return a value of a project file as bytes; raises ``ValueError`` with the reason where it is no size."""
+    return _value(value, parse_size, "a size: 98304, 96 KiB or 96k")
+
+
+def count_value(value: object) -> object:
+    """Return a value of a project file as a number; raises ``ValueError`` with the reason where it is none."""
+    return _value(value, parse_count, "a number: 3200000, 3.2 M or 300k")
+
+
+def _value(value: object, parse: Callable[[str], int | None], wanted: str) -> object:
+    found = parse(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        shown = quoted(value) if isinstance(value, str) else str(value).lower() if value is not None else "nothing"
+        raise ValueError(f"{shown} is not {wanted}")
+    return found
+
+
 def size_text(size: int) -> str:
     """Return bytes as people read them, with the exact number: ``98,304 bytes (96 KiB)``."""
     if abs(size) < 1024:
-        return f"{size:,} bytes"
+        return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")
     rounded = f"{size / unit:.1f}".removesuffix(".0")
     return f"{size:,} bytes ({rounded} {name})"

@@ -28,6 +28,11 @@ _TABLE = re.compile(
 """Names of constants that are no weights: of the executor, and of operators."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
+_C_LIBRARY = frozenset({
+    "c", "c_nano", "g", "g_nano", "m", "gcc", "nosys", "rdimon", "rdimon_nano", "stdc++", "stdc++_nano", "supc++",
+    "supc++_nano",
+})  # fmt: skip
+"""Libraries of the toolchain: newlib's, picolibc's, GCC's."""
 _PART = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
 """What GCC puts behind the name of a function that it made another version of."""
 
@@ -126,7 +131,8 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, bool]
     if part.name == FILL or not part.source:
         return ("stack" if "stack" in part.output else "alignment"), False
     if part.archive:
-        return part.archive.removesuffix(".a").removeprefix("lib"), False
+        name = part.archive.removesuffix(".a").removeprefix("lib")
+        return ("C library" if name in _C_LIBRARY else name), False
     return ("board support" if _BOARD.search(part.source) else "firmware"), False
 
 

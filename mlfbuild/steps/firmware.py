@@ -15,6 +15,7 @@ from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.flags_in_use import check_flags
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
 from mlfbuild.steps.placement import check_placed, write_params_binary
+from mlfbuild.steps.sizes import check_budgets
 from mlfbuild.targets import Board, require_compiler
 
 _GENERATED = """\
@@ -63,6 +64,7 @@ def _built(job: FirmwareJob, command: Sequence[str | Path]) -> str:
     if job.elf.is_file():
         check_image(job)
         check_placed(job)
+        check_budgets(job)
     return built
 
 

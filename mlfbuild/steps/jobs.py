@@ -6,12 +6,13 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
+from mlfbuild.manifest import Budget
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
@@ -166,6 +167,9 @@ class FirmwareJob:
     """Folder of the project file: the compiler calls it /src, so that two checkouts give the same image."""
     params_section: str | None = None
     """Section whose constants are also written to a file of their own, ``params_binary``."""
+    budget: Budget = field(default_factory=Budget)
+    model_budgets: tuple[tuple[str, Budget], ...] = ()
+    """Of models that have one, by name."""
 
     @property
     def elf(self) -> Path:

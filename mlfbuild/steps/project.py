@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
@@ -11,7 +11,17 @@ from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, 
 from mlfbuild.errors import ProjectFileError, UsageError
 from mlfbuild.files import real_place
 from mlfbuild.firmware.placement import PlacedSection
-from mlfbuild.manifest import FirmwareSpec, KeyPath, ModelSpec, Placement, Project, Target, load_project, suggestion
+from mlfbuild.manifest import (
+    Budget,
+    FirmwareSpec,
+    KeyPath,
+    ModelSpec,
+    Placement,
+    Project,
+    Target,
+    load_project,
+    suggestion,
+)
 from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.inputs import check_inputs, input_problems
@@ -239,7 +249,10 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
         raise UsageError(
             f"firmware {name!r}: {project.path} does not have it under firmware: and {folder} has no CMakeLists.txt"
         )
-    return FirmwareJob(name, target, (), (), (), folder, build / target.name / name, project.root)
+    return FirmwareJob(
+        name, target, (), (), (), folder, build / target.name / name, project.root,
+        model_budgets=_model_budgets(project.models_on(target.name)),
+    )  # fmt: skip
 
 
 def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build: Path) -> FirmwareJob:
@@ -254,7 +267,13 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         build=build / target.name / spec.name,
         root=project.root,
         params_section=spec.params_binary,
+        budget=spec.budget,
+        model_budgets=_model_budgets(project.models_on(target.name, spec.name)),
     )
+
+
+def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...]:
+    return tuple((model.name, model.budget) for model in models if model.budget != Budget())
 
 
 def vectors_of(project: Project) -> Mapping[str, Mapping[str, Path]]:

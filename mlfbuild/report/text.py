@@ -1,0 +1,66 @@
+"""A report of an image's sizes that fits a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.manifest import Budget
+from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS, Owner, Sizes
+
+_NAME = 20
+_NUMBER = 11
+_SHOWN = 5
+_ALL = 1 << 30
+
+
+def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, verbose: bool = False) -> str:
+    """Return who takes how much: a line each, and the largest pieces of each model; all of them with ``verbose``."""
+    everybody = (*sizes.models, *sizes.others)
+    total = Owner("total", tuple(piece for owner in everybody for piece in owner.pieces))
+    lines = [_head(), *(_line(owner) for owner in everybody), _line(total)]
+    lines += [line for owner in sizes.models for line in _largest(owner, _ALL if verbose else _SHOWN)]
+    lines += list(_budget_lines(sizes, budgets, whole, total))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _head() -> str:
+    columns = ("flash", *FLASH_KINDS, "RAM")
+    return f"{'':{_NAME}}{''.join(f'{name:>{_NUMBER}}' for name in columns)}"
+
+
+def _line(owner: Owner) -> str:
+    flash = (owner.flash, *(owner.of_kind(kind) for kind in FLASH_KINDS), owner.ram)
+    return f"{owner.name:{_NAME}}{''.join(f'{size:>{_NUMBER},}' for size in flash)}"
+
+
+def _largest(owner: Owner, count: int) -> Iterator[str]:
+    for title, ram in (("flash", False), ("RAM", True)):
+        pieces = owner.largest(count, ram=ram)
+        if pieces:
+            yield ""
+            yield f"model {owner.name}, {'all' if count == _ALL else 'largest'} in {title}"
+            yield from (f"{piece.size:>{_NUMBER},}  {piece.kind:8}{piece.name}" for piece in pieces)
+
+
+def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, total: Owner) -> Iterator[str]:
+    subjects = [(f"model {owner.name}", owner, budgets.get(owner.name, Budget())) for owner in sizes.models]
+    rows = [
+        (name, memory, size, limit)
+        for name, owner, budget in (*subjects, ("the image", total, whole))
+        for memory, size, limit in (("flash", owner.flash, budget.flash), ("RAM", owner.ram, budget.ram))
+        if limit is not None
+    ]
+    if rows:
+        yield ""
+        yield "budgets"
+    for name, memory, size, limit in rows:
+        share = f"{100 * size / limit:.0f} %" if limit else "over"
+        yield f"  {name}: {size:,} of {limit:,} bytes of {memory} ({share})"
+
+
+def kinds_of(owner: Owner) -> dict[str, dict[str, int]]:
+    """Return the bytes of an owner by memory and kind, for JSON."""
+    return {
+        "flash": {kind: owner.of_kind(kind) for kind in FLASH_KINDS},
+        "ram": {kind: owner.of_kind(kind) for kind in RAM_KINDS},
+    }

@@ -1,0 +1,83 @@
+"""Whose the bytes of a firmware image are, and whether budgets hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.errors import InputFileError, OverBudgetError
+from mlfbuild.files import holds, write_atomic
+from mlfbuild.report.budget import Taken, excesses, taken_by
+from mlfbuild.report.image import Image, read_image
+from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes import Sizes, sizes_of
+from mlfbuild.steps.clashes import modules_of
+from mlfbuild.steps.jobs import FirmwareJob
+
+_ADVICE = "let the linker write it: target_link_options({} PRIVATE LINKER:-Map=%.map)"
+
+
+@dataclass(frozen=True)
+class ImageSizes:
+    """An image of the project and whose its bytes are."""
+
+    job: FirmwareJob
+    image: Image
+    sizes: Sizes
+
+
+def map_of(elf: Path) -> Path:
+    """Return where the linker's map of an image stands: mlfbuild's toolchain files let it be beside it."""
+    return elf.with_name(f"{elf.name}.map")
+
+
+def image_sizes(job: FirmwareJob) -> ImageSizes:
+    """Return whose the bytes of the job's image are; it is built.
+
+    Raises ``InputFileError`` where the image or its map is missing, damaged or of another linker.
+    """
+    linker_map = map_of(job.elf)
+    if not linker_map.is_file():
+        raise InputFileError(f"{linker_map}: no such linker map; {_ADVICE.format(job.name)}")
+    image = read_image(job.elf)
+    owners = {module: model.model for model in job.target.models for module in modules_of(model)}
+    return ImageSizes(job, image, sizes_of(image, read_map(linker_map), owners, linker_map))
+
+
+def check_budgets(job: FirmwareJob) -> None:
+    """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget.
+
+    The line has the numbers, the difference to the last build within its budgets, and what takes most. Nothing is read
+    where there are no budgets, or where neither they nor the image changed since they were found to hold.
+    """
+    if job.target.toolchain is None or not (any(asdict(job.budget).values()) or job.model_budgets):
+        return
+    record, stamp = job.build / ".mlfbuild-sizes.json", job.build / ".mlfbuild-budgets"
+    state = _state(job)
+    if holds(stamp, state):
+        return
+    stamp.unlink(missing_ok=True)
+    found = image_sizes(job)
+    lines = list(excesses(found.sizes, dict(job.model_budgets), job.budget, _recorded(record)))
+    if lines:
+        raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))
+    write_atomic(record, json.dumps(taken_by(found.sizes), sort_keys=True).encode())
+    write_atomic(stamp, state)
+
+
+def _state(job: FirmwareJob) -> bytes:
+    linked = job.elf.stat()
+    budgets: Mapping[str, Any] = {name: asdict(budget) for name, budget in (*job.model_budgets, ("", job.budget))}
+    return json.dumps([linked.st_mtime_ns, linked.st_size, budgets], sort_keys=True).encode()
+
+
+def _recorded(path: Path) -> Taken:
+    """Return what the last build within its budgets took; nothing where nobody knows."""
+    try:
+        found = json.loads(path.read_bytes())
+        return {str(name): {str(key): int(size) for key, size in taken.items()} for name, taken in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
