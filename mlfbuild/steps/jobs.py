@@ -28,6 +28,7 @@ COMPILE_ROOMS = (
     "library",
     "archive",
     "compilers",
+    "manifest/placement.py",
     "__init__.py",
 )
 """What decides the bytes of an archive."""
@@ -35,7 +36,7 @@ _READ_ROOMS = ("errors.py", "messages.py", "files.py", "code", "library", "archi
 """What decides how an archive is understood."""
 MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""
-UNPACK_ROOMS = (*_READ_ROOMS, "compilers", "executor", "firmware", "runtime")
+UNPACK_ROOMS = (*_READ_ROOMS, "manifest/placement.py", "compilers", "executor", "firmware", "runtime")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
