@@ -71,7 +71,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         raise InputFileError(
             f"{module.name!a}: the module has a name that C does not; export it under one of letters, digits and _"
         )
-    kernels.require_runtime()
+    kernels.require_called()
     found = _executable(kernels, placement)
     if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
         raise UsageError(
@@ -179,6 +179,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     """Return how a module is built that has the C interface: its code, and the workspace that its kernels take."""
     module = kernels.module
     name, header = struct_prefix(module.name), symbol_prefix(module.name)
+    kernels.require(f"{header}_run", "firmware")
     needed = kernel_workspace(kernels)
     renamed, stubs = _spelling(name, header)
     around = bool(needed or module.runtime)

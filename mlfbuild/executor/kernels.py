@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -18,7 +17,10 @@ from mlfbuild.library import CodegenFile, Module
 from mlfbuild.messages import printable
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
-_RUNTIME_CALL = re.compile(r"\b(TVM[A-Z][a-z]\w*)\s*\(")
+_TVM_NAME = re.compile(r"\b((?:TVM[A-Z][a-z]|tvmgen_)\w*)\s*\(")
+"""A function of the runtime, or one that TVM generated, where it is called or declared."""
+_BEFORE_CALLS = frozenset({"return", "else", "do", "case"})
+"""Words that a call may stand behind; behind other words stands a declaration."""
 _DRIVERS = "TVMDevice"
 """What functions of a driver begin with: firmware that has the device brings them."""
 
@@ -81,8 +83,8 @@ class Kernels:
                 "export it again"
             )
 
-    def require_runtime(self) -> None:
-        """Raise ``CheckFailedError`` where code calls more of TVM's runtime than firmware has, or what is nowhere."""
+    def require_called(self) -> None:
+        """Raise ``CheckFailedError`` where code calls functions by TVM's names that neither it nor the runtime has."""
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(_DRIVERS) and not self._is_known(name):
                 raise CheckFailedError(
@@ -101,11 +103,13 @@ class Kernels:
 
     def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, text in self.texts.items():
-            names = set(_RUNTIME_CALL.findall(text)) - provided_names().keys()
-            if names:  # not if they stand in comments
-                words = [token.text for token in tokens(text) if token.kind in {"identifier", "punctuation"}]
-                pairs = itertools.pairwise(words)
-                yield from ((path, word) for word, behind in pairs if behind == "(" and word in names)
+            names = set(_TVM_NAME.findall(text)) - provided_names().keys() - self._functions
+            if names:  # which may be declared alone, or stand in comments
+                words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]
+                for before, word, behind in zip(words, words[1:], words[2:], strict=False):
+                    is_call = before.kind != "identifier" or before.text in _BEFORE_CALLS
+                    if is_call and word.text in names and behind.text == "(":
+                        yield path, word.text
 
     def _calls_of_objects(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, found in self.symbols.items():

@@ -140,6 +140,11 @@ BAD: dict[str, tuple[Files, type[MlfError], str]] = {
         CheckFailedError,
         "add: firmware calls tvmgen_add_run, which no code of the archive defines; export it again",
     ),
+    "between functions": (
+        graph_archive(kernel=("  return 0;", "  return tvmgen_add_more(args);")),
+        CheckFailedError,
+        "add: codegen/host/src/add_lib1.c calls tvmgen_add_more, which neither the archive nor mlfbuild's runtime has",
+    ),
     "operator": (
         {**operators_archive(), "codegen/host/src/lib0.c": b";"},
         CheckFailedError,
