@@ -155,3 +155,42 @@ def test_a_committed_tree_needs_no_mlfbuild(tmp_path: Path, tool: Callable[[str]
     repo.build("-Q")
     assert address(repo) == 0x70000000
     assert repo.scons("-Q").output == "scons: `.' is up to date.\n"
+
+
+ON_BOARD = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, board: mps2-an386, regions: {.mlf_params: PSRAM}}
+models:
+  alpha: {source: models/alpha.tflite, placement: {params: .mlf_params}}
+  beta: {source: models/beta.tflite}
+firmware:
+  app: {cmake: ., params-binary: .mlf_params}
+"""
+CALLS = """\
+#include "tvmgen_alpha.h"
+int main(void) { return tvmgen_alpha_run(0, 0) == -1; }
+"""
+
+
+def test_firmware_that_cmake_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
+        tool(name)
+    repo = FirmwareRepo(tmp_path)
+    repo.write("mlfbuild.yml", ON_BOARD)
+    repo.write("src/main.c", CALLS)
+    ran = repo.scons("-Q")
+    assert ran.status == 2, "as of every build that SCons stops"
+    assert "app.elf: section .mlf_params is not in memory region PSRAM: the link does not take" in ran.output
+    repo.replace("CMakeLists.txt", "mlf::models", "mlf::models mlf::placement")
+    repo.build("-Q")
+    image = repo.root / "build/m4/app/app.elf"
+    found = linked_section(image)
+    assert (found.address, found.data) == (0x21000000, repo.read("build/m4/app/app_params.bin"))
+    repo.replace("mlfbuild.yml", "PSRAM", "FLASH")
+    ran = repo.build("-Q")
+    assert linked_section(image).address < 4 * 1024 * 1024
+    assert not ran.matching(".obj")
+    assert not ran.matching(".tar")
+    assert not ran.matching("app_params.bin")
+    assert repo.build("-Q").matching("app.elf") == set()
