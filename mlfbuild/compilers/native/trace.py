@@ -56,7 +56,23 @@ def print_table(program: Program) -> str:
         f'"{written.tensor.dtype.value}", {written.tensor.elements}, {written.tensor.size}}},'
         for step, written in _written(program)
     ]
-    return "\n".join([f"const {_table(program)} = {{", *rows, "};"]) if rows else ""
+    if not rows:
+        return ""
+    macro, section = f"{program.prefix.upper()}_TABLE", f".rodata.mlf_{program.name}_traced_tensors"
+    return "\n".join(
+        [
+            "#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)",
+            "/* Of its own, so that linkers drop the table where nobody reads it. */",
+            f'#define {macro} __attribute__((section("{section}")))',
+            "#else",
+            f"#define {macro} /* position-independent code relocates pointers when it starts */",
+            "#endif",
+            "",
+            f"{macro} const {_table(program)} = {{",
+            *rows,
+            "};",
+        ]
+    )
 
 
 def _table(program: Program) -> str:

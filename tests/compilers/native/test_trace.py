@@ -177,6 +177,35 @@ def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None
         assert (result.stdout.splitlines(), result.exit_status) == (expected(graph, library, runs), 0)
 
 
+@pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
+def test_only_who_names_the_table_has_it(tmp_path: Path, tool: Callable[[str], str], named: bool) -> None:
+    folder = write_tree(traced(views()), tmp_path)
+    (folder / "main.c").write_text(f"""
+#include <stddef.h>
+#include "tvmgen_views.h"
+static uint8_t workspace[TVMGEN_VIEWS_WORKSPACE_SIZE] __attribute__((aligned(MLF_VIEWS_WORKSPACE_ALIGNMENT)));
+static void look(void *context, uint32_t tensor, const void *data)
+{{
+    *(const void **)context = {"&mlf_views_traced_tensors[tensor] + (data == NULL)" if named else "data"};
+    (void)tensor;
+}}
+int main(void)
+{{
+    static const void *seen;
+    static int8_t image[256], y[3];
+    struct tvmgen_views_inputs inputs = {{image}};
+    struct tvmgen_views_outputs outputs = {{y}};
+    return mlf_views_run_traced(&inputs, &outputs, workspace, look, &seen) + (seen == NULL);
+}}
+""")
+    flags = [*CPUS["cortex-m4"].flags, "-O2", "--specs=nano.specs", "--specs=nosys.specs", "-Wl,--gc-sections"]
+    sources = [folder / "main.c", folder / "host/src/views_lib0.c"]
+    run([tool("arm-none-eabi-gcc"), *flags, "-I", folder / "host/include", *sources, "-o", folder / "app.elf"])
+    symbols = run([tool("arm-none-eabi-nm"), folder / "app.elf"])
+    assert ("mlf_views_traced_tensors" in symbols) == named
+    assert (b"FULLY_CONNECTED" in (folder / "app.elf").read_bytes()) == named
+
+
 def test_golden_files(golden: Callable[[str, str], None]) -> None:
     s = Sketch("net")
     weights = (np.arange(6) % 5 - 2).astype(np.int8).reshape(2, 3)

@@ -30,7 +30,14 @@ TVMGEN_NET_PARAMS static const int32_t tvmgen_net_fully_connected_0_filter[7] = 
     -33554178, 511, 18, -6, 1374389600, 1374389600, 1028,
 };
 
-const struct mlf_net_traced_tensor mlf_net_traced_tensors[MLF_NET_TRACED_TENSORS] = {
+#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
+/* Of its own, so that linkers drop the table where nobody reads it. */
+#define TVMGEN_NET_TABLE __attribute__((section(".rodata.mlf_net_traced_tensors")))
+#else
+#define TVMGEN_NET_TABLE /* position-independent code relocates pointers when it starts */
+#endif
+
+TVMGEN_NET_TABLE const struct mlf_net_traced_tensor mlf_net_traced_tensors[MLF_NET_TRACED_TENSORS] = {
     {"mid_dle_",
      "FULLY_CONNECTED", "int8", 2, 2},
     {"y",
