@@ -21,6 +21,12 @@ from mlfbuild.library.names import sanitize_name
 _FIRST = ("tvm/runtime/crt/module.h", "tvm/runtime/metadata_types.h")
 """Headers that a unit includes before its source, so that TVM's own, which a firmware may have, come too late."""
 
+_TAKEN_AS_IT_IS = """\
+/* What TVM writes and later compilers refuse: int * for int32_t *, and calls of functions that are not declared. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types"
+#pragma GCC diagnostic ignored "-Wimplicit-function-declaration"
+#endif"""
 _FORMATS = """\
 #include <inttypes.h>
 #ifndef PRIu64 /* as with newlib, which some toolchains have without it */
@@ -73,6 +79,7 @@ def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequ
         *(f"#define {name} {other}" for name, other in names.items()),
         *([] if module.runtime else [f'#include "{RUNTIME_NAME}/{header}"' for header in _FIRST]),
         *(f'#include "{header}"' for header in headers),
+        _TAKEN_AS_IT_IS,
         f'#include "../{path}"',
     ]
     return "\n".join(lines) + "\n"

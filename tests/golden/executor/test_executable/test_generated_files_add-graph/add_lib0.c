@@ -2,4 +2,9 @@
 #define MLF_MODULE add
 #include "runtime/tvm/runtime/crt/module.h"
 #include "runtime/tvm/runtime/metadata_types.h"
+/* What TVM writes and later compilers refuse: int * for int32_t *, and calls of functions that are not declared. */
+#if defined(__GNUC__) && !defined(__cplusplus)
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types"
+#pragma GCC diagnostic ignored "-Wimplicit-function-declaration"
+#endif
 #include "../codegen/host/src/add_lib0.c"
