@@ -17,6 +17,7 @@ from mlfbuild.library import CodegenFile, Module
 from mlfbuild.messages import printable
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TVM_NAME = re.compile(r"\b((?:TVM[A-Z][a-z]|tvmgen_)\w*)\s*\(")
 """A function of the runtime, or one that TVM generated, where it is called or declared."""
 _BEFORE_CALLS = frozenset({"return", "else", "do", "case"})
@@ -77,7 +78,7 @@ class Kernels:
 
     def require(self, name: str, caller: str) -> None:
         """Raise ``CheckFailedError`` where no file of the module defines ``name``, which ``caller`` calls."""
-        if not self.defines(name):
+        if not _IDENTIFIER.fullmatch(name) or not self.defines(name):
             raise CheckFailedError(
                 f"{self.module.name}: {caller} calls {printable(name)}, which no code of the archive defines; "
                 "export it again"

@@ -60,7 +60,7 @@ def values_of(graph: ExecutorGraph) -> list[int]:
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(graphs())
 def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
-    plan = plan_graph(graph, {"p0", "p1"}, "net")
+    plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # whose place is that of an input behind the others
     value = values_of(graph)
     memory: dict[tuple[Area, int], tuple[int, int]] = {}
 
@@ -77,8 +77,9 @@ def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
 
     put(Place(Area.INPUT, 0), 0)
     put(Place(Area.INPUT, 1), 2)
-    for entry in (1, 3):
-        put(Place(Area.CONSTANT, entry), entry)
+    put(Place(Area.CONSTANT, 1), 1)
+    put(Place(Area.INPUT, 2), 3)
+    assert plan.linked == (3,)
     functions = [node.function for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
     assert [each.function for each in plan.calls][: len(functions)] == [
         None if name == COPY else name for name in functions

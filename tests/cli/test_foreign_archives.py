@@ -1,0 +1,76 @@
+"""Archives that cannot be built: the same line and exit status whatever is done with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.command import Folder
+from support.foreign_archives import A, B, Files, graph_archive, operators_archive, with_runtime, written
+from support.old_archives import EMPTY_PARAMS
+
+BAD: dict[str, tuple[Files, int, str]] = {
+    "function": (graph_archive(7, kernel=("fused_cast", "fused_other")), 1, "the graph calls tvmgen_add_fused_cast_"),
+    "runtime": (
+        graph_archive(7, kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);")),
+        1,
+        "codegen/host/src/add_lib1.c calls TVMFuncCall, ",
+    ),
+    "parameter": ({**graph_archive(7), "parameters/add.params": EMPTY_PARAMS}, 5, "the graph takes 'p0', "),
+}
+VERBS = {
+    "compile": ["compile", "add.tar", "--cpu", "cortex-m4", "-o", "out.tar"],
+    "unpack": ["unpack", "add.tar", "-o", "tree"],
+    "run": ["run", "add.tar", "--inputs", "x.npz", "-o", "out.npz"],
+    "run on a board": ["run", "add.tar", "--board", "mps2-an386", "--inputs", "x.npz", "-o", "out.npz"],
+    "build": ["build"],
+    "plan": ["plan"],
+    "init": ["init", "repo", "--archive", "add.tar"],
+}
+
+
+@pytest.fixture
+def project(folder: Folder) -> Folder:
+    folder.write("mlfbuild.yml", b"mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {add: {source: add.tar}}\n")
+    np.savez(folder.root / "x.npz", in0=A[None], in1=B[None])
+    return folder
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("kind", BAD)
+def test_what_cannot_be_built(project: Folder, kind: str, verb: str) -> None:
+    files, status, reason = BAD[kind]
+    written(project.root, files)
+    before = {path.name for path in project.root.iterdir()}
+    ended = project.run(*VERBS[verb])
+    assert ended.status == status
+    line = ended.err.splitlines()[-1]
+    assert line.startswith(f"mlfbuild: add: {reason}")
+    assert "Traceback" not in ended.err
+    left = {path.name for path in project.root.iterdir() if path.is_file() or any(path.rglob("*.c"))}
+    assert left <= before
+
+
+def test_a_runtime_that_an_archive_does_not_bring(project: Folder) -> None:
+    written(project.root, graph_archive(7))
+    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
+    assert ended.status == 2
+    assert ended.err.startswith("mlfbuild: add: option runtime: add.tar brings no runtime of TVM that can be built (")
+    written(project.root, with_runtime(graph_archive(7), project.root, most=24))
+    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=own", "-o", "out.tar")
+    assert ended.status == 2
+    assert ended.err == "mlfbuild: option 'runtime': must be bundled: the runtime that the archive brings\n"
+    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
+    assert ended.status == 0
+    assert "runtime                 TVM's own, which the archive brings" in project.run("inspect", "out.tar").out
+
+
+def test_operators_of_an_archive_need_a_name(project: Folder) -> None:
+    written(project.root, operators_archive())
+    np.savez(project.root / "x.npz", in0=np.array([[1, 2, 3]], np.int32))
+    ended = project.run("run", "add.tar", "--inputs", "x.npz", "-o", "out.npz")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild: add.tar: holds several modules; choose one (of twice, both)\n"
+    )  # fmt: skip
+    assert project.run("run", "add.tar", "--model", "twice", "--inputs", "x.npz", "-o", "out.npz").status == 0
+    np.testing.assert_array_equal(np.load(project.root / "out.npz")["T_out"], [[2, 4, 6]])
