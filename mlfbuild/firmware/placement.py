@@ -43,11 +43,11 @@ ASSERT(LENGTH({region}) + 1 != 0, "{name}: the linker script has no memory regio
 """
 _HEAP = """
 /* From here on memory may be in use without the linker's knowledge. */
-HIDDEN(__mlf_heap_start =
+HIDDEN(__mlf_placement_heap =
   {heap});
 """
 _BEHIND_HEAP = """\
-ASSERT(__mlf_heap_start < ORIGIN({region}) || __mlf_heap_start > {start} || {start} == {end},
+ASSERT(__mlf_placement_heap < ORIGIN({region}) || __mlf_placement_heap > {start} || {start} == {end},
        "{name}: lies in {region}, where the heap begins; take another region, or call the section .bss{name}")
 """
 
@@ -83,11 +83,6 @@ def placement_files(sections: Sequence[PlacedSection], *, on_board: bool) -> dic
     files = {path.name: read_bytes(path, "file of the placement") for path in sorted(_FILES.iterdir())}
     files[LINKER_SCRIPT] = "".join(_script(sections, on_board)).encode()
     return {f"{PLACEMENT_FOLDER}/{name}": content for name, content in sorted(files.items())}
-
-
-def placement_paths(sections: Sequence[PlacedSection]) -> list[str]:
-    """Return the paths of ``placement_files``."""
-    return list(placement_files(sections, on_board=False))
 
 
 def _script(sections: Sequence[PlacedSection], on_board: bool) -> Iterator[str]:

@@ -25,7 +25,7 @@ _RESERVED = re.compile(
 )
 _EMPTY = re.compile(r"\.(bss|sbss|noinit|persistent)(\..*)?")
 _READ_ONLY = re.compile(r"\.(text|rodata)(\..*)?")
-_COLLECTED = re.compile(r"\.(text|rodata|data|bss|noinit)(\..*)?")
+_COLLECTED = re.compile(r"\.(text|rodata|data|bss|noinit)(\..*)?|\.(isr_)?vectors?|\.stack|\.heap")
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def section_problem(section: str, *, memory: bool) -> str | None:
 
 
 def is_collected(section: str) -> bool:
-    """Whether linker scripts take ``section`` with a pattern that every one has: ``*(.bss .bss.*)``."""
+    """Whether linker scripts have ``section`` already, as ``.stack``, or take it by a pattern: ``*(.bss .bss.*)``."""
     return _COLLECTED.fullmatch(section) is not None
 
 
 def symbol_stem(section: str) -> str:
-    """Return what symbols at the ends of ``section`` are named by: ``mlf_params`` of ``.mlf_params``."""
-    return section.strip(".").replace(".", "_")
+    """Return what symbols at the ends of ``section`` are named by: ``mlf_dtcm`` of ``.dtcm`` and of ``.mlf_dtcm``."""
+    return "mlf_" + section.strip(".").replace(".", "_").removeprefix("mlf_")

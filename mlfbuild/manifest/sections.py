@@ -77,7 +77,7 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
             continue  # told already
         other = symbols.setdefault(symbol_stem(section), section)
         if is_collected(section):
-            reason = f"linker scripts have a pattern for it already; choose another name, as .mlf{section}"
+            reason = f"linker scripts have it already, or a pattern for it; choose another name, as .mlf{section}"
             document.add(path, reason, at_key=True)
         elif section not in used:
             reason = unknown("section", section, used) if used else "no model of the target places anything there"

@@ -17,6 +17,7 @@ from mlfbuild.targets import BOARDS, CPUS, Board, toolchain_file
 PARAMS = PlacedSection(".mlf_params", "QSPI", memory=False)
 AXI = PlacedSection(".axi", "AXI_SRAM", memory=True)
 
+
 PRODUCT = """\
 MEMORY
 {
@@ -93,7 +94,7 @@ def test_sections_lie_in_their_regions(link: Link) -> None:
     assert found[".mlf_params"] == (0x90000000, "SHT_PROGBITS")
     assert found[".axi"] == (0x24000000, "SHT_NOBITS")
     assert (symbols["__mlf_params_start"], symbols["__mlf_params_end"]) == (0x90000000, 0x90000014)
-    assert (symbols["__axi_start"], symbols["__axi_end"]) == (0x24000000, 0x24000064)
+    assert (symbols["__mlf_axi_start"], symbols["__mlf_axi_end"]) == (0x24000000, 0x24000064)
 
 
 def test_without_it_the_linker_puts_them_anywhere(link: Link) -> None:
@@ -153,14 +154,15 @@ target_link_libraries(app PRIVATE mlf::placement mlf::board)
 MAIN = """\
 #include <string.h>
 static const char constants[] __attribute__((section(".constants"))) = "far away";
-static char memory[1000] __attribute__((section(".memory")));
+static char memory[1000] __attribute__((section(".dtcm")));
+static char own[100] __attribute__((section(".bss.dtcm")));
 int main(void)
 {
     volatile char *to = memory;
     for (unsigned i = 0; i < sizeof constants; i++) {
         to[i] = ((volatile const char *)constants)[i];
     }
-    return strcmp(memory, "far away") == 0 ? 42 : 1;
+    return strcmp(memory, "far away") == 0 && *(volatile char *)own == 0 ? 42 : 1;
 }
 """
 REGIONS = [(board, memory.name) for board in BOARDS.values() for memory in board.others]
@@ -171,7 +173,7 @@ def test_every_region_of_a_board_holds_constants_and_memory(
     board: Board, region: str, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     tool("qemu-system-arm")
-    placed = [PlacedSection(".constants", region, memory=False), PlacedSection(".memory", region, memory=True)]
+    placed = [PlacedSection(".constants", region, memory=False), PlacedSection(".dtcm", region, memory=True)]
     write_target_tree(tmp_path / "tree", [], board, CPUS[board.cpu], placed=placed)
     (tmp_path / "CMakeLists.txt").write_text(ON_BOARD)
     (tmp_path / "main.c").write_text(MAIN)
@@ -181,7 +183,7 @@ def test_every_region_of_a_board_holds_constants_and_memory(
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     image = tmp_path / "build/app.elf"
     memory, found = board.regions[region], sections_of(image)
-    for section in (".constants", ".memory"):
+    for section in (".constants", ".dtcm"):
         assert memory.origin <= found[section][0] < memory.origin + memory.size
-    assert found[".memory"][1] == "SHT_NOBITS"
+    assert found[".dtcm"][1] == "SHT_NOBITS"
     assert run_elf(image, board, timeout=60).exit_status == 42
