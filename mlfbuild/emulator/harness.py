@@ -11,6 +11,7 @@ from pathlib import Path
 from mlfbuild.emulator.qemu import RunResult, run_elf
 from mlfbuild.emulator.watch import run_while_it_writes
 from mlfbuild.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
+from mlfbuild.executor.headers import missing_header
 from mlfbuild.files import holds, write_atomic, write_if_changed
 from mlfbuild.firmware.verification import HOST, module_header
 from mlfbuild.library import Module
@@ -34,8 +35,8 @@ def build_harness(
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
     It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one.
-    A second build does what changed. Raises ``ToolNotFoundError``,
-    ``StorageError``, ``UnsupportedModelError`` also where the image is larger than the board's memory, and
+    A second build does what changed. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
+    where the code includes what is not in the archive or the image is larger than the board's memory, and
     ``ProcessFailedError`` with the compiler's output.
     """
     generated = workdir / "generated"
@@ -60,14 +61,19 @@ def build_harness(
     try:
         run([cmake, "--build", folder])
     except ProcessFailedError as error:
-        overflow = _OVERFLOW.search(error.output)
-        if overflow is None or board is None:
-            raise
-        raise UnsupportedModelError(
-            f"{module.name}: the test firmware does not fit {board.name}: its {overflow[1]} is {int(overflow[2]):,} "
-            "bytes too small; choose a larger board or a smaller model"
-        ) from None
+        raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"
+
+
+def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError | None:
+    """Return the error for an image that is larger than the board's memory, where the linker's output tells of one."""
+    found = _OVERFLOW.search(output)
+    if found is None:
+        return None
+    return UnsupportedModelError(
+        f"{module.name}: the test firmware does not fit {board}: its {found[1]} is {int(found[2]):,} bytes too small; "
+        "choose a larger board or a smaller model"
+    )
 
 
 def _start_afresh_if(folder: Path, settings: str) -> None:

@@ -12,6 +12,7 @@ from mlfbuild.code.files import SOURCE_SUFFIXES
 from mlfbuild.compilers.fit import check_fit
 from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelError
 from mlfbuild.executor.executable import Executable, executable
+from mlfbuild.executor.headers import missing_header
 from mlfbuild.files import cache_folder, sha256
 from mlfbuild.host.shim import print_shim
 from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
@@ -82,7 +83,8 @@ def _compile(module: Module, files: dict[str, bytes], build: Executable, compile
             macros = ["-DMLF_TRACE"] if is_graph(module) else []
             run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
         except ProcessFailedError as error:
-            raise ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output) from None
+            failed = ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output)
+            raise missing_header(module, error.output) or failed from None
         try:
             made.replace(path)  # whole or not at all, whoever else compiles the same
         except OSError as error:

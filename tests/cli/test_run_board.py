@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.archive import pack_archive
+from mlfbuild.archive import pack_archive, tar
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
-from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive
+from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive, aot_files
 from support.command import Ended, Folder
 from support.libraries import graph_library
 from support.native import compile_network
@@ -141,6 +141,20 @@ def test_code_that_does_not_build(project: Folder) -> None:
     assert ended.status == 7
     assert ended.err.startswith(f"mlfbuild: net: its C cannot be built for {M4}\n")
     assert "net_lib1.c:" in ended.err and "'nonsense' undeclared" in ended.err
+
+
+@pytest.mark.parametrize("board", [["--board", M4], []], ids=["board", "here"])
+def test_headers_of_another_library(project: Folder, board: list[str]) -> None:
+    files = aot_files()
+    kernels = "codegen/host/src/net_lib1.c"
+    files[kernels] = b"#include <arm_nnfunctions.h>\n" + files[kernels]
+    project.write("net.tar", b"".join(tar.pack(files, 0)))
+    ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board)
+    assert ended.status == 4
+    assert ended.err == (
+        "mlfbuild: net: its code includes arm_nnfunctions.h, which is not in the archive; export it for the target c "
+        "alone, or build it into firmware that has this library\n"
+    )
 
 
 def test_memory_that_the_board_does_not_have(project: Folder) -> None:

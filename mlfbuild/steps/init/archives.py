@@ -9,15 +9,11 @@ from pathlib import Path
 from mlfbuild.code.files import CXX_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.executor.executable import PROVIDED_HEADERS
+from mlfbuild.executor.headers import STANDARD_HEADER
 from mlfbuild.library import Library, Module
 from mlfbuild.messages import listed
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
-_STANDARD = re.compile(
-    r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
-    r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
-)
-"""Headers that a C compiler for Arm brings."""
 
 
 def require_c_interface(library: Library, path: Path) -> None:
@@ -59,7 +55,7 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
             *PROVIDED_HEADERS,
             *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),
         )
-        absent |= {name: None for name in _includes(data) if name not in known and not _STANDARD.fullmatch(name)}
+        absent |= {name: None for name in _includes(data) if name not in known and not STANDARD_HEADER.fullmatch(name)}
     if absent:
         names = f"{listed(tuple(absent))}, which {'is' if len(absent) == 1 else 'are'}"
         yield f"includes {names} not in the archive; export it for the target c alone, without other libraries"

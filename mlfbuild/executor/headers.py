@@ -1,0 +1,29 @@
+"""Headers that code includes and nobody has: what a compiler says of them, in words about the archive."""
+
+from __future__ import annotations
+
+import re
+
+from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.library import Module
+
+STANDARD_HEADER = re.compile(
+    r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
+    r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
+)
+"""Those that a C compiler for Arm brings."""
+_MISSING = re.compile(r"fatal error: '?([^\s':]+)'?(?:: No such file or directory| file not found)")
+
+
+def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
+    """Return the error for a header of another library that ``module`` includes, where a compiler's output names one.
+
+    ``None`` where it does not, or where it is a header that the compiler itself should have. GCC's words, and clang's.
+    """
+    found = _MISSING.search(output)
+    if found is None or STANDARD_HEADER.fullmatch(found[1]):
+        return None
+    return UnsupportedModelError(
+        f"{module.name}: its code includes {found[1]}, which is not in the archive; export it for the target c alone, "
+        "or build it into firmware that has this library"
+    )
