@@ -29,6 +29,7 @@ COMPILE_ROOMS = (
     "archive",
     "compilers",
     "manifest/placement.py",
+    "manifest/program.py",
     "__init__.py",
 )
 """What decides the bytes of an archive."""

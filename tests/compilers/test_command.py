@@ -174,12 +174,12 @@ def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
 
 def test_no_archive_is_told_with_the_output(root: Path) -> None:
     message = failure(root, script(root, "print('wrote module.tar')"), ProcessFailedError)
-    assert message.endswith("ended well but left no archive; it must write the file it is told to\nwrote module.tar")
+    assert message.endswith("ended well, but left no archive where it was told to write one\nwrote module.tar")
 
 
 def test_a_folder_is_no_archive(root: Path) -> None:
     message = failure(root, script(root, "os.mkdir(sys.argv[1])"), ProcessFailedError)
-    assert "left a folder instead of an archive" in message
+    assert "left a folder, not an archive, where it was told to write one" in message
 
 
 def test_what_is_no_archive_is_named(root: Path) -> None:

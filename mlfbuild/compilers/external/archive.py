@@ -31,8 +31,8 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
     from mlfbuild.files import open_binary
 
     if not output.is_file():
-        left = "a folder instead of an archive" if output.is_dir() else "no archive"
-        raise ProcessFailedError(f"{what}: ended well but left {left}; it must write the file it is told to", printed)
+        left = "a folder, not an archive," if output.is_dir() else "no archive"
+        raise ProcessFailedError(f"{what}: ended well, but left {left} where it was told to write one", printed)
     where = f"{what}: its archive"
     files = tar.members(open_binary(output, "archive"), where)
     library = read_files(files, where)
