@@ -18,6 +18,7 @@ from mlfbuild.emulator.harness import run_harness
 from mlfbuild.errors import StorageError, TimedOutError
 from mlfbuild.files import read_bytes, write_atomic
 from mlfbuild.firmware.verification import Subject
+from mlfbuild.messages import shown
 from mlfbuild.targets import Board
 
 Array = npt.NDArray[Any]
@@ -97,5 +98,5 @@ def flaws(subject: Subject, run: Any) -> Iterator[str]:
 def _beside_workspace(subject: Subject, index: int) -> str:
     if index < len(subject.pools):
         name, size = subject.pools[index]
-        return f"wrote beside the pool {name} of {size} bytes"
+        return f"wrote beside the pool {shown(name)} of {size} bytes"
     return f"wrote beside the workspace of {subject.workspace_size} bytes"

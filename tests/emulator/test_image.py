@@ -27,6 +27,7 @@ SUBJECT = Subject(
     64,
     16,
     takes_workspace=True,
+    pools=(("sram", 64),),
 )
 
 
