@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlfbuild.errors import InputFileError
 from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Place, Tensor
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import Module, TensorInfo
-from mlfbuild.library.data_type import element_size
+from mlfbuild.library.data_type import element_size, parse_dtype
 from mlfbuild.library.graph_json import ExecutorGraph
 from mlfbuild.library.names import symbol_prefix
+from mlfbuild.messages import quoted
 
 _FIRST_ENTRY = "tvm__run_func"
 """What the descriptor ``tvm_model_t network`` of versions 1 and 2 of the format points to."""
@@ -39,9 +41,12 @@ def packed_entry(kernels: Kernels) -> dict[str, str]:
 def packed_plan(functions: Sequence[Module]) -> GraphPlan:
     """Return the plan with one call for the packed function of each of ``functions``, in order.
 
-    Its arguments are the module's inputs, then its outputs, or an operator's in the order of its buffers.
+    Its arguments are the module's inputs, then its outputs, or an operator's in the order of its buffers. Raises
+    ``InputFileError`` for one of a type that TVM does not know.
     """
     arguments = [list(_arguments(function)) for function in functions]
+    for function, its in zip(functions, arguments, strict=True):
+        _check_types(function, [tensor for tensor, _ in its])
     tensors = [tensor for its in arguments for tensor, _ in its]
     graph = ExecutorGraph(
         nodes=(),
@@ -67,6 +72,15 @@ def _arguments(function: Module) -> Iterator[tuple[TensorInfo, Place]]:
         order = [buffer.input_binding for buffer in function.buffers]
         found.sort(key=lambda argument: order.index(argument[0].name))
     return iter(found)
+
+
+def _check_types(function: Module, tensors: Sequence[TensorInfo]) -> None:
+    for tensor in tensors:
+        if parse_dtype(tensor.dtype) is None:
+            raise InputFileError(
+                f"{function.name}: {quoted(tensor.name)} is of the type {quoted(tensor.dtype, 40)}, which TVM does not "
+                "know; export the archive again"
+            )
 
 
 def _shape(tensor: TensorInfo) -> tuple[int, ...]:

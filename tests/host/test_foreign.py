@@ -150,6 +150,11 @@ BAD: dict[str, tuple[Files, type[MlfError], str]] = {
         CheckFailedError,
         "default: firmware calls twice, which no code of the archive defines; export it again",
     ),
+    "unknown type": (
+        {**operators_archive(), "metadata.json": operators_archive()["metadata.json"].replace(b"int32", b"int_32")},
+        InputFileError,
+        "twice: 'T_out' is of the type 'int_32', which TVM does not know; export the archive again",
+    ),
     "missing": (
         {**model_archive(7), "parameters/add.params": EMPTY_PARAMS},
         InputFileError,
@@ -177,7 +182,7 @@ BAD: dict[str, tuple[Files, type[MlfError], str]] = {
 def test_what_cannot_be_run(tmp_path: Path, kind: str) -> None:
     files, error, message = BAD[kind]
     with pytest.raises(error) as caught:
-        mlfbuild.load(written(tmp_path, files), "twice" if kind == "operator" else None)
+        mlfbuild.load(written(tmp_path, files), "twice" if kind in {"operator", "unknown type"} else None)
     assert str(caught.value).startswith(message if kind != "operator" else message.replace("default", "twice"))
     assert "\n" not in str(caught.value)
 
