@@ -174,6 +174,7 @@ def test_two_runs_give_one_archive_and_the_version_is_asked_once(root: Path) -> 
     assert first == second
     assert len(told(root)) == 2
     assert TVM.version(request(root)) == "0.14.0"
+    assert (root / "tvmc.txt.starts").read_text().split() == ["-c", "-m", "-m"]
 
 
 def test_tvm_is_not_imported_here(root: Path) -> None:

@@ -54,14 +54,15 @@ def runs(root: Path) -> list[str]:
 def python_with_tvm(path: Path, version: str, runs: Path | None = None) -> Path:
     """Write the program ``path``, a Python whose package tvm is the stand-in of ``version``; returns it.
 
-    ``runs`` gets a line for each compilation, the file ``tvmc.txt`` beside ``path`` by default.
+    ``runs`` gets a line for each compilation, the file ``tvmc.txt`` beside ``path`` by default; ``<runs>.starts`` gets
+    the first argument of each start of the program.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     counted = runs or path.parent / "tvmc.txt"
     search = os.pathsep.join(filter(None, [str(STAND_IN), os.environ.get("PYTHONPATH")]))
     path.write_text(
         f"#!/bin/sh\nexport PYTHONPATH='{search}' STAND_IN_TVM='{version}' STAND_IN_RUNS='{counted}'\n"
-        f"exec '{sys.executable}' \"$@\"\n"
+        f"echo \"$1\" >> '{counted}.starts'\nexec '{sys.executable}' \"$@\"\n"
     )
     path.chmod(0o755)
     return path
