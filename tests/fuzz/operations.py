@@ -15,7 +15,14 @@ from mlfbuild.archive.convert import convert
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
-from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError, MlfError, UsageError
+from mlfbuild.errors import (
+    CheckFailedError,
+    ConflictError,
+    InputFileError,
+    MlfError,
+    UnsupportedModelError,
+    UsageError,
+)
 from mlfbuild.firmware import unpack
 from mlfbuild.library import Library
 from mlfbuild.steps.archives import validate_archive
@@ -114,7 +121,7 @@ def _unpack(library: Library, folder: Path) -> None:
     refusal = None
     try:
         unpack(library, destination, archive_id="0" * 64)
-    except (InputFileError, UsageError, ConflictError) as error:
+    except (InputFileError, UsageError, ConflictError, CheckFailedError, UnsupportedModelError) as error:
         assert_one_line(error)
         refusal = error
     assert destination.exists() == (refusal is None), f"something was written before: {refusal}"

@@ -17,6 +17,7 @@ from fuzz.made_up import archives_made_up
 from fuzz.mutate import Mutator
 from fuzz.operations import exercise
 from mlfbuild.archive import archive_files, tar
+from support.foreign_archives import linked_archive, operators_archive
 from support.libraries import graph_library, native_library
 from support.old_archives import model_archive, operator_archive, sketch_archive
 
@@ -33,6 +34,7 @@ def sound_archives(shared: Path) -> list[dict[str, bytes]]:
     files = [dict(tar.members(path.open("rb"), path.name)) for path in sorted((shared / "archives").glob("*.tar"))]
     old = [model_archive(version, executor) for version in range(1, 7) for executor in ("graph", "aot")]
     old += [operator_archive(version) for version in (4, 5, 6, 7)] + [sketch_archive()]
+    old += [linked_archive(), operators_archive()]
     plain = [{name: bytes(content) for name, content in each.items()} for each in (*own, *files, *old)]
     return [each for each in plain if sum(map(len, each.values())) < LARGEST_SEED]
 
