@@ -99,4 +99,12 @@ def _run(
         arrays |= {f"{kind}{index}": np.stack([values[name] for values in runs]) for index, name in enumerate(names)}
     np.savez(vectors, **arrays)
     module = library.modules[0]
-    return verify_module(folder / "tree", module, target.board, vectors, folder / "run", toolchain=target.toolchain)
+    return verify_module(
+        folder / "tree",
+        module,
+        target.board,
+        vectors,
+        folder / "run",
+        toolchain=target.toolchain,
+        placement=target.placement_fragment if target.placed else None,
+    )
