@@ -10,9 +10,34 @@ from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
 from mlfbuild.messages import printable
 
+_SHOWN = 4
+
 
 def call_text(module: Module) -> Iterator[str]:
     """Yield the lines that tell a C programmer how to call ``module``."""
+    yield from _as_exported(module)
+    functions = _added_functions(module)
+    if functions:
+        yield ""
+        yield from wrapped(
+            f"None of that is needed in the folder that `mlfbuild unpack` makes: {', '.join(functions)} "
+            f"take{'s' if len(functions) == 1 else ''} structs of pointers.",
+            WIDTH,
+        )
+
+
+def _added_functions(module: Module) -> list[str]:
+    """Return the functions that the static executor adds to a module without a C interface, a few of many."""
+    if module.style == OPERATOR:
+        names = list(dict.fromkeys(buffer.function for buffer in module.buffers))[:_SHOWN]
+    else:
+        called = module.executor == "graph" or module.interface == "packed"
+        names = [module.name] if called and module.inputs and module.outputs else []
+    prefixes = (printable(struct_prefix(name)) for name in names)
+    return [f"`{prefix}_run` in `{prefix}.h`" for prefix in prefixes]
+
+
+def _as_exported(module: Module) -> Iterator[str]:
     if module.style == OPERATOR:
         yield from wrapped(
             "Its functions take their arguments by TVM's packed calling convention, in the order above; programs find "
