@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +12,9 @@ from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.messages import counted, listed
+
+if TYPE_CHECKING:
+    from mlfbuild.steps.archives import Identity
 
 _FILE = click.Path(path_type=Path)
 _ARCHIVE = click.argument("archive", type=_FILE)
@@ -21,14 +26,31 @@ _OUTPUT = click.option("-o", "output", type=_FILE, required=True, metavar="OUT.t
 def inspect(settings: Settings, archive: Path) -> None:
     """Tell what ARCHIVE holds: modules, inputs and outputs, memory, files.
 
-    Long lists show their largest entries; -v shows all, and so does --format json.
+    Long lists show their largest entries; -v shows all, and so does --format json. Of a firmware image, an ELF or the
+    bytes of its flash, tells which models it has.
     """
     from mlfbuild.steps import archives
 
-    if settings.json:
+    found = archives.models_in_image(archive)
+    if found is not None:
+        _show_models(settings, archive, found)
+    elif settings.json:
         show_json(archives.inspect(archive, settings.model))
     else:
         show(archives.inspect_text(archive, settings.model, verbose=settings.verbose))
+
+
+def _show_models(settings: Settings, image: Path, found: Sequence[Identity]) -> None:
+    if settings.json:
+        show_json({"image": image, "models": found})
+        return
+    width = max(len(identity.model) for identity in found)
+    lines = (
+        f"  {identity.model:{width}}  sha256 {identity.sha256}"
+        + (f"  compiled by mlfbuild {identity.version}" if identity.version else "")
+        for identity in found
+    )
+    show("\n".join([f"{counted(len(found), 'model')} in {image}", *lines]))
 
 
 @verb("format")

@@ -14,21 +14,38 @@ from mlfbuild.archive.load import open_archive, write_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.archive.validate import Report, validate
-from mlfbuild.errors import UsageError
-from mlfbuild.files import open_binary
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.files import open_binary, read_bytes
 from mlfbuild.library import Library
+from mlfbuild.library.identity import Identity, identities
 from mlfbuild.manifest import suggestion
 from mlfbuild.messages import listed
 
 __all__ = [
+    "Identity",
     "compare_archives",
     "comparison_text",
     "convert_archive",
     "inspect",
     "inspect_text",
     "merge_archives",
+    "models_in_image",
     "validate_archive",
 ]
+
+
+def models_in_image(path: Path) -> list[Identity] | None:
+    """Return the ids of the models in the image ``path``, an ELF or the bytes of its flash; ``None`` for no image.
+
+    Raises ``InputFileError`` where the file cannot be read, and for an ELF without any.
+    """
+    if tar.looks_like_archive(path):
+        return None
+    data = read_bytes(path, "archive or image")
+    found = identities(data)
+    if not found and data.startswith(b"\x7fELF"):
+        raise InputFileError(f"{path}: calls no model that mlfbuild compiled")
+    return found or None
 
 
 def inspect(path: Path, modules: Collection[str] = ()) -> dict[str, Any]:

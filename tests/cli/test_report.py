@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 
 import pytest
 
+from mlfbuild import __version__
 from support.command import Folder
 from support.firmware_repo import tiny_network
 
@@ -73,6 +75,24 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     assert sum(owner["flash"] for owner in owners) == text + data
     assert sum(piece["size"] for owner in owners for piece in owner["pieces"] if piece["flash"]) == text + data
     taken = image["models"][0]["flash"]
+
+    raw = elf.with_name("app.bin")
+    subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", str(elf), str(raw)], check=True)
+    for path in (elf, raw):
+        ended = project.run("inspect", str(path))
+        assert (ended.status, ended.err) == (0, "")
+        hashes = {
+            name: sha256((project.root / f"{name}.tflite").read_bytes()).hexdigest() for name in ("alpha", "beta")
+        }
+        assert ended.out == f"2 models in {path}\n" + "".join(
+            f"  {name:5}  sha256 {digest}  compiled by mlfbuild {__version__}\n" for name, digest in hashes.items()
+        )
+    facts = project.run("inspect", str(raw), "--format", "json").json
+    assert [model["model"] for model in facts["models"]] == ["alpha", "beta"]
+    (project.root / "none.elf").write_bytes(elf.read_bytes().replace(b"mlf:", b"mlf;"))
+    ended = project.run("inspect", "none.elf")
+    assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: calls no model that mlfbuild compiled
+")
 
     set_budget(project, str(taken - 1))
     for verb in ("build", "build", "report"):

@@ -96,7 +96,8 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
 
 def fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield what does not depend on how the module ``name`` is run: its id, shapes, scales, and their arithmetic."""
-    yield brief("mlf:<model>:<SHA-256 of the model file>") + f"\nextern const char mlf_{name}_model_id[];"
+    form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
+    yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     for port in _distinct(interface):
         yield "\n".join(_facts(f"MLF_{name.upper()}_{port.member.upper()}", port))
     for port in _distinct(interface):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlfbuild import __version__
 from mlfbuild.compilers.native.interface import Port
 from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.compilers.native.names import comment_text
@@ -15,6 +16,7 @@ from mlfbuild.compilers.native.trace import print_hand_out, print_table, print_u
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
+from mlfbuild.library.identity import Identity
 from mlfbuild.manifest.placement import CONSTANT_CLASSES
 
 _LINE_LENGTH = 116
@@ -89,7 +91,8 @@ def _own_sections(program: Program, placement: Placement) -> dict[str, str]:
 
 def _constants(program: Program, model_id: str, placement: Placement) -> Iterator[str]:
     upper, own = program.prefix.upper(), _own_sections(program, placement)
-    yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
+    identity = Identity(program.name, model_id, __version__)
+    yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
         kind = program.classes[constant.name]
         macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mlfbuild
 from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
 from mlfbuild.compilers.native.settings import MEMORY
@@ -177,7 +178,7 @@ def test_facts_in_the_header(tmp_path: Path, tool: Callable[[str], str]) -> None
         "0.1 3 0.00390625 -128",
         "-128 -102 -67 -32 3 38 73 108 127 6 0",
         "12.400001 0",
-        f"mlf:separable:{library.modules[0].model_id}",
+        f"mlf:separable:{library.modules[0].model_id}:{mlfbuild.__version__}",
     ]
 
 

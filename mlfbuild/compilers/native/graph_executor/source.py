@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlfbuild import __version__
 from mlfbuild.archive.merge.registry import registry_source
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.header import fact_parts
@@ -14,6 +15,7 @@ from mlfbuild.compilers.native.source import PARAMS_SECTION, declarator, print_f
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library.c_interface import guarded
+from mlfbuild.library.identity import Identity
 from mlfbuild.library.names import facts_header
 
 _COUNT_BYTES = 2
@@ -100,7 +102,8 @@ def _section(program: GraphProgram, placement: Placement) -> str:
 
 def _constants(program: GraphProgram, model_id: str) -> Iterator[str]:
     section = f"{program.prefix.upper()}_PARAMS"
-    yield f'{section} const char mlf_{program.name}_model_id[] =\n    "mlf:{program.name}:{model_id}";'
+    identity = Identity(program.name, model_id, __version__)
+    yield f'{section} const char mlf_{program.name}_model_id[] =\n    "{identity}";'
     for constant in program.constants:
         assert isinstance(constant.initializer, str)  # arrays are parameters
         yield f"{section} static const {declarator(constant)} = {constant.initializer};"

@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /*!
- * \brief mlf:<model>:<SHA-256 of the model file>
+ * \brief mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>
  */
 extern const char mlf_net_model_id[];
 

@@ -22,7 +22,7 @@
 #endif
 
 TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
-    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78";
+    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78:0.1.0";
 
 TVMGEN_NET_PARAMS static const struct mlf_add_quantization tvmgen_net_add_0_quantization = {
     .first_zero_point = 3,

@@ -23,7 +23,7 @@
 #endif
 
 TVMGEN_COPIES_PARAMS const char mlf_copies_model_id[] =
-    "mlf:copies:c62d18434681f20e8fd1a63fc468aeaec55b014db3c53bda192459b5c91f6251";
+    "mlf:copies:c62d18434681f20e8fd1a63fc468aeaec55b014db3c53bda192459b5c91f6251:0.1.0";
 
 TVMGEN_COPIES_PARAMS static const int32_t tvmgen_copies_constant_0[2] = {
     INT32_MIN, 2147483647,

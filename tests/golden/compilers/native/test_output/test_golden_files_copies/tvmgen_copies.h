@@ -77,7 +77,7 @@ int32_t mlf_copies_run(
 );
 
 /*!
- * \brief mlf:<model>:<SHA-256 of the model file>
+ * \brief mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>
  */
 extern const char mlf_copies_model_id[];
 

@@ -25,7 +25,7 @@
 #endif
 
 TVMGEN_REAL_PARAMS const char mlf_real_model_id[] =
-    "mlf:real:aa33996d60e89311b4d1a920dae03c6d7fa3ae1956c52662e273aad4683e577f";
+    "mlf:real:aa33996d60e89311b4d1a920dae03c6d7fa3ae1956c52662e273aad4683e577f:0.1.0";
 
 TVMGEN_REAL_PARAMS static const float tvmgen_real_fully_connected_0_weights[6] = {
     0.1f, -1e-07f, 3e+38f, 0.0f, -2.5f, 1.0f,

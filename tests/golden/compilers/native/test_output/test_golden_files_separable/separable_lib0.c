@@ -27,7 +27,7 @@
 #endif
 
 TVMGEN_SEPARABLE_PARAMS const char mlf_separable_model_id[] =
-    "mlf:separable:f157a4e3f7c4aa799d56c8be18f53c97bb1babbb6cc2158c3f7995084911554f";
+    "mlf:separable:f157a4e3f7c4aa799d56c8be18f53c97bb1babbb6cc2158c3f7995084911554f:0.1.0";
 
 TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_depthwise_conv2d_0_filter[18] = {
     12, 0, -12, 18, 1374389535, 1374389535, 1374389535, 1374389535, 67372036,

@@ -70,7 +70,7 @@ int32_t mlf_separable_run(
 );
 
 /*!
- * \brief mlf:<model>:<SHA-256 of the model file>
+ * \brief mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>
  */
 extern const char mlf_separable_model_id[];
 

@@ -24,7 +24,7 @@
 #endif
 
 TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
-    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78";
+    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78:0.1.0";
 
 TVMGEN_NET_PARAMS static const int32_t tvmgen_net_fully_connected_0_filter[7] = {
     -33554178, 511, 18, -6, 1374389600, 1374389600, 1028,

@@ -108,7 +108,7 @@ int32_t mlf_net_run_traced(
 );
 
 /*!
- * \brief mlf:<model>:<SHA-256 of the model file>
+ * \brief mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>
  */
 extern const char mlf_net_model_id[];
 

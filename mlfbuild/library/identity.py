@@ -1,0 +1,28 @@
+"""Which models are in an image: each one's id, a text that generated code keeps in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_TEXT = re.compile(rb"mlf:([A-Za-z]\w{0,126}):([0-9a-f]{64})(?::([0-9A-Za-z.+-]{1,40}))?\0", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a model's id tells."""
+
+    model: str
+    sha256: str
+    """Of the model file."""
+    version: str
+    """Of the mlfbuild that compiled it; empty where the id does not tell."""
+
+    def __str__(self) -> str:
+        return f"mlf:{self.model}:{self.sha256}:{self.version}"
+
+
+def identities(data: bytes) -> list[Identity]:
+    """Return the ids in ``data``, the bytes of an image in whatever form, each once, sorted by model."""
+    found = {Identity(*(part.decode() for part in match.groups(b""))) for match in _TEXT.finditer(data)}
+    return sorted(found, key=lambda identity: (identity.model, identity.sha256, identity.version))
