@@ -91,8 +91,7 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     assert [model["model"] for model in facts["models"]] == ["alpha", "beta"]
     (project.root / "none.elf").write_bytes(elf.read_bytes().replace(b"mlf:", b"mlf;"))
     ended = project.run("inspect", "none.elf")
-    assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: calls no model that mlfbuild compiled
-")
+    assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: calls no model that mlfbuild compiled\n")
 
     set_budget(project, str(taken - 1))
     for verb in ("build", "build", "report"):
