@@ -116,6 +116,32 @@ def test_wrong_arguments(tmp_path: Path, tool: Callable[[str], str], arguments: 
     assert any(words in line for line in error_lines(ran.output))
 
 
+OTHER = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, regions: {.far: PSRAM}}
+models:
+  gamma: {source: models/gamma.tflite, placement: {params: .far}}
+"""
+
+
+def test_two_project_files_place_alike_or_not_at_all(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    repo = CMakeRepo(tmp_path)
+    repo.write("mlfbuild.yml", PROJECT.replace(", board: mps2-an386", ""))
+    repo.write("other.yml", OTHER)
+    twice = "mlfbuild_models(mlfbuild.yml TARGET m4)\nmlfbuild_models(other.yml TARGET m4)\n"
+    text = CMAKELISTS.replace("mlfbuild_models(mlfbuild.yml TARGET m4)\n", twice).replace(" mlf::board", "")
+    repo.write("CMakeLists.txt", text)
+    tool("arm-none-eabi-gcc")
+    ran = repo.configure(TOOLCHAIN)
+    assert ran.status != 0
+    words = "mlfbuild_models: target m4 has other regions than a target before, and a link takes one placement"
+    assert any(words in line for line in error_lines(ran.output)), ran.output
+    repo.write("other.yml", OTHER.replace(".far", ".mlf_params"))
+    ran = repo.configure(TOOLCHAIN)
+    assert ran.status == 0, ran.output
+
+
 MAKEFILE = """\
 CC := arm-none-eabi-gcc
 TARGET_ARCH := -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 --specs=nano.specs
