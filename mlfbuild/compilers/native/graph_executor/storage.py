@@ -7,6 +7,7 @@ in the arena of the AOT executor; tensors that are parts of others are copied.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -56,12 +57,8 @@ def plan_storage(graph: Graph, calls: Sequence[Call]) -> StoragePlan:
 
 def graph_shape(tensor: Tensor) -> Shape:
     """Return the shape for the graph: a scalar is a vector of one, and more than six dimensions become six."""
-    first, rest = tensor.shape[: 1 - MOST_DIMENSIONS], tensor.shape[1 - MOST_DIMENSIONS :]
     if len(tensor.shape) > MOST_DIMENSIONS:
-        merged = 1
-        for size in first:
-            merged *= size
-        return (merged, *rest)
+        return (math.prod(tensor.shape[: 1 - MOST_DIMENSIONS]), *tensor.shape[1 - MOST_DIMENSIONS :])
     return tensor.shape or (1,)
 
 
