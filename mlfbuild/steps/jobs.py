@@ -37,7 +37,16 @@ _READ_ROOMS = ("errors.py", "messages.py", "files.py", "code", "library", "archi
 """What decides how an archive is understood."""
 MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""
-UNPACK_ROOMS = (*_READ_ROOMS, "manifest/placement.py", "compilers", "executor", "firmware", "runtime")
+_EXECUTOR_ROOMS = (
+    "manifest/placement.py",
+    *(
+        f"compilers/native/{name}.py"
+        for name in ("arena", "literals", "names", "skyline", "source", "storages", "workspace")
+    ),
+    "executor",
+)
+"""What decides the code that an unpacked module gets: of the native compiler what that is planned and printed with."""
+UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "firmware", "runtime")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""

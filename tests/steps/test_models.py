@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mlfbuild
 from mlfbuild.archive import pack_archive
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.steps import models
 from mlfbuild.steps.build import build
 from mlfbuild.steps.compilation import Compiled, compile_model
-from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.steps.jobs import UNPACK_ROOMS, CompileJob, TargetJob, room_files
 from mlfbuild.steps.models import compile_if_needed, tree_is_whole, unpack_job
 from mlfbuild.steps.project import load, target_jobs
 from support.firmware_repo import tiny_network
@@ -240,3 +241,13 @@ def test_models_that_a_build_leaves_alone_stay_in_the_targets_fragment(tmp_path:
     assert "/more/mlf.cmake" in fragment.read_text()
     build(target_jobs(load(project), models=["net"]))
     assert "/more/mlf.cmake" in fragment.read_text(), "its tree is there"
+
+
+def test_a_tree_depends_on_what_its_code_is_printed_with_and_on_no_more_of_the_native_compiler() -> None:
+    package = Path(mlfbuild.__file__).parent
+    files = {path.relative_to(package).as_posix() for path in room_files(UNPACK_ROOMS)}
+    texts = [path.read_text() for room in ("executor", "firmware") for path in (package / room).rglob("*.py")]
+    used = {found for text in texts for found in re.findall(r"from mlfbuild\.(compilers\.native\.\w+) import", text)}
+    assert len(used) > 4
+    assert {f"{name.replace('.', '/')}.py" for name in used} <= files
+    assert "compilers/native/kernels/dot.h" not in files, "a kernel decides the archive, whose bytes say the rest"
