@@ -1,8 +1,8 @@
 """How much memory the kernels of a module take from TVM's workspace at a time.
 
 Sources say it: sizes in generated C are literals; a function holds all its pieces at one time at most, and calls others
-only from a module's main function. The metadata tells it too, but without what aligning every piece costs, and not in
-every version: that has to do for compiled objects.
+only from a module's main function. What stands before those, written by hand, may be called by any. The metadata tells
+it too, but without what aligning every piece costs, and not in every version: that has to do for compiled objects.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def kernel_workspace(kernels: Kernels) -> int:
 
     Raises ``UnsupportedModelError`` where a size is computed at run time, or where nothing tells what objects take.
     """
-    main = most = 0
+    around = most = 0
     for name, text in kernels.functions():
         size = sum(_size(kernels.module.name, found[1]) for found in _TAKEN.finditer(text))
-        if _MAIN.search(name):
-            main += size
+        if name is None or _MAIN.search(name):
+            around += size
         else:
             most = max(most, size)
-    return max(main + most, _of_objects(kernels))
+    return max(around + most, _of_objects(kernels))
 
 
 def _size(module: str, text: str) -> int:

@@ -51,11 +51,16 @@ class Kernels:
             file.path: object_symbols(file.data, f"{self.module.name}: codegen/{file.path}") for file in self.objects
         }
 
-    def functions(self) -> Iterator[tuple[str, str]]:
-        """Yield the functions that the sources define, in the form in which TVM writes them: name and text."""
+    def functions(self) -> Iterator[tuple[str | None, str]]:
+        """Yield name and text of each function of the sources that is in the form in which TVM writes them.
+
+        What stands before the first one of a file comes without a name.
+        """
         for text in self.texts.values():
             found = list(_FUNCTION.finditer(text))
-            ends = [*(each.start() for each in found[1:]), len(text)]
+            starts = [each.start() for each in found]
+            yield None, text[: starts[0] if starts else len(text)]
+            ends = [*starts[1:], len(text)]
             yield from ((each[1], text[each.start() : end]) for each, end in zip(found, ends, strict=False))
 
     def defines(self, name: str) -> bool:
@@ -64,7 +69,7 @@ class Kernels:
 
     @cached_property
     def _functions(self) -> frozenset[str]:
-        return frozenset(name for name, _ in self.functions())
+        return frozenset(name for name, _ in self.functions() if name is not None)
 
     @cached_property
     def _defined(self) -> frozenset[str]:

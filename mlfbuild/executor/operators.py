@@ -28,7 +28,7 @@ def operator_functions(module: Module) -> tuple[Module, ...]:
     Each is called as its function, has the arguments of that alone, and all of the code.
     """
     kernels = Kernels(module)
-    bodies = dict(kernels.functions())
+    bodies = {function: body for function, body in kernels.functions() if function is not None}
     names = dict.fromkeys(buffer.function for buffer in module.buffers)
     return tuple(_function(module, name, bodies.get(name, "")) for name in names)
 

@@ -72,6 +72,8 @@ def test_workspace_that_kernels_take() -> None:
     assert taken(SOURCE) == 1008 + 304
     assert taken(SOURCE.replace("300", "20")) == 1008 + 128
     assert taken(";", "int x;") == 0
+    helper = "static void *more(void) { return TVMBackendAllocWorkspace(1, 0, 40, 0, 8); }\n"
+    assert taken(helper + SOURCE) == taken(SOURCE, helper) == 1008 + 304 + 48
     with pytest.raises(UnsupportedModelError, match=r"net: takes 'n \* 4' bytes of workspace"):
         taken(SOURCE.replace("(uint64_t)300", "n * 4"))
 

@@ -88,8 +88,11 @@ def test_objects(tmp_path: Path, tool: Callable[[str], str], kind: str) -> None:
     ids=["returned", "computed", "memory"],
 )
 def test_errors_come_back(tmp_path: Path, old: str, new: str, status: str) -> None:
-    """``more`` asks for memory in a form that TVM does not write, and that nobody counts."""
-    helper = "static void* more(void) { return TVMBackendAllocWorkspace(1, 0, 4096, 0, 8); }\nTVM_DLL int32_t tvmgen"
+    """``more`` asks for memory again and again, which nobody can count."""
+    helper = (
+        "static void* more(void)\n{\n  void* last = NULL;\n  for (int i = 0; i < 99; i++) {\n"
+        "    last = TVMBackendAllocWorkspace(1, 0, 16, 0, 8);\n  }\n  return last;\n}\nTVM_DLL int32_t tvmgen"
+    )
     files = graph_archive(7, kernel=("TVM_DLL int32_t tvmgen", helper))
     files = allocating(files) if old != "  return 0;\n}" else files
     text = files[KERNEL].decode()
