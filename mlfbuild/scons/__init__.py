@@ -27,8 +27,9 @@ Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
     ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
     ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFPARAMSCOMSTR``, ``MLFRUNCOMSTR`` and
-    ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``, ``.mlf_params``; ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get
-    into images, ``array`` or ``incbin``.
+    ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``, ``.mlf_params``;
+    ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get into images,
+    ``array`` or ``incbin``.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
 content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on
