@@ -21,7 +21,8 @@ Methods
     ``MlfParams(binary, elf)`` writes the constants of an image for external flash, and
     ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` one equal to another.
 
-``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``.
+``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``, and ``models.place(env)``
+puts their sections into memory regions of its linker script.
 
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
