@@ -25,7 +25,7 @@
 #endif
 
 TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
-    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78";
+    "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78:0.1.0";
 
 TVMGEN_NET_PARAMS static const float tvmgen_net_initial_0[4] = {
     0.0f, 1.0f, 2.0f, 3.0f,

@@ -102,7 +102,7 @@ int32_t mlf_net_run(
 );
 
 /*!
- * \brief mlf:<model>:<SHA-256 of the model file>
+ * \brief mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>
  */
 extern const char mlf_net_model_id[];
 
