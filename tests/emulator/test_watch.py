@@ -20,7 +20,7 @@ def python(script: str) -> list[str]:
 
 
 def test_status_and_output(tmp_path: Path) -> None:
-    command = python("import os, sys; print(os.getcwd()); print('late', file=sys.stderr); sys.exit(3)")
+    command = python("import os, sys; print(os.getcwd(), flush=True); print('late', file=sys.stderr); sys.exit(3)")
     status, output = run_while_it_writes(command, cwd=tmp_path, timeout=None, written=None)
     assert (status, output.split()) == (3, [str(tmp_path).encode(), b"late"])
 
