@@ -189,6 +189,11 @@ class FirmwareJob:
         return self.build / f"{self.name}{suffix}"
 
     @property
+    def linker_map(self) -> Path:
+        """The map that the linker writes with mlfbuild's toolchain files."""
+        return self.elf.with_name(f"{self.elf.name}.map")
+
+    @property
     def params_binary(self) -> Path:
         """The bytes of ``params_section`` alone."""
         return self.build / f"{self.name}_params.bin"

@@ -27,7 +27,7 @@ from mlfbuild.steps.jobs import (
 from mlfbuild.steps.models import is_current, key_file, outline_of, stray_files, tree_is_whole
 from mlfbuild.steps.outline import Outline
 from mlfbuild.steps.project import firmware_jobs, target_jobs, vectors_of
-from mlfbuild.targets import RUNTIME, macro_rules
+from mlfbuild.targets import RUNTIME, cpu_of_toolchain, macro_rules
 
 
 def plan(
@@ -127,8 +127,16 @@ def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
         "build": _text(job.build),
         "elf": _text(job.elf),
         "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake")],
-        "writes": [_text(job.elf)],
+        "writes": [_text(path) for path in _images(job)],
     }
+
+
+def _images(job: FirmwareJob) -> Iterator[Path]:
+    yield job.elf
+    if job.target.toolchain is not None and cpu_of_toolchain(job.target.toolchain) is not None:
+        yield job.linker_map
+    if job.params_section is not None:
+        yield job.params_binary
 
 
 def _generator() -> dict[str, Any]:

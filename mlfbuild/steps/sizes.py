@@ -29,22 +29,16 @@ class ImageSizes:
     sizes: Sizes
 
 
-def map_of(elf: Path) -> Path:
-    """Return where the linker's map of an image stands: mlfbuild's toolchain files let it be beside it."""
-    return elf.with_name(f"{elf.name}.map")
-
-
 def image_sizes(job: FirmwareJob) -> ImageSizes:
     """Return whose the bytes of the job's image are; it is built.
 
     Raises ``InputFileError`` where the image or its map is missing, damaged or of another linker.
     """
-    linker_map = map_of(job.elf)
-    if not linker_map.is_file():
-        raise InputFileError(f"{linker_map}: no such linker map; {_ADVICE.format(job.name)}")
+    if not job.linker_map.is_file():
+        raise InputFileError(f"{job.linker_map}: no such linker map; {_ADVICE.format(job.name)}")
     image = read_image(job.elf)
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
-    return ImageSizes(job, image, sizes_of(image, read_map(linker_map), owners, linker_map))
+    return ImageSizes(job, image, sizes_of(image, read_map(job.linker_map), owners, job.linker_map))
 
 
 def check_budgets(job: FirmwareJob) -> None:
