@@ -12,11 +12,12 @@ from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
 from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
 from mlfbuild.cli.placement_verbs import params
+from mlfbuild.cli.profile_verb import profile
 from mlfbuild.cli.project_verbs import build, check, generate, plan, report, verify
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 _SECTIONS = (
-    ("Project", (init, check, plan, generate, build, verify, report)),
+    ("Project", (init, check, plan, generate, build, verify, report, profile)),
     (
         "Files, no project needed",
         (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),

@@ -34,11 +34,13 @@ def run_elf(
     timeout: float | None = None,
     written: Path | None = None,
     memory: Mapping[int, Path] | None = None,
+    plugin: str | None = None,
 ) -> RunResult:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
-    has files by the address that they are loaded to, as a programmer writes external flash.
+    has files by the address that they are loaded to, as a programmer writes external flash. ``plugin`` is one of QEMU's
+    plugins, with its arguments.
 
     Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
     with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
@@ -46,7 +48,7 @@ def run_elf(
     """
     if not elf.is_file():
         raise InputFileError(f"{elf}: no such firmware image; build it first")
-    options = [*_options(board, arguments), *_loaders(memory or {})]
+    options = [*_options(board, arguments), *_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
     command = [str(find_tool(_PROGRAM)), *options, "-kernel", str(elf.resolve())]
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written)

@@ -1,0 +1,48 @@
+"""The verb that counts instructions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.cli.options import Settings, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.watch import watching
+
+if TYPE_CHECKING:
+    from mlfbuild.steps.profile import ModelProfile
+
+
+@verb("file", "target", "model", "jobs", "format")
+def profile(settings: Settings) -> None:
+    """Count the instructions of each model's operators on its boards.
+
+    One run of each model in QEMU, with the first case of its vectors, or zeros. Counts are exact and repeat; they are
+    no cycles.
+    """
+    from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.profile import profiles
+    from mlfbuild.steps.project import load, target_jobs
+
+    project = load(settings.file)
+    targets = target_jobs(project, settings.target, settings.model)
+    with watching(settings) as watch:
+        build_all(targets, [], lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
+    found = list(profiles(project, targets))
+    if settings.json:
+        show_json({"profiles": [_profile_json(each) for each in found]})
+    else:
+        show("\n\n".join(_profile_text(each) for each in found))
+
+
+def _profile_json(found: ModelProfile) -> dict[str, Any]:
+    return {**vars(found), "profile": {**vars(found.profile), "instructions": found.profile.instructions}}
+
+
+def _profile_text(found: ModelProfile) -> str:
+    profile, total = found.profile, found.profile.instructions
+    module = "" if profile.module == found.model else f" (module {profile.module})"
+    of = f"the first case of {found.inputs}" if found.inputs else "zeros"
+    rows = [*((call.function, call.instructions) for call in profile.calls), ("between these calls", profile.rest)]
+    lines = (f"{count:>14,} {100 * count / total:>5.1f} %  {name}" for name, count in rows)
+    head = f"{found.model}{module} for {found.target} on {profile.board}: {total:,} instructions for {of}"
+    return "\n".join([head, *lines])

@@ -1,0 +1,33 @@
+"""The plugin of QEMU that counts instructions: compiled by this machine's compiler, kept under the cache folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from mlfbuild.errors import StorageError
+from mlfbuild.files import cache_folder, read_bytes, sha256
+from mlfbuild.process import find_tool, run
+
+_SOURCE = Path(__file__).with_name("counter.c")
+_FLAGS = ("-O2", "-shared", "-fPIC")
+
+
+def counting_plugin() -> Path:
+    """Return the shared object of ``counter.c``, compiled now unless the cache has it.
+
+    Raises ``ToolNotFoundError`` without a C compiler, ``StorageError`` where the cache cannot be written.
+    """
+    compiler = find_tool("gcc", os.environ.get("CC") or None)
+    key = sha256(read_bytes(_SOURCE, "plugin") + run([compiler, "--version"]).encode())
+    path = cache_folder("counter") / f"{key}.so"
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent) as name:
+            made = Path(name) / "counter.so"
+            run([compiler, *_FLAGS, _SOURCE, "-o", made])
+            try:
+                made.replace(path)  # whole or not at all, whoever else compiles the same
+            except OSError as error:
+                raise StorageError(f"{path}: {error.strerror}") from None
+    return path

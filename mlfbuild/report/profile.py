@@ -1,0 +1,112 @@
+"""Instructions of one run of a module on a board, by the calls of its operator functions.
+
+QEMU counts, with a plugin of ours. Counts are of instructions, not of cycles, and repeat exactly, whatever else the
+machine does: an image is translated block by block, and a block is executed whole.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from mlfbuild.emulator.board_image import board_image
+from mlfbuild.emulator.counter import counting_plugin
+from mlfbuild.emulator.exchange import flaws, interleaved, read_runs
+from mlfbuild.emulator.qemu import run_elf
+from mlfbuild.errors import ProcessFailedError
+from mlfbuild.files import write_atomic
+from mlfbuild.firmware.verification import subject_of
+from mlfbuild.library import Module
+from mlfbuild.library.names import symbol_prefix
+from mlfbuild.report.image import Symbol, read_image
+from mlfbuild.targets import Board
+
+Array = npt.NDArray[Any]
+
+_CALLER = "measured_call"
+"""The function of the test firmware that calls the module; it is never inlined."""
+_EXECUTES = re.compile(r"_run$|_run_traced$|__tvm_main__$|_run_model$")
+"""Names of a module's functions that call its operators."""
+_VERSION = re.compile(r"\.(constprop|isra|part)\.\d+$")
+"""What GCC puts behind the name of a function that it made another version of."""
+_REST, _OUTSIDE = 0, -1
+
+
+@dataclass(frozen=True)
+class CallCount:
+    """A call of an operator's function, with all that it calls."""
+
+    function: str
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One run of a module."""
+
+    module: str
+    board: str
+    calls: tuple[CallCount, ...]
+    """In order."""
+    rest: int
+    """Instructions between the calls, of the run function or the executor."""
+
+    @property
+    def instructions(self) -> int:
+        """All instructions of the run."""
+        return self.rest + sum(call.instructions for call in self.calls)
+
+
+def profile_module(module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float) -> Profile:
+    """Count one run of ``module`` of the archive ``where`` on ``board``, with the first case of ``inputs``.
+
+    ``inputs`` are arrays (cases, elements) in call order. Raises as ``board_image`` and ``run_elf``, and
+    ``ProcessFailedError`` where the run fails.
+    """
+    image = board_image(module, board, where)
+    functions = dict(_functions(read_image(image).symbols, module))
+    names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
+    numbers = {"": _REST, _CALLER: _OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
+    table = "".join(f"{f.address:x} {f.address + f.size - 1:x} {numbers[name]}\n" for f, name in functions.items())
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
+        folder = Path(name)
+        write_atomic(folder / "table", table.encode())
+        write_atomic(folder / "inputs.bin", interleaved([array[:1] for array in inputs]))
+        plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
+        arguments = ["inputs.bin", "outputs.bin"]
+        ended = run_elf(image, board, cwd=folder, arguments=arguments, timeout=timeout, plugin=plugin)
+        runs = read_runs(folder, subject_of(module, board.name), 1)["run0"]
+        counts = folder / "counts"
+        lines = counts.read_text().splitlines() if counts.is_file() else []
+    flaw = next((flaw for each in runs for flaw in flaws(subject_of(module, board.name), each)), None)
+    if flaw is not None or not len(runs) or not lines:
+        raise ProcessFailedError(f"{module.name}: {flaw or 'the firmware ended before it was done'}", ended.stdout)
+    return _profile(module, board, lines, {number: name for name, number in numbers.items()})
+
+
+def _profile(module: Module, board: Board, lines: Sequence[str], names: Mapping[int, str]) -> Profile:
+    counted = [(int(number), int(count)) for number, count in (line.split() for line in lines)]
+    calls = tuple(CallCount(names[number], count) for number, count in counted if number != _REST)
+    return Profile(module.name, board.name, calls, sum(count for number, count in counted if number == _REST))
+
+
+def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:
+    """Yield the functions that begin or end something: operators by name, those that call them without one."""
+    operators = {function.name for function in module.operator_functions}
+    prefixes = (symbol_prefix(module.name), f"mlf_{module.name}")
+    for symbol in symbols:
+        name = _VERSION.sub("", symbol.name)
+        if not symbol.function:
+            continue
+        if name == _CALLER:
+            yield symbol, _CALLER
+        elif name in operators:
+            yield symbol, name
+        elif name.startswith(prefixes) and _EXECUTES.search(name):
+            yield symbol, ""

@@ -1,0 +1,44 @@
+"""`mlfbuild profile`: what it prints and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from support.command import Folder
+from support.firmware_repo import tiny_network
+
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}, own: {cpu: cortex-m7}}
+models:
+  alpha: {source: alpha.tflite, vectors: alpha.npz}
+  beta: {source: beta.tflite}
+"""
+
+
+def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
+        tool(name)
+    for seed, name in enumerate(("alpha", "beta")):
+        folder.write(f"{name}.tflite", tiny_network(seed))
+    np.savez(folder.root / "alpha.npz", in0=np.ones((2, 1, 8), np.int8), out0=np.zeros((2, 1, 4), np.int8))
+    folder.write("mlfbuild.yml", PROJECT)
+    ended = folder.run("profile", "--target", "m4")
+    assert ended.status == 0, ended.err
+    alpha, beta = ended.out.rstrip("\n").split("\n\n")
+    (first, *calls) = alpha.splitlines()
+    total = int(first.split(": ")[1].split()[0].replace(",", ""))
+    assert first == f"alpha for m4 on mps2-an386: {total:,} instructions for the first case of alpha.npz"
+    assert [line.split(" %  ")[1] for line in calls] == ["tvmgen_alpha_fully_connected_0", "between these calls"]
+    assert sum(int(line.split()[0].replace(",", "")) for line in calls) == total
+    assert beta.splitlines()[0].endswith("instructions for zeros")
+    assert folder.run("profile").out == ended.out, "a target without a board is left out, and counts repeat"
+    (facts,) = folder.run("profile", "--model", "alpha", "--format", "json").json["profiles"]
+    assert (facts["model"], facts["profile"]["instructions"], facts["inputs"]) == ("alpha", total, "alpha.npz")
+    ended = folder.run("profile", "--target", "own")
+    assert ended.status == 1
+    assert ended.err.splitlines()[-1] == (
+        "mlfbuild: mlfbuild.yml: nothing to profile: no board that QEMU emulates for own"
+    )

@@ -1,0 +1,80 @@
+"""Counts of instructions: exact, in the order of the calls, and the same as another counter's."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive import open_archive
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import NATIVE
+from mlfbuild.emulator.vectors import load_inputs
+from mlfbuild.errors import InputFileError
+from mlfbuild.library import Module
+from mlfbuild.report.profile import Profile, profile_module
+from mlfbuild.targets import BOARDS, CPUS
+
+BOARD = BOARDS["mps2-an386"]
+COUNTS = Path(__file__).parents[2] / "benchmarks/results/counts.json"
+
+
+@pytest.fixture(autouse=True)
+def tools(tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "gcc"):
+        tool(name)
+
+
+def kws(shared: Path, executor: str) -> Module:
+    request = CompileRequest("kws", shared / "models/kws_int8.tflite", CPUS["cortex-m4"], executor)
+    return NATIVE.compile(request).modules[0]
+
+
+def counted(module: Module, vectors: Path) -> Profile:
+    return profile_module(module, BOARD, load_inputs(vectors, module)[1], "kws.tar", 120)
+
+
+def test_counts_are_those_of_another_counter_and_repeat(shared: Path) -> None:
+    module = kws(shared, "aot")
+    found = counted(module, shared / "golden/kws_int8.npz")
+    assert counted(module, shared / "golden/kws_int8.npz") == found
+    words = [call.function.removeprefix("tvmgen_kws_").rstrip("0123456789").rstrip("_") for call in found.calls]
+    blocks = ["depthwise_conv2d", "conv2d"] * 4
+    assert words == ["conv2d", *blocks, "average_pool", "fully_connected", "softmax"]
+    assert found.rest < 200 < min(call.instructions for call in found.calls)
+    committed = json.loads(COUNTS.read_text())
+    version = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
+    if committed["compiler"] == version:
+        (known,) = [
+            entry["instructions"]
+            for entry in committed["results"]
+            if (entry["network"], entry["cpu"], entry["memory"]) == ("kws", "cortex-m4", "balanced")
+        ]
+        assert abs(found.instructions - known) < 50, "the other counter also counts the call of the run function"
+
+
+def test_a_graph_calls_the_same_functions(shared: Path) -> None:
+    calls = counted(kws(shared, "aot"), shared / "golden/kws_int8.npz")
+    graph = counted(kws(shared, "graph"), shared / "golden/kws_int8.npz")
+    assert len(graph.calls) == len(calls.calls)
+    for one, other in zip(graph.calls, calls.calls, strict=True):
+        assert one.instructions == pytest.approx(other.instructions, rel=0.05)
+    assert calls.rest < graph.rest < 5000
+
+
+def test_an_archive_of_tvm(shared: Path) -> None:
+    archive = shared / "archives/conv-graph"
+    (module,) = open_archive(archive.with_suffix(".tar")).modules
+    found = counted(module, archive.with_suffix(".npz"))
+    assert {call.function for call in found.calls} == {function.name for function in module.operator_functions}
+    assert sum(call.instructions for call in found.calls) > 100 * found.rest
+
+
+def test_inputs_that_do_not_fit_are_told(shared: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "wrong.npz", in0=np.zeros((1, 3), np.int8))
+    with pytest.raises(InputFileError, match=r"wrong\.npz"):
+        counted(kws(shared, "aot"), tmp_path / "wrong.npz")
