@@ -263,12 +263,42 @@ def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | Mlf
 
 
 @verb("file", "target", "jobs", "format")
-def report(settings: Settings) -> None:
+@click.option("--elf", type=click.Path(path_type=Path), metavar="FILE", help="Of this image; no project file needed.")
+@click.option(
+    "--map", "linker_map", type=click.Path(path_type=Path), metavar="FILE",
+    help="With --elf: the linker's map of it, default <elf>.map.",
+)  # fmt: skip
+def report(settings: Settings, elf: Path | None, linker_map: Path | None) -> None:
     """Build, then tell whose each byte of each firmware image is.
 
     Models by code, weights, tables and RAM, with their largest pieces (-v: all of them), then everybody else. The sums
     are those of the linked image. Exit status 1 where one is over its budget.
+
+    With --elf build nothing: tell it of an image that somebody else linked, whose models are its libraries
+    libmlf_<model>.a.
     """
+    if elf is not None:
+        _report_of_image(settings, elf, linker_map)
+    elif linker_map is not None:
+        raise UsageError("--map needs --elf; the images of a project have their map beside them")
+    else:
+        _report_of_project(settings)
+
+
+def _report_of_image(settings: Settings, elf: Path, linker_map: Path | None) -> None:
+    from mlfbuild.steps.report import report_json, report_text
+    from mlfbuild.steps.sizes import any_image_sizes
+
+    for name in sorted(settings.given & {"file", "target"}):
+        raise UsageError(f"--{name} means nothing with --elf: the image is there, whatever it was built for")
+    found = any_image_sizes(elf, linker_map)
+    if settings.json:
+        show_json(report_json([found]))
+    elif not settings.quiet:
+        show(report_text([found], verbose=settings.verbose))
+
+
+def _report_of_project(settings: Settings) -> None:
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.errors import ToolNotFoundError
@@ -14,11 +16,13 @@ if TYPE_CHECKING:
 
 
 @verb("format")
-def schema(_settings: Settings) -> None:
+@click.option("--report", is_flag=True, help="Of what `mlfbuild report --format json` prints.")
+def schema(_settings: Settings, report: bool) -> None:
     """Print the JSON Schema of the project file, for editors."""
+    from mlfbuild.steps.about import report_schema
     from mlfbuild.steps.about import schema as schema_of_project_files
 
-    show_json(schema_of_project_files())
+    show_json(report_schema() if report else schema_of_project_files())
 
 
 @verb("format")

@@ -111,6 +111,12 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
     )
 
 
+def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
+    """Return the modules of which the image has a library, ``libmlf_<module>.a``, each by its own name, sorted."""
+    libraries = (_LIBRARY.fullmatch(name) for name in {part.archive for part in placed})
+    return {name: name for name in sorted({library[1] for library in libraries if library is not None})}
+
+
 def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
     found: Counter[str] = Counter()
     for part in placed:

@@ -15,6 +15,13 @@ def schema() -> dict[str, Any]:
     return json_schema()
 
 
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a report's JSON form."""
+    from mlfbuild.report.schema import report_schema as schema_of_reports
+
+    return schema_of_reports()
+
+
 def cmake_dir() -> Path:
     """Return the folder of mlfbuild's CMake package and toolchain files."""
     return cmake_folder()

@@ -7,13 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.errors import CheckFailedError
+from mlfbuild.manifest import Budget
+from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.sizes import ImageSizes, image_sizes
-
-FORMAT = 1
-"""Version of the JSON form."""
 
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
@@ -34,8 +33,17 @@ def report_text(found: Sequence[ImageSizes], *, verbose: bool = False) -> str:
 
 def _text(found: ImageSizes, *, verbose: bool) -> str:
     job, image = found.job, found.image
-    head = f"{job.name} for {job.target.name}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({job.elf})"
-    return f"{head}\n\n{sizes_text(found.sizes, dict(job.model_budgets), job.budget, verbose=verbose)}"
+    title = f"{job.name} for {job.target.name}" if job else image.path.name
+    head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
+    return f"{head}\n\n{sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)}"
+
+
+def _budget(found: ImageSizes) -> Budget:
+    return found.job.budget if found.job else Budget()
+
+
+def _model_budgets(found: ImageSizes) -> dict[str, Budget]:
+    return dict(found.job.model_budgets) if found.job else {}
 
 
 def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
@@ -44,20 +52,17 @@ def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
 
 
 def _json(found: ImageSizes) -> dict[str, Any]:
-    job, image = found.job, found.image
+    job, image, budgets = found.job, found.image, _model_budgets(found)
     return {
-        "firmware": job.name,
-        "target": job.target.name,
-        "cpu": job.target.cpu.name,
+        "firmware": job.name if job else image.path.name,
+        **({"target": job.target.name, "cpu": job.target.cpu.name} if job else {}),
         "sha256": image.sha256,
         "flash": image.flash,
         "ram": image.ram,
         "size": asdict(image.berkeley),
-        "budget": asdict(job.budget),
+        "budget": asdict(_budget(found)),
         "models": [
-            {**_owner(owner), "budget": asdict(dict(job.model_budgets)[owner.name])}
-            if owner.name in dict(job.model_budgets)
-            else _owner(owner)
+            {**_owner(owner), "budget": asdict(budgets[owner.name])} if owner.name in budgets else _owner(owner)
             for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],

@@ -13,7 +13,7 @@ from mlfbuild.files import holds, write_atomic
 from mlfbuild.report.budget import Taken, excesses, taken_by
 from mlfbuild.report.image import Image, read_image
 from mlfbuild.report.linker_map import read_map
-from mlfbuild.report.sizes import Sizes, sizes_of
+from mlfbuild.report.sizes import Sizes, models_in, sizes_of
 from mlfbuild.steps.clashes import modules_of
 from mlfbuild.steps.jobs import FirmwareJob
 
@@ -22,9 +22,10 @@ _ADVICE = "let the linker write it: target_link_options({} PRIVATE LINKER:-Map=%
 
 @dataclass(frozen=True)
 class ImageSizes:
-    """An image of the project and whose its bytes are."""
+    """An image and whose its bytes are."""
 
-    job: FirmwareJob
+    job: FirmwareJob | None
+    """The project's firmware that it is; ``None`` where nothing but the file is known."""
     image: Image
     sizes: Sizes
 
@@ -39,6 +40,21 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
     image = read_image(job.elf)
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
     return ImageSizes(job, image, sizes_of(image, read_map(job.linker_map), owners, job.linker_map))
+
+
+def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
+    """Return whose the bytes of the image ``elf`` are, of whatever build; its models are the libraries of the map.
+
+    ``linker_map`` is ``<elf>.map`` by default. Raises ``InputFileError`` where one of the two is missing or damaged, or
+    they do not belong together.
+    """
+    path = linker_map or elf.with_name(f"{elf.name}.map")
+    image = read_image(elf)
+    if linker_map is None and not path.is_file():
+        advice = f"name the one that the linker wrote, or let it write this one: -Wl,-Map={path.name}"
+        raise InputFileError(f"{path}: no such linker map; {advice}")
+    placed = read_map(path)
+    return ImageSizes(None, image, sizes_of(image, placed, models_in(placed), path))
 
 
 def check_budgets(job: FirmwareJob) -> None:

@@ -1,0 +1,140 @@
+"""`mlfbuild report --elf`: sizes of an image that somebody else linked."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from support.command import Folder
+
+SOURCES = {
+    "alpha.c": "static const char tvmgen_alpha_filter[1000] = {1};\n"
+    "static char tvmgen_alpha_workspace[2048];\n"
+    "int tvmgen_alpha_run(int at) { return tvmgen_alpha_workspace[at]++ + tvmgen_alpha_filter[at]; }\n",
+    "helper.c": "int helper(int at) { return at * 3; }\n",
+    "main.c": "int tvmgen_alpha_run(int), helper(int);\n"
+    "void _start(int at) { for (;;) at = tvmgen_alpha_run(helper(at)); }\n",
+}
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A folder with ``app.elf`` and its map, of a build that knows nothing of mlfbuild."""
+    folder = tmp_path_factory.mktemp("linked")
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]
+    for name, text in SOURCES.items():
+        (folder / name).write_text(text)
+        subprocess.run([*gcc, "-c", name], cwd=folder, check=True)
+    for library, member in (("mlf_alpha", "alpha.o"), ("helper", "helper.o")):
+        subprocess.run([tool("arm-none-eabi-ar"), "rcs", f"lib{library}.a", member], cwd=folder, check=True)
+    libraries = ["main.o", "libmlf_alpha.a", "libhelper.a"]
+    subprocess.run([*gcc, "-nostdlib", "-Wl,-Map=%.map", *libraries, "-o", "app.elf"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def bare(folder: Folder, linked: Path) -> Folder:
+    """The image in a folder without a project file."""
+    (folder.root / "mlfbuild.yml").unlink()
+    for name in ("app.elf", "app.elf.map"):
+        shutil.copy(linked / name, folder.root)
+    return folder
+
+
+def test_text_for_people(bare: Folder) -> None:
+    ended = bare.run("report", "--elf", "app.elf")
+    assert (ended.status, ended.err) == (0, "")
+    printed = subprocess.run(["arm-none-eabi-size", "app.elf"], capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, printed.splitlines()[1].split()[:3])
+    assert ended.out.startswith(f"app.elf: {text + data:,} bytes of flash, {data + bss:,} of RAM (app.elf)\n")
+    assert re.search(r"^alpha +1,0\d\d +\d\d +1,000 +0 +2,048$", ended.out, re.MULTILINE), ended.out
+    assert "      1,000  weights tvmgen_alpha_filter\n" in ended.out
+    assert re.search(r"^helper +\d+ ", ended.out, re.MULTILINE)
+    assert "budget" not in ended.out
+
+
+def test_json_for_programs_fits_the_schema(bare: Folder) -> None:
+    (bare.root / "app.elf.map").rename(bare.root / "other.map")
+    facts = bare.run("report", "--elf", "app.elf", "--map", "other.map", "--format", "json").json
+    (image,) = facts["images"]
+    assert image["firmware"] == "app.elf"
+    assert not image.keys() & {"target", "cpu"}
+    assert [owner["name"] for owner in image["models"]] == ["alpha"]
+    owners = [*image["models"], *image["others"]]
+    assert sum(owner["flash"] for owner in owners) == image["flash"] == image["size"]["text"] + image["size"]["data"]
+    schema = bare.run("schema", "--report").json
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    validator.validate(facts)
+    for mistake in ({"mlfbuild_report": 2}, {"images": []}, {"images": [{**image, "flash": -1}]}, {"more": 1}):
+        assert not validator.is_valid({**facts, **mistake}), mistake
+    piece = {**image["models"][0]["pieces"][0], "kind": "magic"}
+    model = {**image["models"][0], "pieces": [piece]}
+    assert not validator.is_valid({**facts, "images": [{**image, "models": [model]}]})
+
+
+def test_nothing_but_errors_when_quiet(bare: Folder) -> None:
+    ended = bare.run("report", "-q", "--elf", "app.elf")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+
+
+def test_an_image_without_map(bare: Folder) -> None:
+    (bare.root / "app.elf.map").unlink()
+    ended = bare.run("report", "--elf", "app.elf")
+    assert (ended.status, ended.out) == (5, "")
+    assert ended.err == (
+        "mlfbuild: app.elf.map: no such linker map; name the one that the linker wrote, or let it write "
+        "this one: -Wl,-Map=app.elf.map\n"
+    )
+    ended = bare.run("report", "--elf", "app.elf", "--map", "none.map")
+    assert (ended.status, ended.err) == (5, "mlfbuild: none.map: no such linker map; check the path\n")
+
+
+def test_an_image_without_symbols(bare: Folder) -> None:
+    subprocess.run(["arm-none-eabi-strip", "app.elf"], check=True)
+    ended = bare.run("report", "--elf", "app.elf")
+    assert (ended.status, ended.out) == (5, "")
+    assert ended.err == "mlfbuild: app.elf: has no symbols (stripped); name the ELF that the linker wrote\n"
+
+
+def test_files_that_are_something_else(bare: Folder) -> None:
+    ended = bare.run("report", "--elf", "none.elf")
+    assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: no such image; check the path\n")
+    ended = bare.run("report", "--elf", "app.elf.map")
+    assert (ended.status, ended.err) == (5, "mlfbuild: app.elf.map: is no ELF image\n")
+    ended = bare.run("report", "--elf", "app.elf", "--map", "main.c")
+    assert (ended.status, ended.err) == (
+        5, "mlfbuild: main.c: is no map of GNU ld (-Wl,-Map=FILE); lld and armlink write other ones\n",
+    )  # fmt: skip
+
+
+def test_a_map_of_another_image(bare: Folder, linked: Path) -> None:
+    text = (linked / "app.elf.map").read_text()
+    assert text.count("0x800 libmlf_alpha.a(alpha.o)") == 1
+    bare.write("app.elf.map", text.replace("0x800 libmlf_alpha.a(alpha.o)", "0x400 libmlf_alpha.a(alpha.o)"))
+    ended = bare.run("report", "--elf", "app.elf")
+    assert (ended.status, ended.out) == (5, "")
+    assert ended.err == (
+        "mlfbuild: app.elf.map: is not the map of this image: .bss has 1,024 bytes there and 2,048 in the image; "
+        "link it again\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--elf app.elf --target m4", "--target means nothing with --elf"),
+        ("--elf app.elf -f mlfbuild.yml", "--file means nothing with --elf"),
+        ("--map app.elf.map", "--map needs --elf"),
+    ],
+)
+def test_usage_mistakes(bare: Folder, arguments: str, message: str) -> None:
+    ended = bare.run("report", *arguments.split())
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"mlfbuild: {message}") and ended.err.count("\n") == 1
