@@ -18,7 +18,8 @@ Methods
     ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
     ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps, and
-    ``MlfParams(binary, elf)`` writes the constants of an image for external flash, and
+    ``MlfParams(binary, elf)`` writes the constants of an image for external flash,
+    ``MlfReport(report, elf)`` whose each byte of it is, as text or JSON, and
     ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` one equal to another.
 
 ``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``, and ``models.place(env)``
@@ -27,8 +28,9 @@ puts their sections into memory regions of its linker script.
 Construction variables
     ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
     ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
-    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFPARAMSCOMSTR``, ``MLFRUNCOMSTR`` and
-    ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``, ``.mlf_params``;
+    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFPARAMSCOMSTR``, ``MLFREPORTCOMSTR``,
+    ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``,
+    ``.mlf_params``;
     ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get into images,
     ``array`` or ``incbin``.
 
@@ -49,6 +51,7 @@ from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder
 from mlfbuild.scons.firmware import mlf_firmware, mlf_run
 from mlfbuild.scons.models import mlf_models
 from mlfbuild.scons.placement import params_builder
+from mlfbuild.scons.report import report_builder
 from mlfbuild.scons.verify import mlf_verify
 
 _DEFAULTS = {
@@ -69,6 +72,7 @@ _DEFAULTS = {
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
     "MLFPARAMSCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFSECTION": ".mlf_params",
+    "MLFREPORTCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFRUNCOMSTR": "Running $SOURCE",
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
@@ -83,6 +87,7 @@ def generate(env: Any, **_: Any) -> None:
             "MlfCopy": copy_builder(),
             "MlfMerge": merge_builder(),
             "MlfParams": params_builder(),
+            "MlfReport": report_builder(),
             "MlfUnpack": unpack_builder(),
         }
     )

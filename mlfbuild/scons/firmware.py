@@ -10,6 +10,9 @@ from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 from mlfbuild.steps.project import firmware_called
 
+FIRMWARE_JOB = "mlf_firmware_job"
+"""Tag of an image's node; its value is the ``FirmwareJob``."""
+
 
 @as_user_error
 def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> Any:
@@ -23,6 +26,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     folder = Path(env.Dir(source or ".").srcnode().get_abspath())
     job = firmware_called(models.project, name, models.target, folder, build)
     image = env.Command(str(job.elf), models, action(_build, "$MLFFIRMWARECOMSTR"), MLFFIRMWAREJOB=job)
+    image[0].Tag(FIRMWARE_JOB, job)
     env.AlwaysBuild(image)
     env.Precious(image)
     env.NoCache(image)  # SCons does not know all that it is made of

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from mlfbuild.errors import CheckFailedError
+from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Budget
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
 from mlfbuild.steps.jobs import FirmwareJob
-from mlfbuild.steps.sizes import ImageSizes, image_sizes
+from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
 
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
@@ -72,3 +75,14 @@ def _json(found: ImageSizes) -> dict[str, Any]:
 def _owner(owner: Owner) -> dict[str, Any]:
     pieces = [asdict(piece) for piece in owner.pieces]
     return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
+
+
+def write_report(path: Path, elf: Path, job: FirmwareJob | None) -> None:
+    """Write the report of the image ``elf`` to ``path``: as JSON where that ends in ``.json``, else as text.
+
+    ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
+    ``elf`` as it is given, so that a relative one makes the same text in every checkout. Raises as ``image_sizes``.
+    """
+    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))
+    text = json.dumps(report_json([found]), indent=2) if path.suffix == ".json" else report_text([found])
+    write_atomic(path, f"{text}\n".encode())

@@ -1,0 +1,44 @@
+"""``MlfReport``: whose each byte of an image is, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from SCons.Builder import Builder
+
+from mlfbuild.errors import UsageError
+from mlfbuild.scons.actions import action, as_user_error
+from mlfbuild.scons.firmware import FIRMWARE_JOB
+from mlfbuild.steps.jobs import REPORT_ROOMS, fingerprint
+
+
+def report_builder() -> Any:
+    """Return ``MlfReport``: ``env.MlfReport("report.txt", app)``, or ``"report.json"``.
+
+    Of an image of ``MlfFirmware`` it tells models and budgets as the project file has them; of any other one the models
+    are the libraries of its map, ``<image>.map``.
+    """
+    return Builder(action=action(_write, "$MLFREPORTCOMSTR"), suffix=".txt", single_source=True, emitter=_emitter)
+
+
+@as_user_error
+def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    suffix = Path(str(target[0])).suffix
+    if suffix not in {".txt", ".json"}:
+        raise UsageError(f"{target[0]}: reports are text or JSON: call it .txt or .json")
+    job = source[0].GetTag(FIRMWARE_JOB)
+    if job is not None and job.target.toolchain is None:
+        raise UsageError(f"target {job.target.name!r}: is this machine; reports are of firmware for a target's CPU")
+    env.Depends(target, env.Value(fingerprint(REPORT_ROOMS)))
+    if job is not None:
+        env.Depends(target, env.Value(job.report_settings()))
+    env.NoCache(target)  # the map is no source of it
+    return target, source
+
+
+def _write(target: list[Any], source: list[Any], env: Any) -> None:  # noqa: ARG001  # SCons's signature
+    from mlfbuild.steps.report import write_report  # reads ELF files: most builds start without it
+
+    image = source[0]
+    write_report(Path(target[0].get_abspath()), Path(str(image)), image.GetTag(FIRMWARE_JOB))

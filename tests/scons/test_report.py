@@ -1,0 +1,198 @@
+"""``MlfReport``: reports of images in files, made again when the image or what they tell of it changed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from mlfbuild.cli.run import run
+from support.firmware_repo import PROJECT, SCONSTRUCT, FirmwareRepo
+
+ELF = "build/m4/app/app.elf"
+TEXT, JSON = "build/report.txt", "build/sizes.json"
+REPORTS = 'env.MlfReport("build/report", app)\nenv.MlfReport("build/sizes.json", app)\n'
+MAIN = """\
+#include "app.h"
+#include "mlf_board.h"
+#include "tvmgen_alpha.h"
+int main(void)
+{
+    int8_t x[8] = {0}, y[4];
+    struct tvmgen_alpha_inputs inputs = {x};
+    struct tvmgen_alpha_outputs outputs = {y};
+    mlf_board_puts(GREETING "\\n");
+    return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
+    """A repo that is built, with a report of each form."""
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
+        tool(name)
+    repo = FirmwareRepo(tmp_path_factory.mktemp("reported"))
+    repo.write("SConstruct", SCONSTRUCT + REPORTS)
+    repo.write("src/main.c", MAIN)
+    repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, budget: {flash: 16 KiB}}")
+    ran = repo.build("-Q")
+    assert f"Writing {TEXT} from {ELF}\n" in ran.output and f"Writing {JSON} from {ELF}\n" in ran.output
+    return repo
+
+
+def made(repo: FirmwareRepo, *arguments: str, env: dict[str, str] | None = None) -> set[str]:
+    """What of image and reports a build writes."""
+    ran = repo.scons("-Q", *arguments, env=env)
+    assert ran.status == 0, ran.output
+    reports = {path for path in (TEXT, JSON) if f"Writing {path} from {ELF}\n" in ran.output}
+    assert reports == ran.written & {TEXT, JSON}, "the words are what happened"
+    return ran.written & {TEXT, JSON, ELF}
+
+
+def test_text(repo: FirmwareRepo) -> None:
+    text = repo.read(TEXT).decode()
+    size = subprocess.run(["arm-none-eabi-size", ELF], cwd=repo.root, capture_output=True, text=True, check=True)
+    code, data, bss = map(int, size.stdout.splitlines()[1].split()[:3])
+    assert text.startswith(f"app for m4: {code + data:,} bytes of flash, {data + bss:,} of RAM ({ELF})\n")
+    assert "\nmodel alpha, largest in flash\n" in text and " of 16,384 bytes of flash (" in text
+    assert str(repo.root) not in text, "the same text in every checkout"
+
+
+def test_json(repo: FirmwareRepo, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = json.loads(repo.read(JSON))
+    assert run(["schema", "--report"]) == 0
+    jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out)).validate(facts)
+    (image,) = facts["images"]
+    assert (image["firmware"], image["target"], image["cpu"]) == ("app", "m4", "cortex-m4")
+    alpha, beta = image["models"]
+    assert alpha["budget"] == {"flash": 16384, "ram": None} and "budget" not in beta
+    assert alpha["flash"] > 0 and (beta["name"], beta["flash"]) == ("beta", 0), "nobody calls it"
+    assert run(["report", "-C", str(repo.root), "--target", "m4", "--format", "json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out) == facts, "the command says the same"
+
+
+def test_nothing_changed(repo: FirmwareRepo) -> None:
+    assert made(repo) == set()
+
+
+def test_the_image_is_linked_again_with_the_same_bytes(repo: FirmwareRepo) -> None:
+    repo.write("src/main.c", MAIN + "// the end\n")
+    assert made(repo) == {ELF}
+
+
+def test_the_image_changed(repo: FirmwareRepo) -> None:
+    before = repo.read(TEXT)
+    repo.replace("src/app.h", "hello", "a longer greeting than this one was")
+    assert made(repo) == {ELF, TEXT, JSON}
+    assert repo.read(TEXT) != before
+    assert made(repo) == set()
+
+
+def test_a_budget_changed(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "16 KiB", "15 KiB")
+    assert made(repo) == {TEXT, JSON}
+    assert b" of 15,360 bytes of flash (" in repo.read(TEXT)
+    repo.write("mlfbuild.yml", b"# a comment\n" + repo.read("mlfbuild.yml"))
+    assert made(repo) == set()
+
+
+def test_mlfbuild_itself_changed(repo: FirmwareRepo, package_copy: Path) -> None:
+    path = {"PYTHONPATH": str(package_copy)}
+    made(repo, env=path)
+    source = package_copy / "mlfbuild/report/text.py"
+    source.write_text(source.read_text().replace('"total"', '"altogether"'))
+    assert made(repo, env=path) == {TEXT, JSON}
+    assert b"\naltogether " in repo.read(TEXT)
+    made(repo)
+
+
+def test_a_report_that_somebody_deleted(repo: FirmwareRepo) -> None:
+    good = repo.read(TEXT)
+    (repo.root / TEXT).unlink()
+    assert made(repo, "build/report.txt") == {TEXT}
+    assert repo.read(TEXT) == good
+
+
+def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
+    (repo.root / TEXT).unlink()
+    ran = repo.build("-Q", "MLFREPORTCOMSTR=unused", "build/report.txt")
+    assert f"Writing {TEXT} from {ELF}\n" in ran.output, "an argument of SCons is no construction variable"
+    repo.replace("SConstruct", 'tools=["default", "mlf"]', 'tools=["default", "mlf"], MLFREPORTCOMSTR="Sizes: $TARGET"')
+    (repo.root / TEXT).unlink()
+    assert f"Sizes: {TEXT}\n" in repo.build("-Q", TEXT).output
+    (repo.root / TEXT).unlink()
+    assert repo.build("-Q", "-s", TEXT).output == ""
+    assert (repo.root / TEXT).is_file()
+    repo.write("SConstruct", SCONSTRUCT + REPORTS)
+
+
+def test_a_form_that_does_not_exist(repo: FirmwareRepo) -> None:
+    repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report.html", app)\n')
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "scons: *** build/report.html: reports are text or JSON: call it .txt or .json\n" in ran.output
+    assert 'SConstruct", line 4' in ran.output and "Traceback" not in ran.output
+    repo.write("SConstruct", SCONSTRUCT + REPORTS)
+
+
+def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
+    text = repo.read("mlfbuild.yml")
+    repo.replace("mlfbuild.yml", "15 KiB", "100")
+    ran = repo.scons("-Q", "-k")
+    assert ran.status == 2
+    assert "model alpha takes " in ran.output and "over its budget of 100 bytes," in ran.output
+    assert not ran.written & {TEXT, JSON}, "SCons makes nothing of what failed"
+    repo.write("mlfbuild.yml", text)
+
+
+HOST = 'env.MlfReport("build/report.txt", env.MlfFirmware("app", models=env.MlfModels("mlfbuild.yml", target="pc")))\n'
+
+
+def test_this_machine(tmp_path: Path) -> None:
+    repo = FirmwareRepo(tmp_path)
+    repo.write("mlfbuild.yml", PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "pc: {cpu: host}")
+               .replace("targets: [m4]", "targets: [pc]"))  # fmt: skip
+    repo.write("SConstruct", SCONSTRUCT.splitlines(keepends=True)[0] + HOST)
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "scons: *** target 'pc': is this machine; reports are of firmware for a target's CPU\nFile" in ran.output, (
+        ran.output
+    )
+
+
+PROGRAM = """\
+flags = ["-mcpu=cortex-m4", "-mthumb"]
+env = Environment(
+    tools=["default", "mlf"], CC="arm-none-eabi-gcc", AR="arm-none-eabi-ar", RANLIB="arm-none-eabi-ranlib",
+    CCFLAGS=[*flags, "-Os"], LINKFLAGS=[*flags, "--specs=nosys.specs", "--specs=nano.specs"],
+)
+models = env.MlfModels("mlfbuild.yml")
+models.apply(env, "alpha")
+env.Append(LINKFLAGS=["-Wl,-Map=${TARGET}.map"])
+app = env.Program("build/app.elf", "src/main.c")
+env.MlfReport("build/report.txt", app)
+"""
+
+
+def test_an_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    repo = FirmwareRepo(tmp_path)
+    repo.write("src/main.c", '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0); }\n')
+    with_map = 'env.Append(LINKFLAGS=["-Wl,-Map=${TARGET}.map"])\n'
+    repo.write("SConstruct", PROGRAM.replace(with_map, ""))
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert (
+        "scons: *** [build/report.txt] build/app.elf.map: no such linker map; name the one that the linker wrote, or "
+        "let it write this one: -Wl,-Map=app.elf.map\n"
+    ) in ran.output
+    repo.write("SConstruct", PROGRAM)
+    repo.build("-Q")
+    text = repo.read("build/report.txt").decode()
+    assert text.startswith("app.elf: ") and "\nalpha   " in text and "weights tvmgen_alpha_" in text
+    assert not repo.build("-Q").written & {"build/app.elf", "build/report.txt"}
