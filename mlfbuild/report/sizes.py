@@ -33,6 +33,8 @@ _C_LIBRARY = frozenset({
     "supc++_nano",
 })  # fmt: skip
 """Libraries of the toolchain: newlib's, picolibc's, GCC's."""
+_OPTIMISED = re.compile(r"\.(ltrans\d+\.ltrans|lto)\.o")
+"""Ends of the names of objects that GCC makes of many others when it links (gcc, lto-wrapper.cc)."""
 _PART = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
 """What GCC puts behind the name of a function that it made another version of."""
 
@@ -93,10 +95,11 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
     """Return whose the bytes of ``image`` are, by its map ``placed``, read from ``where``.
 
     ``models`` has what a module's model is called, by the name of the module. Raises ``InputFileError`` where the map
-    is that of another image.
+    is that of another image, and where link-time optimisation made one object of many.
     """
     sections = {section.name: section for section in image.sections}
     _check(sections, placed, where)
+    _check_origins(sections, placed, where)
     pieces: dict[str, list[Piece]] = defaultdict(list)
     inside = _Symbols(image.symbols)
     for part in placed:
@@ -127,6 +130,15 @@ def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], wher
                 f"{where}: is not the map of this image: {name} has {found[name]:,} bytes there and {section.size:,} "
                 "in the image; link it again"
             )
+
+
+def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
+    sizes = [part.size for part in placed if part.output in sections and _OPTIMISED.search(part.member)]
+    if sizes:
+        raise InputFileError(
+            f"{where}: does not tell whose {sum(sizes):,} bytes are, as link-time optimisation put objects together; "
+            "link the image without -flto"
+        )
 
 
 def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, bool]:

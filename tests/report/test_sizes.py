@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,17 @@ def test_a_map_of_another_image_is_told(image: Path) -> None:
         InputFileError, match=r"other\.map: is not the map of this image: \.text has [\d,]+ bytes there"
     ):
         sizes_of(read_image(image), placed[1:], {}, Path("other.map"))
+
+
+@pytest.mark.parametrize("partition", ["balanced", "none"])
+def test_an_image_of_link_time_optimisation_is_told(tmp_path: Path, tool: Callable[[str], str], partition: str) -> None:
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os", "-flto"]
+    (tmp_path / "app.c").write_text("const char table[1000] = {1};\nint _start(int at) { return table[at]; }\n")
+    options = ["-nostdlib", "-Wl,-Map=%.map", f"-flto-partition={partition}"]
+    subprocess.run([*gcc, *options, "app.c", "-o", "app.elf"], cwd=tmp_path, check=True)
+    placed = read_map(tmp_path / "app.elf.map")
+    with pytest.raises(InputFileError, match=r"^app\.map: does not tell whose 1,0\d\d bytes are, as link-time optimis"):
+        sizes_of(read_image(tmp_path / "app.elf"), placed, {}, Path("app.map"))
 
 
 def test_a_file_that_is_no_map(tmp_path: Path) -> None:
