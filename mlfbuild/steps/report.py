@@ -38,6 +38,8 @@ def _text(found: ImageSizes, *, verbose: bool) -> str:
     job, image = found.job, found.image
     title = f"{job.name} for {job.target.name}" if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
+    if job is None and not found.sizes.models:
+        head += "\nno models: the map has no library libmlf_<model>.a"
     return f"{head}\n\n{sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)}"
 
 

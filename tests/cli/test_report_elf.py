@@ -79,6 +79,15 @@ def test_json_for_programs_fits_the_schema(bare: Folder) -> None:
     assert not validator.is_valid({**facts, "images": [{**image, "models": [model]}]})
 
 
+def test_an_image_without_libraries_of_models(bare: Folder) -> None:
+    bare.write("app.elf.map", (bare.root / "app.elf.map").read_text().replace("libmlf_alpha.a", "libnetwork.a"))
+    ended = bare.run("report", "--elf", "app.elf")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out.splitlines()[1] == "no models: the map has no library libmlf_<model>.a"
+    assert re.search(r"^network +1,0\d\d ", ended.out, re.MULTILINE), ended.out
+    assert bare.run("report", "--elf", "app.elf", "--format", "json").json["images"][0]["models"] == []
+
+
 def test_nothing_but_errors_when_quiet(bare: Folder) -> None:
     ended = bare.run("report", "-q", "--elf", "app.elf")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
