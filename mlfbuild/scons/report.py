@@ -24,6 +24,8 @@ def report_builder() -> Any:
 
 @as_user_error
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
+    if not source:
+        raise UsageError(f'{target[0]}: needs an image: env.MlfReport("{target[0]}", app)')
     suffix = Path(str(target[0])).suffix
     if suffix not in {".txt", ".json"}:
         raise UsageError(f"{target[0]}: reports are text or JSON: call it .txt or .json")

@@ -142,11 +142,18 @@ def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
     assert (repo.root / TEXT).is_file()
 
 
-def test_a_form_that_does_not_exist(repo: FirmwareRepo) -> None:
-    repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report.html", app)\n')
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ('"build/report.html", app', "build/report.html: reports are text or JSON: call it .txt or .json"),
+        ('"build/report.txt", []', 'build/report.txt: needs an image: env.MlfReport("build/report.txt", app)'),
+    ],
+)
+def test_mistakes_in_a_call(repo: FirmwareRepo, call: str, message: str) -> None:
+    repo.write("SConstruct", f"{SCONSTRUCT}env.MlfReport({call})\n")
     ran = repo.scons("-Q")
     assert ran.status == 2
-    assert "scons: *** build/report.html: reports are text or JSON: call it .txt or .json\n" in ran.output
+    assert f"scons: *** {message}\n" in ran.output
     assert 'SConstruct", line 4' in ran.output and "Traceback" not in ran.output
 
 
