@@ -22,10 +22,11 @@ from typing import Any
 
 from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, suggestion
-from mlfbuild.manifest.types import Budget, FirmwareSpec, ModelSpec, OptionValue, Project, Target
+from mlfbuild.manifest.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, OptionValue, Project, Target
 
 __all__ = [
     "Budget",
+    "BudgetFile",
     "FirmwareSpec",
     "KeyPath",
     "ModelSpec",

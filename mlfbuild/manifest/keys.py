@@ -8,6 +8,7 @@ is refused with the true reason and never half obeyed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
@@ -16,7 +17,7 @@ from pydantic_core import core_schema
 
 from mlfbuild.manifest import rules
 from mlfbuild.manifest.program import COMMAND_SCHEMA, check_command, split_command
-from mlfbuild.manifest.units import SIZE_SCHEMA, size_value
+from mlfbuild.manifest.units import PERCENT_SCHEMA, SIZE_SCHEMA, percent_value, size_value
 
 FORMAT_VERSION = 1
 
@@ -38,6 +39,7 @@ Command = Annotated[
 """A command line: a list of words, or text that is split into them."""
 
 Size = Annotated[int, BeforeValidator(size_value), WithJsonSchema(SIZE_SCHEMA)]
+Percent = Annotated[Decimal, BeforeValidator(percent_value), WithJsonSchema(PERCENT_SCHEMA)]
 VectorFiles = dict[Annotated[str, rules.MODULE_NAME], FilePath]
 
 TEXT, MAPPING = "[text]", "[mapping]"
@@ -160,6 +162,8 @@ class FirmwareKeys(Keys):
 class ProjectKeys(Keys):
     """Targets, models and firmware of one project."""
 
+    model_config = ConfigDict(json_schema_extra={"dependentRequired": {"budget-growth": ["budget-file"]}})
+
     mlfbuild: Annotated[int, WithJsonSchema({"const": FORMAT_VERSION})] = Field(description="Version of this format.")
     targets: dict[Annotated[str, rules.TARGET_NAME], TargetKeys] = Field(min_length=1, description="Devices, by name.")
     models: dict[Annotated[str, rules.MODEL_NAME], ModelKeys] = Field(
@@ -172,6 +176,12 @@ class ProjectKeys(Keys):
         default_factory=list,
         description="Models that never run at the same time: an image has one workspace for them.",
         json_schema_extra={"minItems": 2},
+    )
+    budget_file: FilePath | None = Field(
+        None, description="Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."
+    )
+    budget_growth: Percent | None = Field(
+        None, description="What a model or an image may take more than in `budget-file`. Default: 1 %."
     )
 
 

@@ -13,7 +13,7 @@ from mlfbuild.manifest.program import Program
 from mlfbuild.manifest.references import check_references
 from mlfbuild.manifest.rules import EXTERNAL_COMPILERS
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.manifest.types import Budget, FirmwareSpec, ModelSpec, Project, Target
+from mlfbuild.manifest.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Target
 from mlfbuild.manifest.validate import newer_version, validate
 
 if TYPE_CHECKING:
@@ -45,8 +45,16 @@ def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
         targets={name: _target(name, entry, root) for name, entry in keys.targets.items()},
         models={name: _model(name, entry, root, keys) for name, entry in keys.models.items()},
         firmware={name: _firmware(name, entry, root, keys) for name, entry in keys.firmware.items()},
+        budget_file=_budget_file(keys, root),
         positions=document.values,
     )
+
+
+def _budget_file(keys: ProjectKeys, root: Path) -> BudgetFile | None:
+    if keys.budget_file is None:
+        return None
+    path = root / keys.budget_file
+    return BudgetFile(path) if keys.budget_growth is None else BudgetFile(path, keys.budget_growth)
 
 
 def _target(name: str, keys: TargetKeys, root: Path) -> Target:

@@ -31,6 +31,7 @@ def check_references(document: Document) -> None:
     for name, firmware in _entries(document.data, "firmware"):
         _check_firmware(document, ("firmware", name), firmware)
     _check_shared_workspace(document)
+    _check_growth(document)
     check_sections(document)
 
 
@@ -149,6 +150,13 @@ def _check_shared_workspace(document: Document) -> None:
         else:
             _check_sharing(document, (_SHARE, index), name, _mapping(models, name))
         seen.add(name)
+
+
+def _check_growth(document: Document) -> None:
+    keys = document.data if isinstance(document.data, dict) else {}
+    if "budget-growth" in keys and "budget-file" not in keys:
+        reason = "means nothing without budget-file; name the file that sizes are compared with, or leave this out"
+        document.add(("budget-growth",), reason, at_key=True)
 
 
 def _check_sharing(document: Document, path: KeyPath, name: str, model: Mapping[str, object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 from mlfbuild.manifest.placement import Placement
@@ -36,6 +37,15 @@ class Budget:
 
     flash: int | None = None
     ram: int | None = None
+
+
+@dataclass(frozen=True)
+class BudgetFile:
+    """A baseline: the sizes of images that somebody accepted, and what they may grow by."""
+
+    path: Path
+    growth: Decimal = Decimal(1)
+    """Per cent."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,7 @@ class Project:
     targets: Mapping[str, Target]
     models: Mapping[str, ModelSpec]
     firmware: Mapping[str, FirmwareSpec]
+    budget_file: BudgetFile | None = None
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False)
 
     def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlfbuild.manifest import Budget
 from mlfbuild.manifest.units import size_text
-from mlfbuild.report.sizes import Owner, Piece, Sizes
+from mlfbuild.report.sizes import Owner, Sizes
 
 _SHOWN = 3
 """Largest pieces that a message names."""
@@ -15,22 +15,49 @@ Taken = Mapping[str, Mapping[str, int]]
 """Bytes of ``flash`` and ``ram`` by the name of a model; by the empty name those of the image."""
 
 
+MEMORIES = {"flash": "flash", "ram": "RAM"}
+"""What is counted, and its name in sentences."""
+
+
 @dataclass(frozen=True)
-class _Subject:
-    """What has a budget."""
+class Subject:
+    """What may have a budget: a model, or the image."""
 
     name: str
     """Of a model; empty for the image."""
-    budget: Budget
     parts: Sequence[Owner]
     """Whose bytes count."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in sentences."""
+        return f"model {self.name}" if self.name else "the image"
+
+    def bytes_of(self, memory: str) -> int:
+        """Return what it takes of one of the ``MEMORIES``."""
+        return sum(_bytes(owner, memory) for owner in self.parts)
+
+    def largest(self, memory: str) -> str:
+        """Return its largest contributors: the owners of the image's bytes, or the pieces of a model."""
+        if self.name:
+            pieces = [piece for owner in self.parts for piece in owner.largest(_SHOWN, ram=memory == "ram")]
+            return ", ".join(f"{piece.name} {piece.size:,} ({piece.kind})" for piece in pieces)
+        owners = sorted(self.parts, key=lambda owner: -_bytes(owner, memory))[:_SHOWN]
+        return ", ".join(f"{owner.name} {_bytes(owner, memory):,}" for owner in owners)
+
+
+def _bytes(owner: Owner, memory: str) -> int:
+    return owner.ram if memory == "ram" else owner.flash
+
+
+def subjects_of(sizes: Sizes) -> list[Subject]:
+    """Return each model and the whole image."""
+    return [*(Subject(owner.name, [owner]) for owner in sizes.models), Subject("", [*sizes.models, *sizes.others])]
 
 
 def taken_by(sizes: Sizes) -> Taken:
     """Return what each model and the whole image take."""
-    everybody = (*sizes.models, *sizes.others)
-    whole = {"flash": sum(owner.flash for owner in everybody), "ram": sum(owner.ram for owner in everybody)}
-    return {"": whole, **{owner.name: {"flash": owner.flash, "ram": owner.ram} for owner in sizes.models}}
+    return {subject.name: {memory: subject.bytes_of(memory) for memory in MEMORIES} for subject in subjects_of(sizes)}
 
 
 def excesses(sizes: Sizes, models: Mapping[str, Budget], whole: Budget, before: Taken) -> Iterator[str]:
@@ -38,24 +65,19 @@ def excesses(sizes: Sizes, models: Mapping[str, Budget], whole: Budget, before: 
 
     ``before`` is what an earlier build took: a line tells the difference, and what takes most.
     """
-    subjects = [_Subject(owner.name, models.get(owner.name, Budget()), [owner]) for owner in sizes.models]
-    subjects.append(_Subject("", whole, [*sizes.models, *sizes.others]))
-    taken = taken_by(sizes)
-    for subject in subjects:
-        for memory, limit in (("flash", subject.budget.flash), ("ram", subject.budget.ram)):
-            size = taken[subject.name][memory]
-            if limit is not None and size > limit:
-                yield _line(subject, memory, size, limit, before.get(subject.name, {}).get(memory))
+    for subject in subjects_of(sizes):
+        budget = models.get(subject.name, Budget()) if subject.name else whole
+        for memory, limit in (("flash", budget.flash), ("ram", budget.ram)):
+            if limit is not None and subject.bytes_of(memory) > limit:
+                yield _line(subject, memory, limit, before.get(subject.name, {}).get(memory))
 
 
-def _line(subject: _Subject, memory: str, size: int, limit: int, before: int | None) -> str:
-    who = f"model {subject.name}" if subject.name else "the image"
-    words = "RAM" if memory == "ram" else memory
+def _line(subject: Subject, memory: str, limit: int, before: int | None) -> str:
+    size = subject.bytes_of(memory)
     change = "" if before is None else f", {_change(size - before)} the last build that was within it"
-    largest = ", ".join(_largest(subject, ram=memory == "ram"))
     return (
-        f"{who} takes {size_text(size)} of {words}, {size_text(size - limit)} over its budget of {size_text(limit)}"
-        f"{change}; most of it: {largest}"
+        f"{subject.title} takes {size_text(size)} of {MEMORIES[memory]}, {size_text(size - limit)} over its budget of "
+        f"{size_text(limit)}{change}; most of it: {subject.largest(memory)}"
     )
 
 
@@ -63,15 +85,3 @@ def _change(difference: int) -> str:
     if difference == 0:
         return "as many as in"
     return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'} than in"
-
-
-def _largest(subject: _Subject, *, ram: bool) -> Iterator[str]:
-    if len(subject.parts) > 1:
-        owners = sorted(subject.parts, key=lambda owner: -(owner.ram if ram else owner.flash))[:_SHOWN]
-        yield from (f"{owner.name} {owner.ram if ram else owner.flash:,}" for owner in owners)
-        return
-    yield from (_piece(piece) for piece in subject.parts[0].largest(_SHOWN, ram=ram))
-
-
-def _piece(piece: Piece) -> str:
-    return f"{piece.name} {piece.size:,} ({piece.kind})"

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from mlfbuild.manifest import Budget
+from mlfbuild.report.budget import MEMORIES
 from mlfbuild.report.image import Berkeley
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
@@ -58,7 +59,17 @@ def _image() -> dict[str, Any]:
         "models": _array("model"),
         "others": _array("other"),
     }
-    return _object(needed, {"target": _TEXT, "cpu": _TEXT}, "A linked image; target and cpu where a project has them")
+    return _object(
+        needed,
+        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline()},
+        "A linked image; target and cpu where a project has them",
+    )
+
+
+def _baseline() -> dict[str, Any]:
+    about = "What was accepted for the models, by name, and, by the empty name, for the image; where budget-file has it"
+    taken = _object(dict.fromkeys(MEMORIES, _BYTES))
+    return {"type": "object", "description": about, "required": [""], "additionalProperties": taken}
 
 
 def _array(item: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
-from mlfbuild.manifest import Budget
+from mlfbuild.manifest import Budget, BudgetFile
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
@@ -164,6 +164,11 @@ class TargetJob:
         return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
 
 
+def image_title(firmware: str, target: str) -> str:
+    """Return what the image of a firmware for a target is called: in reports, and in the file of a baseline."""
+    return f"{firmware} for {target}"
+
+
 @dataclass(frozen=True)
 class FirmwareJob:
     """One firmware image of the project file for one target."""
@@ -183,6 +188,13 @@ class FirmwareJob:
     budget: Budget = field(default_factory=Budget)
     model_budgets: tuple[tuple[str, Budget], ...] = ()
     """Of models that have one, by name."""
+    budget_file: BudgetFile | None = None
+    """What the image may grow from, and by how much."""
+
+    @property
+    def title(self) -> str:
+        """What the image is called in reports."""
+        return image_title(self.name, self.target.name)
 
     @property
     def elf(self) -> Path:

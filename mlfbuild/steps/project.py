@@ -269,6 +269,7 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         params_section=spec.params_binary,
         budget=spec.budget,
         model_budgets=_model_budgets(project.models_on(target.name, spec.name)),
+        budget_file=project.budget_file,
     )
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import write_atomic
-from mlfbuild.manifest import Budget
+from mlfbuild.manifest import Budget, Project
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
+from mlfbuild.steps.baseline import baseline_of, difference_lines, update_baseline
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
 
@@ -29,6 +30,14 @@ def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
     return found
 
 
+def accept(project: Project, found: Sequence[ImageSizes]) -> tuple[Path, bool]:
+    """Make the reported sizes the project's baseline; returns its path and whether its content changed.
+
+    Raises as ``update_baseline``.
+    """
+    return update_baseline(project, [(sizes.job, sizes.sizes) for sizes in found if sizes.job is not None])
+
+
 def report_text(found: Sequence[ImageSizes], *, verbose: bool = False) -> str:
     """Return the reports for people."""
     return "\n\n".join(_text(sizes, verbose=verbose) for sizes in found)
@@ -36,11 +45,14 @@ def report_text(found: Sequence[ImageSizes], *, verbose: bool = False) -> str:
 
 def _text(found: ImageSizes, *, verbose: bool) -> str:
     job, image = found.job, found.image
-    title = f"{job.name} for {job.target.name}" if job else image.path.name
+    title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
         head += "\nno models: the map has no library libmlf_<model>.a"
-    return f"{head}\n\n{sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)}"
+    parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
+    if job is not None and job.budget_file is not None:
+        parts.append("\n".join(difference_lines(job, found.sizes)))
+    return "\n\n".join(parts)
 
 
 def _budget(found: ImageSizes) -> Budget:
@@ -66,6 +78,7 @@ def _json(found: ImageSizes) -> dict[str, Any]:
         "ram": image.ram,
         "size": asdict(image.berkeley),
         "budget": asdict(_budget(found)),
+        **({"baseline": baseline} if (baseline := job and baseline_of(job)) else {}),
         "models": [
             {**_owner(owner), "budget": asdict(budgets[owner.name])} if owner.name in budgets else _owner(owner)
             for owner in found.sizes.models
@@ -83,8 +96,9 @@ def write_report(path: Path, elf: Path, job: FirmwareJob | None) -> None:
     """Write the report of the image ``elf`` to ``path``: as JSON where that ends in ``.json``, else as text.
 
     ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
-    ``elf`` as it is given, so that a relative one makes the same text in every checkout. Raises as ``image_sizes``.
+    ``elf`` as it is given, so that a relative one makes the same text in every checkout. It compares nothing with the
+    project's baseline, a file that the report would then depend on. Raises as ``image_sizes``.
     """
-    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))
+    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent, budget_file=None))
     text = json.dumps(report_json([found]), indent=2) if path.suffix == ".json" else report_text([found])
     write_atomic(path, f"{text}\n".encode())

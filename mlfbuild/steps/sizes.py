@@ -14,6 +14,7 @@ from mlfbuild.report.budget import Taken, excesses, taken_by
 from mlfbuild.report.image import Image, read_image
 from mlfbuild.report.linker_map import read_map
 from mlfbuild.report.sizes import Sizes, models_in, sizes_of
+from mlfbuild.steps.baseline import accepted_sizes, growth_of
 from mlfbuild.steps.clashes import modules_of
 from mlfbuild.steps.jobs import FirmwareJob
 
@@ -58,30 +59,35 @@ def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
 
 
 def check_budgets(job: FirmwareJob) -> None:
-    """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget.
+    """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget or baseline allow.
 
-    The line has the numbers, the difference to the last build within its budgets, and what takes most. Nothing is read
-    where there are no budgets, or where neither they nor the image changed since they were found to hold.
+    The line has the numbers, the difference to the last build within its budgets or to the baseline, and what takes
+    most. The image is not read where there are neither, or where nothing changed since they were found to hold. Raises
+    as ``accepted_sizes`` where the baseline cannot be used.
     """
-    if job.target.toolchain is None or not (any(asdict(job.budget).values()) or job.model_budgets):
+    limits = [*asdict(job.budget).values(), *job.model_budgets, job.budget_file]
+    if job.target.toolchain is None or not any(limit is not None for limit in limits):
         return
     record, stamp = job.build / ".mlfbuild-sizes.json", job.build / ".mlfbuild-budgets"
-    state = _state(job)
+    accepted = accepted_sizes(job)
+    state = _state(job, accepted)
     if holds(stamp, state):
         return
     stamp.unlink(missing_ok=True)
     found = image_sizes(job)
     lines = list(excesses(found.sizes, dict(job.model_budgets), job.budget, _recorded(record)))
+    lines += growth_of(job, found.sizes, accepted)
     if lines:
         raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))
     write_atomic(record, json.dumps(taken_by(found.sizes), sort_keys=True).encode())
     write_atomic(stamp, state)
 
 
-def _state(job: FirmwareJob) -> bytes:
+def _state(job: FirmwareJob, accepted: Taken) -> bytes:
     linked = job.elf.stat()
     budgets: Mapping[str, Any] = {name: asdict(budget) for name, budget in (*job.model_budgets, ("", job.budget))}
-    return json.dumps([linked.st_mtime_ns, linked.st_size, budgets], sort_keys=True).encode()
+    growth = str(job.budget_file.growth) if job.budget_file else None
+    return json.dumps([linked.st_mtime_ns, linked.st_size, budgets, accepted, growth], sort_keys=True).encode()
 
 
 def _recorded(path: Path) -> Taken:

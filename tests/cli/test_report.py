@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 
+import jsonschema
+import numpy as np
 import pytest
 
 from mlfbuild import __version__
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.tflite_builder import Network
 
 PROJECT = """\
 mlfbuild: 1
@@ -113,6 +117,156 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
         "mlfbuild: build/m4/app/app.elf.map: no such linker map; let the linker write it: "
         "target_link_options(app PRIVATE LINKER:-Map=%.map)"
     )
+
+
+def with_baseline(folder: Folder, rest: str = "budget-growth: 2 %\n", models: str = "") -> None:
+    text = PROJECT.replace(", budget: {flash: FLASH, ram: 1 KiB}", "").replace(", budget: {flash: 64 KiB}", "")
+    folder.write(
+        "mlfbuild.yml", text.replace("  beta: {source: beta.tflite}\n", models) + "budget-file: sizes.json\n" + rest
+    )
+
+
+def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> None:
+    beta = "  beta: {source: beta.tflite}\n"
+    with_baseline(project, models=beta)
+    sizes = project.root / "sizes.json"
+    missing = "sizes.json: no such file, which budget-file names; make it with `mlfbuild report --update-baseline` and "
+    for verb in ("report", "build"):
+        ended = project.run(verb)
+        assert (ended.status, ended.err.splitlines()[-1]) == (2, f"mlfbuild: {missing}commit it")
+    ended = project.run("report", "--update-baseline")
+    assert (ended.status, ended.err.splitlines()[-1]) == (0, "sizes.json: written; commit it")
+    assert ended.out.endswith("\nnot in sizes.json yet\n")
+    elf = project.root / "build/m4/app/app.elf"
+    printed = subprocess.run(["arm-none-eabi-size", str(elf)], capture_output=True, text=True, check=True).stdout
+    text, data, bss = map(int, printed.splitlines()[1].split()[:3])
+    first = sizes.read_text()
+    taken = json.loads(first)["images"]["app for m4"]
+    assert taken[""] == {"flash": text + data, "ram": data + bss}
+    assert sorted(taken) == ["", "alpha", "beta"]
+    assert project.run("build").status == 0
+    ended = project.run("report", "--update-baseline")
+    assert ended.err.splitlines()[-1] == "sizes.json: has these sizes already"
+    assert ended.out.endswith(
+        "since sizes.json\n  model alpha: the same\n  model beta: the same\n  the image: the same\n"
+    )
+
+    image = f'"": {{"flash": {text + data}, '
+    smaller = (text + data) * 100 // 102 - 1
+    project.write("sizes.json", first.replace(image, f'"": {{"flash": {smaller}, '))
+    for verb in ("build", "build", "report"):
+        ended = project.run(verb)
+        assert ended.status == 1
+        assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: the image takes {text + data:,} bytes")
+        assert f"more than the {smaller:,} in sizes.json (+2." in ended.err and "%): all else +" in ended.err
+        assert ended.err.endswith("; accept it with `mlfbuild report --update-baseline`\n")
+        assert ("since sizes.json\n" in ended.out) == (verb == "report"), "the report is what explains it"
+    with_baseline(project, "budget-growth: 3 %\n", models=beta)
+    assert project.run("build").status == 0, "what is allowed counts as soon as it changes"
+    facts = project.run("report", "--format", "json").json
+    assert facts["images"][0]["baseline"][""]["flash"] == smaller
+    jsonschema.validate(facts, project.run("schema", "--report").json)
+    with_baseline(project, models=beta)
+    project.write("sizes.json", first.replace('"app for m4"', '"old for m4"'))
+    gone = "sizes.json: has image old for m4, which the project no longer has; `mlfbuild report --update-baseline` "
+    ended = project.run("report")
+    assert (ended.status, ended.err) == (5, f"mlfbuild: {gone}leaves that out\n")
+    assert project.run("report", "--update-baseline").status == 0
+    assert sizes.read_text() == first
+
+    main = MAIN.replace('#include "tvmgen_beta.h"\n', "").replace(" + tvmgen_beta_run(&c, &d)", "")
+    project.write("main.c", re.sub("^ *struct tvmgen_beta.*\n", "", main, flags=re.MULTILINE))
+    with_baseline(project)
+    gone = gone.replace("image old for m4", "model beta of app for m4")
+    for verb in ("report", "build"):
+        ended = project.run(verb)
+        assert (ended.status, ended.err.splitlines()[-1]) == (5, f"mlfbuild: {gone}leaves that out")
+    assert project.run("report", "--update-baseline").status == 0
+    assert sorted(json.loads(sizes.read_text())["images"]["app for m4"]) == ["", "alpha"]
+
+    for content, reason in (
+        ("{}", "is no baseline of sizes"),
+        (first.replace('sizes": 1', 'sizes": 9'), "is a baseline of"),
+    ):
+        project.write("sizes.json", content)
+        for arguments in (("build",), ("report",), ("report", "--update-baseline")):
+            ended = project.run(*arguments)
+            assert ended.status == 5
+            assert ended.err.splitlines()[-1].startswith(f"mlfbuild: sizes.json: {reason}")
+            assert sizes.read_text() == content
+
+
+def test_a_larger_model_has_to_be_accepted(project: Folder) -> None:
+    with_baseline(project, "", models="  beta: {source: beta.tflite}\n")
+    assert project.run("report", "--update-baseline", "-q").status == 0
+    (planned,) = project.run("plan", "--format", "json").json["firmware"]
+    assert "sizes.json" in planned["reads"]
+    before = json.loads((project.root / "sizes.json").read_text())["images"]["app for m4"]
+    project.write("alpha.tflite", two_layers(256))
+    ended = project.run("build")
+    assert ended.status == 1
+    lines = ended.err.splitlines()
+    model = next(line for line in lines if "model alpha takes " in line and " of flash, " in line)
+    assert f" more than the {before['alpha']['flash']:,} in sizes.json (+" in model
+    assert "; 1 % more is allowed; " in model
+    assert re.search(r"; most of it: tvmgen_alpha_fully_connected_0_filter [\d,]+ \(weights\), ", model)
+    image = next(line for line in lines if "the image takes " in line and " of flash, " in line)
+    ended = project.run("report", "--update-baseline")
+    assert ended.status == 0
+    after = json.loads((project.root / "sizes.json").read_text())["images"]["app for m4"]
+    more = {name: after[name]["flash"] - before[name]["flash"] for name in before}
+    assert more["alpha"] > 3072 and f": alpha +{more['alpha']:,}" in image and "beta" not in image.split(";")[0]
+    assert f"\n  model alpha: +{more['alpha']:,} bytes of flash (+" in ended.out
+    assert f"\n  the image: +{more['']:,} bytes of flash (+" in ended.out
+    assert project.run("build").status == 0
+
+
+def two_layers(width: int) -> bytes:
+    """A network with the inputs and outputs of a tiny one and ``width`` values between its two layers."""
+    network = Network()
+    random = np.random.default_rng(3)
+    values = network.input((1, 8), scale=0.05, zero_point=3)
+    for rows, columns in ((width, 8), (4, width)):
+        weights = random.integers(-127, 128, (rows, columns), np.int8)
+        bias = np.zeros(rows, np.int32)
+        values = network.fully_connected(values, weights, bias, weight_scales=[0.01], scale=0.1)
+    return network.build([values])
+
+
+def test_an_image_over_its_budget_is_not_accepted(project: Folder) -> None:
+    project.write("mlfbuild.yml", PROJECT.replace("FLASH", "1") + "budget-file: sizes.json\n")
+    ended = project.run("report", "--update-baseline")
+    assert ended.status == 1
+    assert "of flash, " in ended.err and "over its budget of 1 byte; most of it: " in ended.err
+    assert not (project.root / "sizes.json").exists()
+
+
+def test_the_baseline_of_other_targets_is_kept(project: Folder) -> None:
+    with_baseline(project, models="  beta: {source: beta.tflite}\n")
+    other = (
+        '"app for m7": {"": {"flash": 7, "ram": 7}, "alpha": {"flash": 1, "ram": 1}, "gone": {"flash": 1, "ram": 1}}'
+    )
+    project.write(
+        "sizes.json", '{"mlfbuild_sizes": 1, "images": {"x for m4": {"": {"flash": 1, "ram": 1}}, ' + other + "}}"
+    )
+    text = (project.root / "mlfbuild.yml").read_text()
+    project.write("mlfbuild.yml", text.replace("targets: {", "targets: {m7: {cpu: cortex-m7, board: mps2-an500}, "))
+    assert project.run("report", "--target", "m4", "--update-baseline").status == 0
+    images = json.loads((project.root / "sizes.json").read_text())["images"]
+    assert list(images) == ["app for m4", "app for m7"]
+    assert images["app for m7"] == {"": {"flash": 7, "ram": 7}, "alpha": {"flash": 1, "ram": 1}}
+    assert not (project.root / "build/m7").exists()
+
+
+def test_update_baseline_needs_a_project_with_a_file_for_it(folder: Folder) -> None:
+    ended = folder.run("report", "--update-baseline")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild: mlfbuild.yml: has no budget-file to update; name one, as in `budget-file: sizes.json`\n"
+    )  # fmt: skip
+    ended = folder.run("report", "--elf", "app.elf", "--update-baseline")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild: --update-baseline means nothing with --elf: a baseline has the images of a project\n"
+    )  # fmt: skip
 
 
 def test_a_project_without_firmware_has_nothing_to_report(folder: Folder) -> None:

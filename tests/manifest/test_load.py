@@ -4,13 +4,14 @@ import os
 import pickle
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.compilers import COMPILERS
 from mlfbuild.errors import ProjectFileError
-from mlfbuild.manifest import FirmwareSpec, ModelSpec, Placement, Project, Target, load_project, rules
+from mlfbuild.manifest import BudgetFile, FirmwareSpec, ModelSpec, Placement, Project, Target, load_project, rules
 from mlfbuild.manifest.program import Program, filled
 
 VALID = Path(__file__).parent / "valid"
@@ -27,6 +28,14 @@ def failure(path: Path) -> list[str]:
     with pytest.raises(ProjectFileError) as caught:
         load_project(path)
     return list(caught.value.problems)
+
+
+def test_a_budget_file_and_its_growth(tmp_path: Path) -> None:
+    project = load_project(VALID / "budget_file.yml")
+    assert project.budget_file == BudgetFile(VALID / "ci/sizes.json", Decimal("2.5"))
+    assert load_project(write(tmp_path, SMALLEST)).budget_file is None
+    by_default = load_project(write(tmp_path, SMALLEST + "budget-file: sizes.json\n")).budget_file
+    assert by_default == BudgetFile(tmp_path / "sizes.json", Decimal(1))
 
 
 def test_every_key_arrives() -> None:

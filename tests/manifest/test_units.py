@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.manifest.units import parse_count, parse_size, size_text
+from mlfbuild.manifest.units import parse_count, parse_percent, parse_size, size_text
 
 
 @pytest.mark.parametrize(
@@ -29,6 +31,18 @@ def test_sizes(text: str, size: int | None) -> None:
 )
 def test_counts(text: str, count: int | None) -> None:
     assert parse_count(text) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("2 %", "2"), ("2%", "2"), ("0.5 %", "0.5"), (" 0.125% ", "0.125"), ("0 %", "0"), ("250 %", "250"),
+        ("2", None), ("0.02", None), ("%", None), ("-1 %", None), ("2  %", None), ("2 % %", None), ("1,5 %", None),
+        ("0.0001 %", None), ("10000 %", None), ("two %", None), ("", None),
+    ],
+)  # fmt: skip
+def test_percentages(text: str, percent: str | None) -> None:
+    assert parse_percent(text) == (None if percent is None else Decimal(percent))
 
 
 @given(st.integers(0, 1 << 40))
