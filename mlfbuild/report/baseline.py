@@ -23,7 +23,7 @@ FORMAT = 1
 _VERSION = "mlfbuild_sizes"
 UPDATE = "`mlfbuild report --update-baseline`"
 """What writes the file."""
-_MAKE_AGAIN = f"restore it from git, or remove it and run {UPDATE}"
+_MAKE_AGAIN = f"restore it from git and run {UPDATE}, or let budget-file name another file"
 
 Baseline = Mapping[str, Taken]
 """What images took, by their titles: ``app for m4``."""
@@ -34,8 +34,9 @@ def read_baseline(path: Path) -> Baseline:
 
     Raises ``InputFileError`` where it is missing, damaged, something else or of another format version.
     """
+    data = read_bytes(path, "baseline")
     try:
-        top = Fields(parse_json(read_bytes(path, "baseline"), str(path)), str(path))
+        top = Fields(parse_json(data, str(path)), str(path))
         if _VERSION not in top:
             raise InputFileError(f"{path}: is no baseline of sizes, which {UPDATE} writes")
         version = top.integer(_VERSION)

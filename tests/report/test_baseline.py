@@ -26,7 +26,7 @@ LINES = """\
   }
 }
 """
-AGAIN = "restore it from git, or remove it and run `mlfbuild report --update-baseline`"
+AGAIN = "restore it from git and run `mlfbuild report --update-baseline`, or let budget-file name another file"
 
 
 def sizes(kws: int, ram: int = 100, vww: int = 0, firmware: int = 2000) -> Sizes:
@@ -83,7 +83,10 @@ def test_a_file_that_is_no_baseline(content: str, reason: str, tmp_path: Path) -
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    for path, reason in ((tmp_path / "none", "no such baseline; check the path"), (tmp_path, "is a folder, not a ")):
+    for path, reason in (
+        (tmp_path / "none", "no such baseline; check the path$"),
+        (tmp_path, "is a folder, not a baseline; name the file itself$"),
+    ):
         with pytest.raises(InputFileError, match=reason):
             read_baseline(path)
 
