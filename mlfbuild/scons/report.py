@@ -35,6 +35,8 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
     env.Depends(target, env.Value(fingerprint(REPORT_ROOMS)))
     if job is not None:
         env.Depends(target, env.Value(job.report_settings()))
+    if job is not None and job.budget_file is not None:
+        env.Depends(target, env.File(str(job.budget_file.path)))
     env.NoCache(target)  # the map is no source of it
     return target, source
 

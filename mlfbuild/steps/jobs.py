@@ -50,7 +50,10 @@ UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "firmware", "runtime")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
-REPORT_ROOMS = ("errors.py", "files.py", "messages.py", "manifest", "report", "steps/report.py", "steps/sizes.py")
+REPORT_ROOMS = (
+    "errors.py", "files.py", "messages.py", "manifest", "report",
+    "steps/report.py", "steps/sizes.py", "steps/baseline.py",
+)  # fmt: skip
 """What decides the text of a report, beside the image and its map."""
 
 
@@ -208,7 +211,7 @@ class FirmwareJob:
         return self.elf.with_name(f"{self.elf.name}.map")
 
     def report_settings(self) -> str:
-        """Return all that decides a report, but for the image and its map, as canonical JSON."""
+        """Return all that decides a report, but for the image, its map and the baseline, as canonical JSON."""
         budgets = {name: asdict(budget) for name, budget in (*self.model_budgets, ("", self.budget))}
         target = {"name": self.target.name, "cpu": self.target.cpu.name}
         models = [model.model for model in self.target.models]

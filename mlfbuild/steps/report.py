@@ -96,9 +96,9 @@ def write_report(path: Path, elf: Path, job: FirmwareJob | None) -> None:
     """Write the report of the image ``elf`` to ``path``: as JSON where that ends in ``.json``, else as text.
 
     ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
-    ``elf`` as it is given, so that a relative one makes the same text in every checkout. It compares nothing with the
-    project's baseline, a file that the report would then depend on. Raises as ``image_sizes``.
+    ``elf`` as it is given, so that a relative one makes the same text in every checkout. The report depends on
+    the project's baseline, too, where there is one. Raises as ``image_sizes`` and ``baseline_of``.
     """
-    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent, budget_file=None))
+    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))
     text = json.dumps(report_json([found]), indent=2) if path.suffix == ".json" else report_text([found])
     write_atomic(path, f"{text}\n".encode())

@@ -117,6 +117,23 @@ def test_a_budget_changed(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
+def test_a_baseline_is_accepted(repo: FirmwareRepo) -> None:
+    repo.write("mlfbuild.yml", f"budget-file: sizes.json\n{WITH_BUDGET}")
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "sizes.json: no such file, which budget-file names" in ran.output and "Traceback" not in ran.output
+    assert run(["report", "-q", "-C", str(repo.root), "--update-baseline"]) == 0
+    assert made(repo) == {TEXT, JSON}
+    assert b"\nsince sizes.json\n" in repo.read(TEXT)
+    assert "baseline" in json.loads(repo.read(JSON))["images"][0]
+    assert made(repo) == set()
+    accepted = json.loads(repo.read("sizes.json"))
+    accepted["images"]["app for m4"][""]["flash"] += 100
+    repo.write("sizes.json", json.dumps(accepted))
+    assert made(repo) == {TEXT, JSON}
+    assert b"\n  the image: -100 bytes of flash (" in repo.read(TEXT)
+
+
 def test_mlfbuild_itself_changed(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     made(repo, env=path)
