@@ -9,7 +9,8 @@ import contextlib
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -96,6 +97,21 @@ def cache_folder(name: str) -> Path:
     folder = Path(base).expanduser() / "mlfbuild" / name
     make_folder(folder)
     return folder
+
+
+def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
+    """Return ``path``; where it is not there, ``make`` makes it in the empty folder that it is given.
+
+    It appears whole or not at all, whoever else makes the same. Raises ``StorageError``, and what ``make`` raises.
+    """
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            made = make(Path(folder))
+            try:
+                made.replace(path)
+            except OSError as error:
+                raise StorageError(f"{path}: {error.strerror}") from None
+    return path
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import mlfbuild
 from mlfbuild.compilers.fit import check_fit
 from mlfbuild.emulator.harness import build_harness
-from mlfbuild.errors import ProcessFailedError, StorageError, UsageError
-from mlfbuild.files import cache_folder, read_bytes, sha256
+from mlfbuild.errors import ProcessFailedError, UsageError
+from mlfbuild.files import cache_folder, make_once, read_bytes, sha256
 from mlfbuild.firmware.record import Record
 from mlfbuild.firmware.tree import write_tree
 from mlfbuild.firmware.unpack import tree_files
@@ -39,9 +38,7 @@ def board_image(module: Module, board: Board, where: str) -> Path:
     assert toolchain is not None  # boards are no hosts
     files = tree_files(library)
     path = cache_folder("board") / f"{_key(module, board, files, toolchain)}.elf"
-    if not path.exists():
-        _build(module, board, files, toolchain, path)
-    return path
+    return make_once(path, lambda folder: _built(module, board, files, toolchain, folder))
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
@@ -78,15 +75,10 @@ def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Pat
     return sha256("\n".join(parts).encode())
 
 
-def _build(module: Module, board: Board, files: dict[str, Content], toolchain: Path, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent) as name:
-        tree = Path(name, "tree")
-        write_tree(tree, files, Record.of(files, archive=""))
-        try:
-            image = build_harness(tree, module, board, toolchain, Path(name), twice=False)
-        except ProcessFailedError as error:
-            raise ProcessFailedError(f"{module.name}: its C cannot be built for {board.name}", error.output) from None
-        try:
-            image.replace(path)  # whole or not at all, whoever else builds the same
-        except OSError as error:
-            raise StorageError(f"{path}: {error.strerror}") from None
+def _built(module: Module, board: Board, files: dict[str, Content], toolchain: Path, folder: Path) -> Path:
+    tree = folder / "tree"
+    write_tree(tree, files, Record.of(files, archive=""))
+    try:
+        return build_harness(tree, module, board, toolchain, folder, twice=False)
+    except ProcessFailedError as error:
+        raise ProcessFailedError(f"{module.name}: its C cannot be built for {board.name}", error.output) from None

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
-from mlfbuild.errors import StorageError
-from mlfbuild.files import cache_folder, read_bytes, sha256
+from mlfbuild.files import cache_folder, make_once, read_bytes, sha256
 from mlfbuild.process import find_tool, run
 
 _SOURCE = Path(__file__).with_name("counter.c")
@@ -21,13 +19,10 @@ def counting_plugin() -> Path:
     """
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     key = sha256(read_bytes(_SOURCE, "plugin") + run([compiler, "--version"]).encode())
-    path = cache_folder("counter") / f"{key}.so"
-    if not path.exists():
-        with tempfile.TemporaryDirectory(dir=path.parent) as name:
-            made = Path(name) / "counter.so"
-            run([compiler, *_FLAGS, _SOURCE, "-o", made])
-            try:
-                made.replace(path)  # whole or not at all, whoever else compiles the same
-            except OSError as error:
-                raise StorageError(f"{path}: {error.strerror}") from None
-    return path
+    return make_once(cache_folder("counter") / f"{key}.so", lambda folder: _compiled(compiler, folder))
+
+
+def _compiled(compiler: Path, folder: Path) -> Path:
+    made = folder / "counter.so"
+    run([compiler, *_FLAGS, _SOURCE, "-o", made])
+    return made

@@ -39,16 +39,18 @@ def interleaved(inputs: Sequence[Array]) -> bytes:
     return np.concatenate(cases, axis=1).tobytes()
 
 
-def run_cases(image: Path, board: Board | None, inputs: bytes, workdir: Path, timeout: float) -> str | None:
+def run_cases(
+    image: Path, board: Board | None, inputs: bytes, workdir: Path, timeout: float, plugin: str | None = None
+) -> str | None:
     """Run the image on ``inputs`` in ``workdir``; returns why it stopped early, ``None`` where nothing says that.
 
-    It may take ``timeout`` seconds from one result to the next. Raises ``StorageError`` where the results do not fit
-    the disk, ``ProcessFailedError`` where the emulator itself fails.
+    It may take ``timeout`` seconds from one result to the next. ``plugin`` is one of QEMU's, for a board. Raises
+    ``StorageError`` where the results do not fit the disk, ``ProcessFailedError`` where the emulator itself fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     try:
-        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout)
+        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin)
     except TimedOutError:
         return f"no result after {timeout:g} s, stopped"
     if result.exit_status == 0:

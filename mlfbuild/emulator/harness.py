@@ -84,15 +84,24 @@ def _start_afresh_if(folder: Path, settings: str) -> None:
         write_atomic(record, settings.encode())
 
 
-def run_harness(image: Path, board: Board | None, arguments: Sequence[str], workdir: Path, timeout: float) -> RunResult:
+def run_harness(
+    image: Path,
+    board: Board | None,
+    arguments: Sequence[str],
+    workdir: Path,
+    timeout: float,
+    plugin: str | None = None,
+) -> RunResult:
     """Run the test firmware in ``workdir`` with the names of a file to read and one to write, its ``arguments``.
+
+    ``plugin`` is one of QEMU's, with its arguments.
 
     On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where no more is
     written for ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
     """
     written = workdir / arguments[-1]
     if board is not None:
-        return run_elf(image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written)
+        return run_elf(image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written, plugin=plugin)
     command = [str(image.resolve()), *arguments]
     try:
         status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written)

@@ -35,16 +35,40 @@ def run_on_board(
     ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults
     or hangs.
     """
-    find_tool("qemu-system-arm")  # before anything is built
+    image, subject = runnable(module, board, where)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        runs = checked_runs(image, subject, board, inputs, Path(folder), timeout)
+    return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+
+
+def runnable(module: Module, board: Board, where: str) -> tuple[Path, Subject]:
+    """Return the image of ``module`` that runs each case once on ``board``, and what it says of itself.
+
+    Raises as ``run_on_board``, before anything is built where there is no QEMU or too little RAM.
+    """
+    find_tool("qemu-system-arm")
     subject = subject_of(module, board.name)
     _check_ram(module, board, where)
-    image = board_image(module, board, where)
-    cases = len(inputs[0])
-    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
-        stopped = run_cases(image, board, interleaved(inputs), Path(folder), timeout)
-        runs = read_runs(Path(folder), subject, 1)["run0"]
-    _check(subject, runs, cases, stopped)
-    return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+    return board_image(module, board, where), subject
+
+
+def checked_runs(
+    image: Path,
+    subject: Subject,
+    board: Board,
+    inputs: Sequence[Array],
+    folder: Path,
+    timeout: float,
+    plugin: str | None = None,
+) -> npt.NDArray[Any]:
+    """Run the ``image`` in ``folder`` with every case of ``inputs``; returns a record a case, as ``read_runs``.
+
+    ``plugin`` is one of QEMU's. Raises ``ProcessFailedError`` for the first case that went wrong.
+    """
+    stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin)
+    runs = read_runs(folder, subject, 1)["run0"]
+    _check(subject, runs, len(inputs[0]), stopped)
+    return runs
 
 
 def _check_ram(module: Module, board: Board, where: str) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import mlfbuild
 from mlfbuild.code.files import SOURCE_SUFFIXES
 from mlfbuild.compilers.fit import check_fit
-from mlfbuild.errors import ProcessFailedError, StorageError, UnsupportedModelError
+from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.executor.headers import missing_header
-from mlfbuild.files import cache_folder, sha256
+from mlfbuild.files import cache_folder, make_once, sha256
 from mlfbuild.host.shim import print_shim
 from mlfbuild.host.trace import is_graph, print_graph_trace, print_traced_shim
 from mlfbuild.library import Library, Module
@@ -38,9 +37,7 @@ def shared_object(module: Module) -> Path:
     files["host_shim.c"] = _shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
-    if not path.exists():
-        _compile(module, files, build, compiler, path)
-    return path
+    return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
 
 
 def _shim(module: Module) -> str:
@@ -70,22 +67,17 @@ def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:
     return sha256("\n".join(parts).encode())
 
 
-def _compile(module: Module, files: dict[str, bytes], build: Executable, compiler: Path, path: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent) as name:
-        folder = Path(name)
-        for relative, data in files.items():
-            (folder / relative).parent.mkdir(parents=True, exist_ok=True)
-            (folder / relative).write_bytes(data)
-        includes = [f"-I{folder / each}" for each in (*build.include_dirs, *build.private_include_dirs)]
-        sources = [folder / source for source in (*build.files, "host_shim.c")]
-        made = folder / "module.so"
-        try:
-            macros = ["-DMLF_TRACE"] if is_graph(module) else []
-            run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
-        except ProcessFailedError as error:
-            failed = ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output)
-            raise missing_header(module, error.output) or failed from None
-        try:
-            made.replace(path)  # whole or not at all, whoever else compiles the same
-        except OSError as error:
-            raise StorageError(f"{path}: {error.strerror}") from None
+def _compiled(module: Module, files: dict[str, bytes], build: Executable, compiler: Path, folder: Path) -> Path:
+    for relative, data in files.items():
+        (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+        (folder / relative).write_bytes(data)
+    includes = [f"-I{folder / each}" for each in (*build.include_dirs, *build.private_include_dirs)]
+    sources = [folder / source for source in (*build.files, "host_shim.c")]
+    made = folder / "module.so"
+    try:
+        macros = ["-DMLF_TRACE"] if is_graph(module) else []
+        run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+    except ProcessFailedError as error:
+        failed = ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output)
+        raise missing_header(module, error.output) or failed from None
+    return made

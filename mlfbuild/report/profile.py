@@ -15,13 +15,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.emulator.board_image import board_image
 from mlfbuild.emulator.counter import counting_plugin
-from mlfbuild.emulator.exchange import flaws, interleaved, read_runs
-from mlfbuild.emulator.qemu import run_elf
-from mlfbuild.errors import ProcessFailedError
-from mlfbuild.files import write_atomic
-from mlfbuild.firmware.verification import subject_of
+from mlfbuild.emulator.run import checked_runs, runnable
+from mlfbuild.files import read_bytes, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.library.names import symbol_prefix
 from mlfbuild.report.image import Symbol, read_image
@@ -66,10 +62,9 @@ class Profile:
 def profile_module(module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float) -> Profile:
     """Count one run of ``module`` of the archive ``where`` on ``board``, with the first case of ``inputs``.
 
-    ``inputs`` are arrays (cases, elements) in call order. Raises as ``board_image`` and ``run_elf``, and
-    ``ProcessFailedError`` where the run fails.
+    ``inputs`` are arrays (cases, elements) in call order. Raises as ``run_on_board``.
     """
-    image = board_image(module, board, where)
+    image, subject = runnable(module, board, where)
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
     numbers = {"": _REST, _CALLER: _OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
@@ -77,16 +72,9 @@ def profile_module(module: Module, board: Board, inputs: Sequence[Array], where:
     with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
         folder = Path(name)
         write_atomic(folder / "table", table.encode())
-        write_atomic(folder / "inputs.bin", interleaved([array[:1] for array in inputs]))
         plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
-        arguments = ["inputs.bin", "outputs.bin"]
-        ended = run_elf(image, board, cwd=folder, arguments=arguments, timeout=timeout, plugin=plugin)
-        runs = read_runs(folder, subject_of(module, board.name), 1)["run0"]
-        counts = folder / "counts"
-        lines = counts.read_text().splitlines() if counts.is_file() else []
-    flaw = next((flaw for each in runs for flaw in flaws(subject_of(module, board.name), each)), None)
-    if flaw is not None or not len(runs) or not lines:
-        raise ProcessFailedError(f"{module.name}: {flaw or 'the firmware ended before it was done'}", ended.stdout)
+        checked_runs(image, subject, board, [array[:1] for array in inputs], folder, timeout, plugin)
+        lines = read_bytes(folder / "counts", "counts of the plugin").decode().splitlines()
     return _profile(module, board, lines, {number: name for name, number in numbers.items()})
 
 

@@ -16,8 +16,8 @@ from mlfbuild.errors import ToolNotFoundError
 from mlfbuild.manifest import load_project
 from mlfbuild.packages import HOST_COMPILER, how_to_install
 from mlfbuild.process import find_tool, tool_variable
-from mlfbuild.steps.project import chosen_names
-from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, require_compiler, toolchain_file
+from mlfbuild.steps.project import chosen_names, toolchain_of
+from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, cpu_of_toolchain, require_compiler, toolchain_file
 from mlfbuild.targets.compilers import HOST_COMPILERS
 from mlfbuild.targets.cpus import compiler_program
 from mlfbuild.targets.libraries import has_c_library
@@ -112,9 +112,7 @@ def _targets_of(path: Path, names: Sequence[str]) -> Iterator[_Wanted]:
     project = load_project(path)
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        cpu = CPUS[target.cpu]
-        toolchain = target.toolchain or toolchain_file(cpu, target.c_compiler)
-        yield name, cpu, BOARDS[target.board] if target.board else None, toolchain
+        yield name, CPUS[target.cpu], BOARDS[target.board] if target.board else None, toolchain_of(target)
 
 
 def _cpus() -> Iterator[_Wanted]:
@@ -150,15 +148,11 @@ def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[st
         needed.extend(_compilers(cpu, toolchain))
         yield error.message.split("; ")[0]
         return
-    gcc = _found(compiler_program(cpu, GCC)) if _own(toolchain) else None
+    own = toolchain is not None and cpu_of_toolchain(toolchain) is not None  # what others need is theirs to say
+    gcc = _found(compiler_program(cpu, GCC)) if own else None
     if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
         needed.append(compiler_program(cpu, GCC))
         yield f"{gcc} has no C library for {cpu.name}"
-
-
-def _own(toolchain: Path | None) -> bool:
-    """Whether the toolchain file is mlfbuild's, so that we know what it needs."""
-    return toolchain is not None and toolchain.parent == (toolchain_file(CPUS["cortex-m4"]) or toolchain).parent
 
 
 def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:

@@ -126,6 +126,11 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
                 yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
 
 
+def toolchain_of(target: Target) -> Path | None:
+    """Return the target's CMake toolchain file: its own, or ours for its CPU; ``None`` for this machine."""
+    return target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler)
+
+
 def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
     tree = build / "mlf" / target.name
     jobs = [_compile_job(spec, target, tree) for spec in project.models.values() if target.name in spec.targets]
@@ -133,7 +138,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
         name=target.name,
         cpu=CPUS[target.cpu],
         board=BOARDS[target.board] if target.board else None,
-        toolchain=target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler),
+        toolchain=toolchain_of(target),
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
