@@ -13,7 +13,8 @@ from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
 from mlfbuild.cli.placement_verbs import params
 from mlfbuild.cli.profile_verb import profile
-from mlfbuild.cli.project_verbs import build, check, generate, plan, report, verify
+from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
+from mlfbuild.cli.report_verb import report
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 _SECTIONS = (
