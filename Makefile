@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint benchmark sweep fuzz clean
+.PHONY: help setup demo test lint docs benchmark sweep fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ lint: ## style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+docs: ## the documentation site, in build/docs/index.html
+	@scripts/setup.sh docs
+	$(BIN)/sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs
 
 benchmark: ## instructions, flash and RAM of the networks in ../shared, beside what is committed
 	@scripts/setup.sh test

@@ -230,4 +230,4 @@ def test_make_help_lists_every_target() -> None:
         check=True,
     )
     listed = [line.split()[0] for line in done.stdout.splitlines()]
-    assert listed == ["help", "setup", "demo", "test", "lint", "benchmark", "sweep", "fuzz", "clean"]
+    assert listed == ["help", "setup", "demo", "test", "lint", "docs", "benchmark", "sweep", "fuzz", "clean"]

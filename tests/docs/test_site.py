@@ -1,0 +1,133 @@
+"""The documentation site: whole, the same in every build, without a broken link and without the network."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+DOCS = REPOSITORY / "docs"
+FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+
+
+def build(source: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Run Sphinx as `make docs` does, with the configuration of docs/."""
+    command = [sys.executable, "-m", "sphinx", "-qW", "--keep-going", "-b", "html", "-c", DOCS, source, site]
+    return subprocess.run([*command, "-d", f"{site}-state"], capture_output=True, text=True, timeout=120)
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a page links to, what it makes a browser fetch, and the anchors that it has."""
+
+    links: list[str] = field(default_factory=list)
+    fetches: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.anchors.add(values.get("id") or "")
+        if tag == "a" and values.get("href"):
+            self.links.append(values["href"] or "")
+        if values.get(FETCHED.get(tag, "")) and values.get("rel") not in {"search", "index", "next", "prev"}:
+            self.fetches.append(values[FETCHED[tag]] or "")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "html"
+    done = build(DOCS, folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    found = {}
+    for path in sorted(site.rglob("*.html")):
+        found[path] = Page()
+        found[path].feed(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_every_page_is_there_and_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
+    sources = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
+    assert len(sources) > 25
+    assert {page for page in sources if not (site / page).is_file()} == set()
+    navigation = {(site / urlsplit(link).path).resolve() for link in pages[site / "index.html"].links}
+    assert {str(page) for page in sources if site / page not in navigation} == {"index.html"}
+
+
+def test_no_link_is_broken(site: Path, pages: dict[Path, Page]) -> None:
+    broken, checked = [], 0
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                assert parts.scheme in {"http", "https"}, f"{path.name}: {link}"
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            known = pages[target].anchors if target in pages else {""}
+            if not target.is_file() or unquote(parts.fragment) not in known:
+                broken.append(f"{path.relative_to(site)}: {link}")
+            checked += 1
+    assert checked > 1000
+    assert broken == []
+
+
+def test_a_browser_fetches_nothing_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    fetched = {(path, link) for path, page in pages.items() for link in page.fetches if not link.startswith("data:")}
+    assert len(fetched) > len(pages)
+    assert [link for path, link in fetched if not (path.parent / urlsplit(link).path).is_file()] == []
+    assert [path.name for path in site.rglob("*.css") if "url(http" in path.read_text(encoding="utf-8")] == []
+
+
+def test_the_same_pages_give_the_same_site(site: Path, tmp_path: Path) -> None:
+    assert build(DOCS, tmp_path / "again").returncode == 0
+    first, second = (
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (site, tmp_path / "again")
+    )
+    assert sorted(first) == sorted(second)
+    assert [str(path) for path in first if first[path] != second[path]] == []
+    assert [str(path) for path, content in first.items() if str(REPOSITORY).encode() in content] == []
+
+
+def test_the_site_shows_what_a_forge_shows_as_links_to_the_repository(site: Path) -> None:
+    changelog = (site / "changelog.html").read_text(encoding="utf-8")
+    versions = [line[3:] for line in (REPOSITORY / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
+    assert versions
+    assert [version for version in versions if f"<h2>{version}<" not in changelog] == []
+    downloads = {path.name for path in (site / "_downloads").rglob("*.*")}
+    assert "judge.py" in downloads  # verify.md links to examples/training/judge.py
+    assert '<span class="gp">$ </span>mlfbuild' in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
+    mistakes = {
+        "page": ("[gone](gone.md)", "'myst' cross-reference target not found: 'gone.md'"),
+        "anchor": ("[gone](index.md#gone)", "local id not found in doc 'index': 'gone'"),
+        "file": ("[gone](../gone.c)", "'myst' cross-reference target not found: '../gone.c'"),
+        "picture": ("![gone](gone.png)", "image file not readable: gone.png"),
+    }
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Index\n\n## Pages\n\n" + "".join(f"- [A]({name}.md)\n" for name in mistakes))
+    (docs / "unlisted.md").write_text("# Unlisted\n")
+    for name, (text, _) in mistakes.items():
+        (docs / f"{name}.md").write_text(f"# {name}\n\n{text}\n")
+    done = build(docs, tmp_path / "site")
+    assert done.returncode == 1
+    for name, (_, reason) in mistakes.items():
+        assert f"{docs}/{name}.md:3: WARNING: {reason}" in done.stderr
+    assert f"{docs}/unlisted.md: WARNING: document isn't included in any toctree" in done.stderr
+    assert done.stderr.count("WARNING") == len(mistakes) + 1
