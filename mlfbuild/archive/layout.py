@@ -98,6 +98,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         state_size=module.state_size,
         workspace_bound=module.workspace_bound,
         trace=module.trace,
+        network=module.network,
         runtime=module.runtime,
     )
 

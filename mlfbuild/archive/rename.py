@@ -110,6 +110,7 @@ def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -
         name=new,
         codegen=tuple(_file(file, module.name, new, edit, headers) for file in module.codegen),
         trace=tuple(replace(traced, function=edit(traced.function)) for traced in module.trace),
+        network=None if module.network is None else module.network.renamed(edit),
         operator_functions=tuple(replace(f, name=edit(f.name)) for f in module.operator_functions),
         graph_json=None if module.graph_json is None else _graph(bytes(module.graph_json), module.name, edit),
     )

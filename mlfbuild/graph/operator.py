@@ -42,6 +42,14 @@ class Operator(abc.ABC):
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         """Return why these tensors break the operator's shape and type rules, or ``None`` where they keep them."""
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
+        """Return the multiply-accumulates of one run: the products of elements with weights, or of two matrices.
+
+        Each is counted as in a loop without shortcuts: at the border of an image with the padding's zeros, and without
+        biases, rescalings and activations. Operators that multiply element by element, or add up only, have none.
+        """
+        return 0
+
     @abc.abstractmethod
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

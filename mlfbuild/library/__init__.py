@@ -1,8 +1,8 @@
 """Libraries: what compilers make and archives hold.
 
-``types`` and ``memory`` are the value itself; its contents (``content``) may stay in a file until they are asked for.
-What the parts look like in an archive stands in ``metadata`` (``metadata.json``), ``graph_json`` and ``params``; names
-and types of TVM in ``names``, ``data_type`` and ``devices``.
+``types``, ``memory`` and ``network`` are the value itself; its contents (``content``) may stay in a file until they are
+asked for. What the parts look like in an archive stands in ``metadata`` (``metadata.json``), ``graph_json`` and
+``params``; names and types of TVM in ``names``, ``data_type`` and ``devices``.
 """
 
 from mlfbuild.library.content import CHUNK, Content, LazyBytes, chunks, spooled, text_of
@@ -16,6 +16,7 @@ from mlfbuild.library.memory import (
     TensorInfo,
     TracedTensor,
 )
+from mlfbuild.library.network import Network, NetworkOperator, NetworkTensor, Scratch
 from mlfbuild.library.types import (
     FULL_MODEL,
     OPERATOR,
@@ -42,9 +43,13 @@ __all__ = [
     "Library",
     "MainMemory",
     "Module",
+    "Network",
+    "NetworkOperator",
+    "NetworkTensor",
     "OperatorBuffer",
     "OperatorFunction",
     "Pool",
+    "Scratch",
     "StorageEntry",
     "Target",
     "TensorInfo",

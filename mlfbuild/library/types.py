@@ -22,6 +22,7 @@ from mlfbuild.library.memory import (
     TensorInfo,
     TracedTensor,
 )
+from mlfbuild.library.network import Network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,6 +138,8 @@ class Module:
     """Bytes of the workspace that are in use at one time, which no plan goes below; ``None`` where nobody knows."""
     trace: tuple[TracedTensor, ...] = ()
     """What is seen of a run, in order: what ``mlf_<module>_run_traced`` hands out, or what a graph's calls write."""
+    network: Network | None = None
+    """Its operators and tensors, as the compiler planned them; ``None`` where the archive does not tell."""
     runtime: str = ""
     """The configuration of the archive's own TVM runtime, where firmware takes that; empty for mlfbuild's."""
 

@@ -25,6 +25,8 @@ from mlfbuild.library import (
     Library,
     MainMemory,
     Module,
+    Network,
+    NetworkOperator,
     OperatorBuffer,
     OperatorFunction,
     Pool,
@@ -119,6 +121,7 @@ def test_what_is_different(change: dict[str, Any], expected: list[tuple[str, str
         {"model_id": ""},
         {"source_text": b"another text"},
         {"trace": (TracedTensor(X, "ADD", "f"),)},
+        {"network": Network(16, (), (NetworkOperator("sum", "ADD", "f"),))},
     ],
     ids="-".join,
 )

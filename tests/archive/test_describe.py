@@ -24,6 +24,8 @@ from mlfbuild.library import (
     Library,
     MainMemory,
     Module,
+    Network,
+    NetworkOperator,
     OperatorBuffer,
     OperatorFunction,
     Pool,
@@ -114,6 +116,16 @@ def test_many_modules_get_a_line_each(golden: Callable[[str, str], None]) -> Non
     golden(describe_text(library) + "\n", "many.txt")
     assert len(describe(library)["modules"]) == 1000, "programs get all of them"
     assert describe_text(library, verbose=True).count("\nmodule m") == 1000
+
+
+def test_what_a_network_computes() -> None:
+    operators = (NetworkOperator("a", "CONV_2D", "f", macs=12_000), NetworkOperator("b", "SOFTMAX", "g", macs=0))
+    library = Library((replace(native_module(), network=Network(0, (), operators)),))
+    assert describe(library)["modules"][0]["network"] == {"operators": 2, "macs": 12_000}
+    assert "  network                  2 operators, 12,000 multiply-accumulates a run\n" in describe_text(library)
+    unknown = Network(0, (), (*operators, NetworkOperator("c", "", "h")))
+    library = Library((replace(native_module(), network=unknown),))
+    assert "  network                  3 operators\n" in describe_text(library)
 
 
 def test_the_date_that_is_none_is_not_shown() -> None:

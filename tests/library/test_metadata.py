@@ -10,7 +10,19 @@ from typing import Any
 import pytest
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import OPERATOR, Library, Module, OperatorBuffer, OperatorFunction, Target, TracedTensor
+from mlfbuild.library import (
+    OPERATOR,
+    Library,
+    Module,
+    Network,
+    NetworkOperator,
+    NetworkTensor,
+    OperatorBuffer,
+    OperatorFunction,
+    Scratch,
+    Target,
+    TracedTensor,
+)
 from mlfbuild.library.metadata import (
     FORMATS,
     Extension,
@@ -34,6 +46,7 @@ def known(library: Library) -> dict[str, Extension]:
             model_id=module.model_id,
             workspace_bound=module.workspace_bound,
             trace=module.trace,
+            network=module.network,
         )
         for module in library.modules
         if module.model_id
@@ -78,6 +91,23 @@ def traced_library() -> Library:
     return Library((replace(module, trace=(TracedTensor(module.outputs[0], "ADD", "mlf_tiny_add_0"),)),))
 
 
+def network_library() -> Library:
+    """A native library that tells of its operators: one with a workspace, one for which there is nothing to do."""
+    (module,) = native_library().modules
+    tensors = (
+        NetworkTensor("x", "int8", (1, 4), 4, "input", 0, 0, 0),
+        NetworkTensor("sum", "int8", (1, 4), 4, "arena", 16, 0, 1),
+        NetworkTensor("y", "int8", (2, 2), 4, "arena", 16, 1, 1),
+        NetworkTensor("table", "int32", (), 4, "constant", None, 0, 1),
+    )
+    operators = (
+        NetworkOperator("add", "ADD", "mlf_tiny_add_0", ("mlf_tiny_add_0_table",), 0, (0,), (1,), Scratch(0, 16)),
+        NetworkOperator("flat", "RESHAPE", "", (), None, (1,), (2,)),
+    )
+    main = (replace(module.main[0], workspace_size=32),)
+    return Library((replace(module, main=main, network=Network(32, tensors, operators)),))
+
+
 def operator_library() -> Library:
     buffers = (
         OperatorBuffer("add", 2, (2,), "int8", "a"),
@@ -95,6 +125,7 @@ LIBRARIES = {
     "graph": graph_library(),
     "operator": operator_library(),
     "traced": traced_library(),
+    "network": network_library(),
 }  # fmt: skip
 
 
@@ -174,9 +205,9 @@ def test_an_extension_of_another_version_is_left_alone() -> None:
     assert record.extension == Extension() and record.module.model_id == ""
 
 
-def edit(path: str, value: object) -> dict[str, Any]:
-    """The metadata of a native library with the member at the dotted ``path`` replaced, or removed for ``...``."""
-    text = document(traced_library())
+def edit(path: str, value: object, library: Library) -> dict[str, Any]:
+    """The metadata of ``library`` with the member at the dotted ``path`` replaced, or removed for ``...``."""
+    text = document(library)
     *parents, last = path.split(".")
     at: Any = text
     for part in parents:
@@ -189,6 +220,7 @@ def edit(path: str, value: object) -> dict[str, Any]:
 
 
 MAIN = "modules.tiny.memory.functions.main.0"
+NETWORK = "modules.tiny.mlfbuild.network"
 WRONG = [
     ("modules", ..., "model_name: is missing"),
     ("modules", [], "modules: must be an object"),
@@ -220,13 +252,30 @@ WRONG = [
     ("modules.tiny.mlfbuild.trace.0.shape", ..., "mlfbuild.trace[0].size: is not that of the shape and the dtype"),
     ("modules.tiny.mlfbuild.trace.0.function", 1, "modules.tiny.mlfbuild.trace[0].function: must be a string"),
     ("modules.tiny.mlfbuild.version", ..., "modules.tiny.mlfbuild.version: is missing"),
+    (f"{NETWORK}", [], "modules.tiny.mlfbuild.network: must be an object"),
+    (f"{NETWORK}.arena", ..., "mlfbuild.network.arena: is missing"),
+    (f"{NETWORK}.arena", 48, "modules.tiny.mlfbuild.network: contradicts memory.functions.main[0].workspace_size"),
+    (f"{NETWORK}.tensors.0.memory", "flash", "network.tensors[0].memory: 'flash' is none of arena, state, input"),
+    (f"{NETWORK}.tensors.1.offset", 29, "network.tensors[1].offset: is outside the arena of 32 bytes"),
+    (f"{NETWORK}.tensors.1.memory", "state", "network.tensors[1].offset: is outside the state of 0 bytes"),
+    (f"{NETWORK}.tensors.1.offset", ..., "network.tensors[1].offset: is missing"),
+    (f"{NETWORK}.tensors.1.dtype", "float33", "network.tensors[1].size: is not that of the shape and the dtype"),
+    (f"{NETWORK}.tensors.1.shape", [5], "network.tensors[1].size: is not that of the shape and the dtype"),
+    (f"{NETWORK}.tensors.2.first", 2, "network.tensors[2].last: is before first, or none of the 2 operators"),
+    (f"{NETWORK}.tensors.2.last", 2, "network.tensors[2].last: is before first, or none of the 2 operators"),
+    (f"{NETWORK}.operators.0.inputs", [4], "network.operators[0].inputs: names a tensor that is none of the 4"),
+    (f"{NETWORK}.operators.0.outputs", [-1], "network.operators[0].outputs: must be a list of whole numbers"),
+    (f"{NETWORK}.operators.0.macs", -1, "network.operators[0].macs: must be a whole number of at least 0"),
+    (f"{NETWORK}.operators.0.symbols", "f", "network.operators[0].symbols: must be a list"),
+    (f"{NETWORK}.operators.0.scratch.size", 33, "network.operators[0].scratch.offset: is outside the arena of 32"),
+    (f"{NETWORK}.operators.1.operator", ..., "network.operators[1].operator: is missing"),
     ("modules.tiny.external_dependencies", [{}], "external_dependencies[0].short_name: is missing"),
 ]
 
 
 @pytest.mark.parametrize(("path", "value", "reason"), WRONG, ids=[f"{row[0]}={row[1]!s:.12}" for row in WRONG])
 def test_each_mistake_is_named_with_its_place(path: str, value: object, reason: str) -> None:
-    data = json.dumps(edit(path, value)).encode()
+    data = json.dumps(edit(path, value, network_library() if ".network" in path else traced_library())).encode()
     with pytest.raises(InputFileError) as caught:
         records(data, "kws.tar: metadata.json")
     message = str(caught.value)

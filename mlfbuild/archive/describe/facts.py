@@ -52,6 +52,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
             {**_tensor(traced.tensor), "operator": traced.operator, "function": traced.function}
             for traced in module.trace
         ],
+        "network": _network(module),
         "runtime": module.runtime or None,
         "graph": _graph(module),
         "parameters": _parameters(module),
@@ -85,6 +86,12 @@ def _function(function: OperatorFunction) -> dict[str, Any]:
 def largest(sizes: list[dict[str, Any]]) -> int:
     """Return the largest ``size`` of a list of facts, 0 of an empty one."""
     return max((int(entry["size"]) for entry in sizes), default=0)
+
+
+def _network(module: Module) -> dict[str, Any] | None:
+    """Return how many operators the archive tells of, and their multiply-accumulates."""
+    network = module.network
+    return None if network is None else {"operators": len(network.operators), "macs": network.macs}
 
 
 def _graph(module: Module) -> dict[str, Any] | None:

@@ -85,6 +85,7 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from (Row("pool", pool["size"], _pool_line(pool)) for pool in module["pools"])
     yield from _graph(module, verbose)
     yield from _operators(module["operator_functions"], verbose)
+    yield from _network(module["network"])
     yield from _trace(module["trace"])
     if module["runtime"]:
         yield Row("runtime", None, "TVM's own, which the archive brings")
@@ -92,6 +93,12 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
     yield from _program(module)
     yield from (Row("needs", None, _dependency_line(item)) for item in module["external_dependencies"])
+
+
+def _network(network: dict[str, Any] | None) -> Iterator[Row]:
+    if network is not None:
+        macs = "" if network["macs"] is None else f", {network['macs']:,} multiply-accumulates a run"
+        yield Row("network", None, f"{counted(network['operators'], 'operator')}{macs}")
 
 
 def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[Row]:

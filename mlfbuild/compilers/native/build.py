@@ -8,6 +8,7 @@ from mlfbuild.compilers.native.graph_executor.module import graph_module
 from mlfbuild.compilers.native.header import print_header
 from mlfbuild.compilers.native.interface import Interface, interface_of
 from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.compilers.native.network import compiled_network
 from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
 from mlfbuild.compilers.native.passes import run_passes
@@ -77,6 +78,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         state_size=program.plan.state_size,
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
+        network=compiled_network(program),
     )
     return Library((module,))
 

@@ -68,6 +68,11 @@ class BatchMatmul(Operator):
         """Return the rescaling of sums of products; raises ``OverflowError``."""
         return fully_connected_rescales(first, second, output)[0]
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return a product for each element of the result and each that is summed for it."""
+        first, second, output = binary_tensors(inputs, outputs)
+        return output.elements * self.sizes(first, second)[0][1]
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:

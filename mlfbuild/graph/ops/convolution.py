@@ -91,6 +91,11 @@ class Convolution(Operator):
         wide = self.sums_are_wide(source, offset)
         return (finish(sums, bias, rescales, output, self.activation, wide=wide),)
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return a product for each output and each weight of its channel."""
+        _, weights, _, output = convolution_tensors(inputs, outputs)
+        return output.elements * (weights.elements // weights.shape[self.channel_axis])
+
     @abc.abstractmethod
     def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
         """Return what one tap of the filter, ``weights[:, row, column]``, adds to the output's pixels."""

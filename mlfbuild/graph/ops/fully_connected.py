@@ -65,6 +65,11 @@ class FullyConnected(Operator):
             lambda: activation_range(self.activation, output),
         )
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return a product for each row of inputs and each weight."""
+        _, weights, _, output = convolution_tensors(inputs, outputs)
+        return output.elements * weights.shape[1]
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:

@@ -31,6 +31,11 @@ class Fused(Operator):
         made = [self.part.tensor(name).shape for name in self.part.outputs]
         return None if given == expected and [t.shape for t in outputs] == made else "has tensors of other shapes"
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return those of its nodes; rows that are computed twice, as the next ones need them again, count once."""
+        part = self.part
+        return sum(node.operator.macs(part.inputs_of(node), part.outputs_of(node)) for node in part.nodes)
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:

@@ -102,6 +102,11 @@ class Svdf(Operator):
             or (None if bias is None else rules.parameters(feature, bias, filters // self.rank, axis=0))
         )
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return a product for each weight, of the input and of the state, and each row of a batch."""
+        tensors = svdf_tensors(inputs, outputs)
+        return tensors.source.shape[0] * (tensors.feature.elements + tensors.time.elements)
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:

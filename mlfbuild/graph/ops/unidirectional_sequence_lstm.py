@@ -128,6 +128,12 @@ class UnidirectionalSequenceLstm(Operator):
         """Return how many sequences there are side by side."""
         return tensors.source.shape[1 if self.time_major else 0]
 
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return a product for each step and each weight of the four gates; products of gates and rows are none."""
+        tensors = lstm_tensors(inputs, outputs)
+        steps = tensors.source.shape[0] * tensors.source.shape[1]
+        return steps * sum(weights.elements for weights in (*tensors.weights, *tensors.recurrent))
+
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:

@@ -14,8 +14,10 @@ from mlfbuild.errors import InputFileError
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.memory import TensorInfo, TracedTensor
+from mlfbuild.library.memory import MainMemory, TensorInfo, TracedTensor
 from mlfbuild.library.metadata.contexts import read_contexts
+from mlfbuild.library.metadata.network import network_json, read_network
+from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
 from mlfbuild.library.types import Context
 
@@ -41,6 +43,7 @@ class Extension:
     """Bytes that are kept between runs; TVM's modules keep none."""
     workspace_bound: int | None = None
     trace: tuple[TracedTensor, ...] = ()
+    network: Network | None = None
     runtime: str = ""
 
     def json(self) -> dict[str, Any] | None:
@@ -55,6 +58,7 @@ class Extension:
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
             "trace": [_traced_json(traced) for traced in self.trace] or None,
+            "network": None if self.network is None else network_json(self.network),
             "runtime": self.runtime or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
@@ -71,6 +75,7 @@ def read_extension(fields: Fields) -> Extension:
     key = fields.member(EXTENSION)
     if key.integer("version") != _VERSION:
         return Extension()
+    state_size = key.integer("state_size") if "state_size" in key else 0
     return Extension(
         inputs=_read_tensors(key, "inputs"),
         outputs=_read_tensors(key, "outputs"),
@@ -78,9 +83,10 @@ def read_extension(fields: Fields) -> Extension:
         contexts=read_contexts(key),
         target_devices=tuple(device or None for device in key.integers("target_devices")),
         model_id=key.text("model_id", default=""),
-        state_size=key.integer("state_size") if "state_size" in key else 0,
+        state_size=state_size,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
         trace=tuple(_read_traced(entry) for entry in key.objects("trace")),
+        network=read_network(key.member("network"), state_size) if "network" in key else None,
         runtime=_read_runtime(key),
     )
 
@@ -97,6 +103,13 @@ def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str,
     ours = extension.inputs if key == "inputs" else extension.outputs
     if ours is not None and _summary(ours) != _summary(tensors):
         raise contradiction(module, key, f"memory.functions.main[0].{key}")
+
+
+def check_arena(extension: Extension, main: Sequence[MainMemory], executor: str, module: Fields) -> None:
+    """Raise ``InputFileError`` where our ``network`` was planned for another workspace than TVM's key has."""
+    planned = None if extension.network is None or executor != "aot" else extension.network.arena
+    if planned is not None and main and planned != main[0].workspace_size:
+        raise contradiction(module, "network", "memory.functions.main[0].workspace_size_bytes")
 
 
 def contradiction(module: Fields, key: str, other: str) -> InputFileError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.metadata.contexts import read_contexts
-from mlfbuild.library.metadata.extension import Extension, check_tensors, contradiction, read_extension
+from mlfbuild.library.metadata.extension import Extension, check_arena, check_tensors, contradiction, read_extension
 from mlfbuild.library.metadata.read_memory import read_memory
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
 from mlfbuild.library.types import FULL_MODEL, OPERATOR, ExternalDependency, Module, Target
@@ -89,6 +89,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         check_tensors(extension, memory.inputs, "inputs", fields)
     if memory.outputs is not None:
         check_tensors(extension, memory.outputs, "outputs", fields)
+    check_arena(extension, memory.main, executor, fields)
     date = "export_datetime" if "export_datetime" in fields else "export_datetime_utc"
     module = Module(
         name=name,
@@ -109,6 +110,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         state_size=extension.state_size,
         workspace_bound=extension.workspace_bound,
         trace=extension.trace,
+        network=extension.network,
         runtime=extension.runtime,
     )
     return ModuleRecord(module, extension)

@@ -9,6 +9,7 @@ from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_no
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.compilers.native.interface import Interface
+from mlfbuild.compilers.native.network import graph_network
 from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.outline import facts_path, functions_path, kernel_files, source_path
@@ -69,6 +70,7 @@ def graph_module(
         source_text=graph_text(graph).encode(),
         model_id=model_id,
         trace=tuple(_trace(program)),
+        network=graph_network(program),
     )
 
 

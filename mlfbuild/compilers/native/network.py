@@ -1,0 +1,97 @@
+"""What an archive tells of the compiled network: its operators, and where each tensor lies and how long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
+from mlfbuild.compilers.native.program import Program, Step
+from mlfbuild.compilers.native.storages import Area
+from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.ops.fused import Fused
+from mlfbuild.library.graph_json import CALL
+from mlfbuild.library.network import Network, NetworkOperator, NetworkTensor, Scratch
+
+
+def compiled_network(program: Program) -> Network:
+    """Return the network of ``program``, with an operator for each of its steps."""
+    graph = program.graph
+    lives = _lives(program)
+    numbers = {name: at for at, name in enumerate(lives)}
+    tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
+    constants = frozenset(constant.name for constant in program.constants)
+    operators = tuple(_operator(program, step, numbers, constants) for step in program.steps)
+    return Network(program.plan.arena_size, tensors, operators)
+
+
+def graph_network(program: GraphProgram) -> Network:
+    """Return the operators of ``program``, one a call of its graph in order; executors place its tensors."""
+    constants = frozenset(constant.name for constant in program.constants)
+    packed = {function.name: function for function in program.functions}
+    calls = [node.function for node in program.executor_graph.nodes if node.op == CALL]
+    nodes = [program.graph.nodes[index] for index in program.storage.calls]
+    return Network(
+        arena=0,
+        tensors=(),
+        operators=tuple(
+            _call(program.graph, node, packed[name], constants) for node, name in zip(nodes, calls, strict=True)
+        ),
+    )
+
+
+def _call(graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str]) -> NetworkOperator:
+    symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
+    return NetworkOperator(node.name, operator_label(node), packed.name, tuple(symbols), macs_of(graph, node))
+
+
+def operator_label(node: Node) -> str:
+    """Return what ``node`` computes: ``CONV_2D``, and ``CONV_2D + ADD`` where it is several that run together."""
+    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
+
+
+def macs_of(graph: Graph, node: Node) -> int:
+    """Return the multiply-accumulates of ``node``."""
+    return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
+
+
+def _lives(program: Program) -> dict[str, tuple[int, int]]:
+    """Return the first and last operator that each tensor is needed for, in the order in which tensors come to be."""
+    graph, end = program.graph, max(len(program.steps) - 1, 0)
+    lives = dict.fromkeys(graph.sources, (0, 0))
+    for step in program.steps:
+        for tensor in (*graph.inputs_of(step.node), *graph.outputs_of(step.node)):
+            if tensor is not None and not tensor.constant:
+                lives[tensor.name] = (lives.get(tensor.name, (step.index, 0))[0], step.index)
+    for name in graph.results:
+        lives[name] = (lives.get(name, (0, 0))[0], end)
+    return lives
+
+
+def _tensor(program: Program, tensor: Tensor, first: int, last: int) -> NetworkTensor:
+    location = program.plan.locations[tensor.name]
+    offset = None if location.area is Area.CONSTANT else location.position
+    area = location.area.name.lower()
+    return NetworkTensor(tensor.name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
+
+
+def _operator(program: Program, step: Step, numbers: Mapping[str, int], constants: frozenset[str]) -> NetworkOperator:
+    scratch = step.function.call.scratch if step.function is not None else 0
+    return NetworkOperator(
+        name=step.node.name,
+        operator=operator_label(step.node),
+        function="" if step.function is None else step.function.name,
+        symbols=tuple(dict.fromkeys(_constants_in(step.arguments, constants))),
+        macs=macs_of(program.graph, step.node),
+        inputs=tuple(_numbers(step.node.inputs, numbers)),
+        outputs=tuple(_numbers(step.node.outputs, numbers)),
+        scratch=Scratch(program.plan.scratch[step.index], scratch) if scratch else None,
+    )
+
+
+def _constants_in(arguments: tuple[str, ...], constants: frozenset[str]) -> Iterator[str]:
+    """Yield the constants that the C expressions ``arguments`` are, or the addresses of."""
+    yield from (name for argument in arguments if (name := argument.removeprefix("&")) in constants)
+
+
+def _numbers(names: tuple[str | None, ...], numbers: Mapping[str, int]) -> Iterator[int]:
+    yield from (numbers[name] for name in names if name is not None and name in numbers)
