@@ -9,7 +9,10 @@ mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild cmake-dir` prints 
 
     mlfbuild_tree(firmware/models)                   # or a tree that scons or `mlfbuild build` unpacked
 
-It sets MLFBUILD_TOOLCHAIN_DIR, the folder of the toolchain files. A tree needs nothing of this package: a build that
+    MLFBUILD_TOOLCHAIN_DIR  set: the folder of the toolchain files
+    MLFBUILD_COMMAND        cache variable: the command mlfbuild to run; default that of the same installation
+
+A tree needs nothing of this package: a build that
 only includes the tree's mlf.cmake works where mlfbuild is not installed.
 ]]
 

@@ -17,7 +17,7 @@ from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
 from mlfbuild.cli.report_verb import report
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
-_SECTIONS = (
+SECTIONS = (
     ("Project", (init, check, plan, generate, build, verify, report, profile)),
     (
         "Files, no project needed",
@@ -34,7 +34,7 @@ class _Group(click.Group):
         return list(self.commands)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, verbs in _SECTIONS:
+        for title, verbs in SECTIONS:
             with formatter.section(title):
                 formatter.write_dl([(verb.name or "", verb.get_short_help_str(80)) for verb in verbs])
 
@@ -59,6 +59,6 @@ def app() -> None:
     """
 
 
-for _, _verbs in _SECTIONS:
+for _, _verbs in SECTIONS:
     for _verb in _verbs:
         app.add_command(_verb)

@@ -118,7 +118,8 @@ class ModelKeys(Keys):
         description="Model file (.tflite, .onnx) or Model Library Format archive (.tar); any file for other compilers."
     )
     compiler: Annotated[str, rules.COMPILER] | None = Field(
-        None, description="Default: native; archive for an archive. Others are named: command, tvm."
+        None,
+        description="What makes C of it; command and tvm run programs. Default: native, archive for an archive.",
     )
     command: Command | None = Field(
         None, description="With compiler command: what writes the archive {output} of {source} for {cpu}."

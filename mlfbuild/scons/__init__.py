@@ -26,13 +26,49 @@ Methods
 puts their sections into memory regions of its linker script.
 
 Construction variables
-    ``MLFBUILDDIR`` is the folder that everything generated goes to (``build``); ``MLFCMAKEFLAGS`` are further
-    ``NAME=VALUE`` definitions for CMake; ``MLFARCHIVECOMSTR``, ``MLFCOPYCOMSTR``, ``MLFMERGECOMSTR``,
-    ``MLFUNPACKCOMSTR``, ``MLFTREECOMSTR``, ``MLFFIRMWARECOMSTR``, ``MLFPARAMSCOMSTR``, ``MLFREPORTCOMSTR``,
-    ``MLFRUNCOMSTR`` and ``MLFVERIFYCOMSTR`` are what is printed; ``MLFSECTION`` is the section of ``MlfParams``,
-    ``.mlf_params``;
-    ``MLFVERBOSE`` shows what CMake and Ninja print; ``MLFBLOBS`` is how graphs and parameters get into images,
-    ``array`` or ``incbin``.
+----------------------
+    ``MLFBUILDDIR``
+        The folder of everything that is generated.
+    ``MLFCMAKEFLAGS``
+        Further ``NAME=VALUE`` definitions for CMake.
+    ``MLFVERBOSE``
+        Show what CMake and Ninja print.
+    ``MLFNAME``
+        Of ``MlfArchive`` and ``MlfUnpack``: the model's name in C. Without it that of the archive.
+    ``MLFCPU``
+        Of ``MlfArchive``: the processor core to compile for, ``host`` for this machine.
+    ``MLFCOMPILER``
+        Of ``MlfArchive``: the compiler. Without it the one for the file.
+    ``MLFEXECUTOR``
+        Of ``MlfArchive``: ``aot`` or ``graph``. Without it the compiler's own choice.
+    ``MLFPYTHON``
+        Of ``MlfArchive`` with the compiler ``tvm``: the Python that has TVM. Without it ``python3``.
+    ``MLFOPTIONS``
+        Of ``MlfArchive``: the compiler's options.
+    ``MLFBLOBS``
+        How graphs and parameters get into images: ``array`` or ``incbin``.
+    ``MLFSECTION``
+        Of ``MlfParams``: the section that it writes.
+    ``MLFARCHIVECOMSTR``
+        What ``MlfArchive`` prints; so the others below.
+    ``MLFMERGECOMSTR``
+        Of ``MlfMerge``.
+    ``MLFCOPYCOMSTR``
+        Of ``MlfCopy``.
+    ``MLFUNPACKCOMSTR``
+        Of ``MlfUnpack``.
+    ``MLFTREECOMSTR``
+        Of the target's tree, which ``MlfModels`` finishes.
+    ``MLFFIRMWARECOMSTR``
+        Of ``MlfFirmware``.
+    ``MLFPARAMSCOMSTR``
+        Of ``MlfParams``.
+    ``MLFREPORTCOMSTR``
+        Of ``MlfReport``.
+    ``MLFRUNCOMSTR``
+        Of ``MlfRun``.
+    ``MLFVERIFYCOMSTR``
+        Of ``MlfVerify``.
 
 What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
 content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on

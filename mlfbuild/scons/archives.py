@@ -43,7 +43,8 @@ _outlines: dict[Any, Outline] = {}
 def archive_builder() -> Any:
     """Return ``MlfArchive``: ``env.MlfArchive("kws.tar", "kws.tflite", MLFCPU="cortex-m55")``.
 
-    The model's name is the archive's, unless ``MLFNAME`` says otherwise.
+    Compiles one model file; no project file is needed. The model's name is the archive's, unless ``MLFNAME`` says
+    otherwise.
     """
     return Builder(
         action=action(_compile, "$MLFARCHIVECOMSTR"),
@@ -69,7 +70,7 @@ def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
 
 
 def copy_builder() -> Any:
-    """Return ``MlfCopy``: an archive that is equal to another one."""
+    """Return ``MlfCopy``: ``env.MlfCopy("kws.tar", "other/kws.tar")``; the archive is equal to the other one."""
     return Builder(action=action(_copy, "$MLFCOPYCOMSTR"), single_source=True)
 
 
@@ -78,12 +79,18 @@ def _copy(target: list[Any], source: list[Any], _env: Any) -> None:
 
 
 def merge_builder() -> Any:
-    """Return ``MlfMerge``: ``env.MlfMerge("both.tar", ["kws.tar", "vww.tar"])``; the order makes no difference."""
+    """Return ``MlfMerge``: ``env.MlfMerge("both.tar", ["kws.tar", "vww.tar"])``.
+
+    Makes one archive of several; their order makes no difference.
+    """
     return Builder(action=action(_merge, "$MLFMERGECOMSTR"), suffix=".tar", src_suffix=".tar", emitter=_merge_emitter)
 
 
 def unpack_builder() -> Any:
-    """Return ``MlfUnpack``: ``env.MlfUnpack("firmware/kws", "kws.tar")``; its nodes are RECORD.json and mlf.cmake."""
+    """Return ``MlfUnpack``: ``env.MlfUnpack("firmware/kws", "kws.tar")``.
+
+    Unpacks one archive; its nodes are RECORD.json and mlf.cmake.
+    """
     return Builder(
         action=action(_unpack, "$MLFUNPACKCOMSTR"),
         single_source=True,

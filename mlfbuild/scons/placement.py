@@ -14,7 +14,10 @@ from mlfbuild.steps.jobs import TargetJob
 
 
 def params_builder() -> Any:
-    """Return ``MlfParams``: ``env.MlfParams("app_params.bin", app)``; ``MLFSECTION`` is the section."""
+    """Return ``MlfParams``: ``env.MlfParams("app_params.bin", app)``.
+
+    Writes the bytes of a section of the image, ``MLFSECTION``, for the programmer of external flash.
+    """
     return Builder(action=action(_write, "$MLFPARAMSCOMSTR"), suffix=".bin", single_source=True, emitter=_emitter)
 
 

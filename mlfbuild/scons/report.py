@@ -16,6 +16,7 @@ from mlfbuild.steps.jobs import REPORT_ROOMS, fingerprint
 def report_builder() -> Any:
     """Return ``MlfReport``: ``env.MlfReport("report.txt", app)``, or ``"report.json"``.
 
+    Writes whose each byte of an image is, as text or JSON by the suffix.
     Of an image of ``MlfFirmware`` it tells models and budgets as the project file has them; of any other one the models
     are the libraries of its map, ``<image>.map``.
     """

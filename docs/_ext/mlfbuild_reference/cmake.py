@@ -1,0 +1,61 @@
+"""The CMake package and the fragments of trees: functions and what their files say of themselves."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mlfbuild_reference.markdown import REPOSITORY, fence, page, paragraphs
+
+_FILES = (
+    ("The package", "cmake/mlfbuild-config.cmake"),
+    ("Models as part of the build", "cmake/mlfbuild-models.cmake"),
+    ("Constants in a file", "mlfbuild/runtime/placement/params_binary.cmake"),
+    ("Memory regions", "mlfbuild/runtime/placement/placement.cmake"),
+    ("Boards that QEMU emulates", "mlfbuild/runtime/board/board.cmake"),
+    ("Toolchain files for Arm with GCC", "cmake/toolchains/arm-none-eabi-gcc.cmake"),
+    ("Toolchain files for Arm with clang", "cmake/toolchains/arm-none-eabi-clang.cmake"),
+    ("Toolchain files for RISC-V", "cmake/toolchains/riscv64-unknown-elf-gcc.cmake"),
+)
+_FUNCTION = re.compile(r"((?:^#.*\n)*)^function\(((?:mlfbuild|mlf)_\w+)(.*?)\)", re.MULTILINE)
+_SIGNATURE = re.compile(r"(mlf\w+)\(.*\)\n")
+_INTERNAL = {"mlfbuild_check_compiler", "mlfbuild_find_compiler", "mlfbuild_finish_toolchain"}
+
+
+def cmake_page() -> str:
+    """Return the page ``reference/cmake.md``."""
+    return page(
+        "CMake",
+        "the comments in `cmake/` and `mlfbuild/runtime`",
+        "[Building with CMake](../cmake.md) tells how these work together.",
+        *(_section(title, REPOSITORY / path) for title, path in _FILES),
+    )
+
+
+def _section(title: str, path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    header = _header(text, path)
+    parts = [f"## {title}"]
+    if begin := _SIGNATURE.match(header):
+        parts += [f"### `{begin[1]}`", fence("cmake", begin[0])]
+        header = header[begin.end() :]
+    parts.append(paragraphs(header))
+    for comment, name, parameters in _FUNCTION.findall(text):
+        if name in _INTERNAL or (begin and name == begin[1]):
+            continue
+        words = re.sub(r"^# ?", "", comment, flags=re.MULTILINE)
+        if not words.strip():
+            raise ValueError(f"{path}: {name} has no comment")
+        shown = " ".join(f"<{word.lower()}>" for word in parameters.split())
+        parts += [f"### `{name}`", fence("cmake", f"{name}({shown})"), paragraphs(words)]
+    return "\n\n".join(parts)
+
+
+def _header(text: str, path: Path) -> str:
+    """Return the comment that ``text`` begins with."""
+    if block := re.match(r"#\[\[\n(.*?)\n\]\]", text, re.DOTALL):
+        return block[1]
+    lines = re.match(r"(?:#.*\n)+", text)
+    if lines is None:
+        raise ValueError(f"{path}: begins with no comment")
+    return re.sub(r"^# ?", "", lines[0], flags=re.MULTILINE)

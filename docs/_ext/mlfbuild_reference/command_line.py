@@ -1,0 +1,74 @@
+"""The command ``mlfbuild``: verbs and options from click, exit codes from the classes of errors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+from mlfbuild.cli.app import SECTIONS, app
+from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
+from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
+
+_ABOUT = (
+    "`mlfbuild VERB --help` prints the same. Results go to stdout, diagnostics to stderr. An option that several verbs "
+    "share may stand before the verb or after it; a verb to which it means nothing refuses it."
+)
+
+
+def command_line_page() -> str:
+    """Return the page ``reference/command-line.md``."""
+    shared = {parameter.name: parameter for parameter in app.params}
+    parts = [
+        _ABOUT,
+        "## Options that verbs share",
+        _options(app.params),
+    ]
+    for title, verbs in SECTIONS:
+        parts.append(f"## {title}")
+        parts += [_verb(verb, set(shared)) for verb in verbs]
+    parts += ["## Exit codes", "SCons and CMake keep their own codes and show the same words.", _exit_codes()]
+    return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/errors.py`", *parts)
+
+
+def _verb(verb: click.Command, shared: set[str | None]) -> str:
+    context = click.Context(verb, info_name=f"mlfbuild {verb.name}")
+    usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
+    own = [parameter for parameter in verb.params if parameter.name not in shared]
+    common = [parameter.opts[0] for parameter in verb.params if parameter.name in shared]
+    parts = [f"### `{verb.name}`", fence("text", usage), paragraphs(verb.help or "")]
+    if any(isinstance(parameter, click.Option) for parameter in own):
+        parts.append(_options(own))
+    return "\n\n".join([*parts, f"Shared: {', '.join(map(code, common))}."])
+
+
+def _options(parameters: list[click.Parameter]) -> str:
+    rows = [[_names(option), _meaning(option)] for option in parameters if isinstance(option, click.Option)]
+    return table(["option", "meaning"], rows)
+
+
+def _names(option: click.Option) -> str:
+    if option.is_flag:
+        return ", ".join(map(code, option.opts))
+    value = option.metavar or f"[{'|'.join(getattr(option.type, 'choices', ['VALUE']))}]"
+    return ", ".join(code(f"{name} {value}") for name in option.opts)
+
+
+def _meaning(option: click.Option) -> str:
+    notes = ["Required."] if option.required else []
+    if option.show_default and option.default is not None:
+        notes.append(f"Default: {option.default}.")
+    return " ".join([prose(option.help or ""), *notes])
+
+
+def _exit_codes() -> str:
+    rows = [["0", "", "Done."], *sorted(_errors()), [str(INTERRUPTED_EXIT_CODE), "", "Interrupted."]]
+    return table(["code", "error in Python", "meaning"], rows)
+
+
+def _errors() -> Iterator[list[str]]:
+    for error in MlfError.__subclasses__():
+        meaning = re.sub(r"; ``.*", ".", inspect.cleandoc(error.__doc__ or "").split("\n\n")[0].replace("\n", " "))
+        yield [str(error.exit_code), code(error.__name__), prose(meaning)]

@@ -1,0 +1,49 @@
+"""Pieces of Markdown that a forge and MyST read alike."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[3]
+UPDATE = "`pytest tests/docs/test_reference.py --update-golden`"
+
+
+def page(title: str, source: str, *parts: str) -> str:
+    """Return a page; ``source`` says what it was made from, as ``the keys in `mlfbuild/manifest/keys.py` ``."""
+    note = f"<!-- docs-test: generated -->\n\nMade from {source} by {UPDATE}: edit the code, not this page."
+    return "\n\n".join([f"# {title}", note, *parts]) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; cells are Markdown already."""
+    lines = [head, ["---"] * len(head), *rows]
+    escaped = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+
+def code(text: str) -> str:
+    """Return ``text`` as code within a line."""
+    return f"`{text}`"
+
+
+def fence(language: str, text: str) -> str:
+    """Return a block of code."""
+    return f"```{language}\n{inspect.cleandoc(text)}\n```"
+
+
+def prose(text: str) -> str:
+    """Return plain text, or a docstring's, as Markdown: with `` `code` `` for code and no HTML by accident."""
+    parts = re.split(r"(`[^`]+`)", re.sub(r"``([^`]+)``", r"`\1`", text))
+    return "".join(part if part.startswith("`") else part.replace("<", "&lt;").replace("*", r"\*") for part in parts)
+
+
+def paragraphs(text: str) -> str:
+    """Return the paragraphs of a comment or docstring; those that are indented become blocks of code."""
+    found = []
+    for block in re.split(r"\n(?:[ \t]*\n)+", inspect.cleandoc(text)):
+        indented = all(line.startswith("  ") for line in block.splitlines())
+        found.append(fence("text", block) if indented else prose(" ".join(block.split())))
+    return "\n\n".join(found).replace("\n```\n\n```text\n", "\n\n")

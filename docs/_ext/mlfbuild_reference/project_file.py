@@ -1,0 +1,107 @@
+"""The keys of a project file, from its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlfbuild.manifest import json_schema
+from mlfbuild.manifest.keys import KEYS_NOT_YET
+from mlfbuild.manifest.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
+from mlfbuild_reference.markdown import code, page, prose, table
+
+_UNITS = (
+    (SIZE_SCHEMA, "size: `98304`, `96 KiB`, `96k`"),
+    (COUNT_SCHEMA, "number: `3200000`, `3.2 M`, `300k`"),
+    (PERCENT_SCHEMA, "percentage: `2 %`"),
+)
+_DEFAULT = re.compile(r" ?Default: ([^.;]+(?:; [^.]+)?)\.?$")
+
+
+_ABOUT = (
+    "[The project file](../project-file.md) explains them, with examples; `mlfbuild schema` prints the same as a JSON "
+    "Schema."
+)
+
+
+def project_file_page() -> str:
+    """Return the page ``reference/project-file.md``."""
+    schema = json_schema()
+    sections = [_section("The file", schema), *(_section(*named) for named in _tables(schema, schema, set()))]
+    return page(
+        "Keys of the project file",
+        "the keys in `mlfbuild/manifest/keys.py`",
+        _ABOUT,
+        *sections,
+        _not_yet(),
+    )
+
+
+def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each mapping that ``of`` refers to, in the order of the keys, with its title; once each."""
+    if isinstance(of, list):
+        for value in of:
+            yield from _tables(schema, value, seen)
+    if not isinstance(of, dict):
+        return
+    name = of.get("$ref", "").rpartition("/")[2]
+    if name and name not in seen:
+        seen.add(name)
+        table_of = schema["$defs"][name]
+        yield f"`{table_of['title']}`", table_of
+        yield from _tables(schema, table_of["properties"], seen)
+    for key, value in of.items():
+        if key != "$defs":
+            yield from _tables(schema, value, seen)
+
+
+def _section(title: str, of: Mapping[str, Any]) -> str:
+    required = of.get("required", ())
+    rows = []
+    for key, value in of["properties"].items():
+        meaning = value.get("description", "")
+        default = _DEFAULT.search(meaning)
+        state = "**required**" if key in required else prose(default[1]) if default else ""
+        rows.append([code(key), _kind(value), state, prose(_DEFAULT.sub("", meaning))])
+    head = ["key", "value", "default", "meaning"]
+    return f"## {title}\n\n{prose(of['description'])}\n\n{table(head, rows)}"
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    """Return what a value of this schema may be, in words."""
+    for schema, words in _UNITS:
+        if all(value.get(key) == part for key, part in schema.items()):
+            return words
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2].removesuffix("Keys").lower()
+        return f"[`{name}`](#{name})"
+    if "enum" in value:
+        return ", ".join(map(code, value["enum"]))
+    if "const" in value:
+        return code(str(value["const"]))
+    if "anyOf" in value or "oneOf" in value:
+        return " or ".join(
+            dict.fromkeys(_kind(choice) for choice in (*value.get("anyOf", ()), *value.get("oneOf", ())))
+        )
+    if value["type"] == "array":
+        return f"list of {_plural(_kind(value.get('items', {'type': 'string'})))}"
+    if value["type"] == "object":
+        (inner,) = value.get("patternProperties", {"": value.get("additionalProperties")}).values()
+        return f"by name: {_kind(inner)}"
+    return _scalar(value)
+
+
+def _plural(kind: str) -> str:
+    return f"{kind}s" if kind == "path" else kind
+
+
+def _scalar(value: Mapping[str, Any]) -> str:
+    if value["type"] == "string" and value.get("pattern") == r"\S":
+        return "path"
+    return {"string": "text", "integer": "integer", "number": "number", "boolean": "`true`, `false`"}[value["type"]]
+
+
+def _not_yet() -> str:
+    keys = [".".join((*path, key)) for path, names in KEYS_NOT_YET.items() for key in sorted(names)]
+    return "## Kept for later versions\n\nThis version refuses " + ", ".join(map(code, keys)) + "." if keys else ""

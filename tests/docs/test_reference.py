@@ -1,0 +1,104 @@
+"""The pages of docs/reference/ are those that the code makes, and the hand-written ones leave nothing out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "docs/_ext"))
+
+from mlfbuild_reference import PAGES  # noqa: E402
+
+from mlfbuild.cli.app import app  # noqa: E402
+from mlfbuild.errors import MlfError  # noqa: E402
+from mlfbuild.manifest import json_schema  # noqa: E402
+
+REFERENCE = REPOSITORY / "docs/reference"
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {name: make() for name, make in PAGES.items()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_made_from_the_code_as_it_is(
+    pages: dict[str, str], name: str, request: pytest.FixtureRequest
+) -> None:
+    path = REFERENCE / name
+    if request.config.getoption("--update-golden"):
+        path.write_text(pages[name], encoding="utf-8")
+    current = path.read_text(encoding="utf-8")
+    assert current == pages[name], f"docs/reference/{name} is old; run this test with --update-golden and look at it"
+
+
+def test_nothing_else_is_in_the_folder() -> None:
+    assert {path.name for path in REFERENCE.iterdir()} == set(PAGES)
+
+
+def test_every_key_has_a_type_and_a_meaning(pages: dict[str, str]) -> None:
+    schema = json_schema()
+    keys = [key for part in (schema, *schema["$defs"].values()) for key in part["properties"]]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*) \| (.*) \| (.*) \|$", pages["project-file.md"], re.MULTILINE)
+    assert sorted(row[0] for row in rows) == sorted(keys)
+    assert [row[0] for row in rows if not (row[1].strip() and row[3].strip())] == []
+
+
+def test_every_verb_and_option_is_there(pages: dict[str, str]) -> None:
+    text = pages["command-line.md"]
+    for name, verb in app.commands.items():
+        section = text.split(f"### `{name}`\n", 1)[1].split("\n### ", 1)[0]
+        for parameter in verb.params:
+            argument = parameter.param_type_name == "argument"
+            spelled = (parameter.metavar or parameter.name.upper()).strip("[].") if argument else parameter.opts[0]
+            assert re.search(rf"[ `\[]{re.escape(spelled)}\b", section), f"{name}: {spelled}"
+        assert verb.help, name
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    silent = [
+        f"{name} {parameter.opts[0]}"
+        for name, verb in app.commands.items()
+        for parameter in verb.params
+        if parameter.param_type_name == "option" and not parameter.help
+    ]
+    assert silent == []
+
+
+def test_every_exit_code_is_there(pages: dict[str, str]) -> None:
+    codes = re.findall(r"^\| (\d+) \| `?(\w*)`? \| (.+) \|$", pages["command-line.md"], re.MULTILINE)
+    assert {(int(code), name) for code, name, _ in codes if name} == {
+        (error.exit_code, error.__name__) for error in MlfError.__subclasses__()
+    }
+
+
+def test_every_public_function_of_cmake_is_there(pages: dict[str, str]) -> None:
+    defined = {
+        name
+        for folder in ("cmake", "mlfbuild/runtime")
+        for path in (REPOSITORY / folder).rglob("*.cmake")
+        if path.parent.name != "toolchains"
+        for name in re.findall(r"^(?:function|macro)\((mlf\w+)", path.read_text(), re.MULTILINE)
+    }
+    assert defined >= {"mlfbuild_models", "mlfbuild_tree", "mlf_params_binary"}
+    assert {name for name in defined if f"{name}(" not in pages["cmake.md"]} == set()
+
+
+def test_every_declaration_of_the_header_is_there(pages: dict[str, str]) -> None:
+    text = pages["c-interface.md"]
+    for name in (
+        "tvmgen_digits_run(",
+        "mlf_digits_run(",
+        "mlf_digits_quantize_image(float real);",
+        "struct tvmgen_digits_outputs {",
+        "#define MLF_DIGITS_IMAGE_SHAPE {1, 8, 8, 1}",
+        "extern const char mlf_digits_model_id[];",
+        "void mlf_board_exit(int status)",
+        "void mlf_bench_begin(void);",
+    ):
+        assert name in text
+    assert "if (!(value" not in text
