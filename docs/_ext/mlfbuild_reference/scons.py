@@ -60,7 +60,7 @@ def _method(name: str, function: Any) -> str:
     shown = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     if shown[0].name in {"env", "self"}:
         del shown[0]
-    call = f"{name}({', '.join(map(str, shown))})"
+    call = f"{name}({', '.join(map(str, shown))})".replace("'", '"')
     return f"### `{name}`\n\n{fence('python', call)}\n\n{paragraphs(function.__doc__)}"
 
 
