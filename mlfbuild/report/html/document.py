@@ -1,0 +1,87 @@
+"""The page itself: templates filled in, style and script inside, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from mlfbuild.report.html import numbers
+from mlfbuild.report.html.views import ImageView, views
+
+_HERE = Path(__file__).parent
+_STYLES = ("colours", "page", "charts", "tables", "print")
+_SCRIPTS = ("theme", "chooser", "marks", "selection", "tables", "labels", "treemap", "start")
+
+_BARS = "".join(f".b{step}{{--b:{step}}}" for step in range(1, 101))
+"""Lengths of bars, which the policy keeps from being attributes."""
+
+
+def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) -> str:
+    """Return a report's JSON as one HTML page, with the differences from ``against`` where that is given.
+
+    Both are reports that fit the schema of ``report/schema.py``; names in them may be anything. The page loads nothing:
+    its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no network. The
+    same reports make the same page.
+    """
+    style = _joined("style", _STYLES, "css") + _BARS
+    script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
+    images = views(report, against)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            images=images,
+            compared=against is not None,
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704 - our own files
+            policy=_policy(style, script),
+            data=_data(images),
+        )
+    )
+
+
+def _joined(folder: str, names: tuple[str, ...], suffix: str) -> str:
+    return "".join((_HERE / folder / f"{name}.{suffix}").read_text("utf-8") for name in names)
+
+
+def _policy(style: str, script: str) -> str:
+    ours = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'"
+    return f"default-src 'none'; img-src data:; {ours}; base-uri 'none'; form-action 'none'"
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _data(images: tuple[ImageView, ...]) -> Markup:
+    """Return what the script draws, as JSON in which no tag can begin or end."""
+    text = json.dumps({image.key: image.trees for image in images}, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - has no characters of HTML any more
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "count": numbers.count,
+        "size": numbers.size,
+        "share": numbers.share,
+        "shorter": numbers.shorter,
+        "per_cent": numbers.per_cent,
+        "signed": numbers.signed,
+    }
+    return made

@@ -1,0 +1,67 @@
+"""The layers of a network's drawing, and where it can be cut into blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """What is drawn as a node; ``reads`` and ``writes`` are numbers of tensors."""
+
+    key: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+def writers(vertices: Sequence[Vertex]) -> dict[int, int]:
+    """Return the number of the vertex that writes each tensor."""
+    writer: dict[int, int] = {}
+    for index, vertex in enumerate(vertices):
+        for tensor in vertex.writes:
+            writer.setdefault(tensor, index)
+    return writer
+
+
+def layers_of(vertices: Sequence[Vertex]) -> list[int]:
+    """Return the layer of each vertex: one more than the deepest that it reads of; of inputs one less than readers."""
+    writer = writers(vertices)
+    layers = [0] * len(vertices)
+    first_reader: dict[int, int] = {}
+    for index, vertex in enumerate(vertices):
+        sources = [writer[tensor] for tensor in vertex.reads if writer.get(tensor, index) < index]
+        layers[index] = 1 + max((layers[source] for source in sources), default=-1)
+        for source in sources:
+            first_reader[source] = min(first_reader.get(source, layers[index]), layers[index])
+    for index, vertex in enumerate(vertices):
+        if not vertex.reads and index in first_reader:
+            layers[index] = first_reader[index] - 1
+    return layers
+
+
+def bounds_of(layers: Sequence[int], edges: Iterable[tuple[int, int, int]]) -> list[int]:
+    """Return the layers below which at most one tensor passes, so that the drawing can be cut there."""
+    last: dict[tuple[int, int], int] = {}
+    for source, reader, tensor in edges:
+        last[source, tensor] = max(last.get((source, tensor), 0), layers[reader])
+    passing = [0] * (max(layers, default=0) + 2)
+    for (source, _), end in last.items():
+        passing[layers[source]] += 1
+        passing[end] -= 1
+    found, now = [], 0
+    for layer, change in enumerate(passing):
+        now += change
+        if now <= 1:
+            found.append(layer)
+    return found
+
+
+def block_numbers(layers: Sequence[int], bounds: Sequence[int]) -> list[int]:
+    """Return the block of each vertex, where the drawing is cut below the layers ``bounds``."""
+    number, numbers = 0, {}
+    cuts = set(bounds)
+    for layer in range(max(layers, default=0) + 1):
+        numbers[layer] = number
+        number += layer in cuts
+    return [numbers[layer] for layer in layers]

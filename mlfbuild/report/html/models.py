@@ -1,0 +1,195 @@
+"""What the templates show of a model and its networks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import nodes, numbers, operators, owners
+from mlfbuild.report.html.graph import Block
+from mlfbuild.report.html.numbers import Change
+from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
+from mlfbuild.report.sizes import FLASH_KINDS
+
+_Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure with its name."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """A tensor in the table of tensors."""
+
+    index: int
+    name: str
+    shape: str
+    dtype: str
+    size: int
+    memory: str
+    offset: str
+    first: int
+    last: int
+    title: str
+
+
+@dataclass(frozen=True)
+class NetworkView:
+    """A network of a model."""
+
+    key: str
+    module: str
+    executor: str
+    timeline: Timeline
+    columns: operators.Columns | None
+    drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
+    headings: tuple[str, ...]
+    rows: tuple[operators.Row, ...]
+    sums: tuple[tuple[str, tuple[str, ...]], ...]
+    """The last rows of the table: what no operator has, and all together."""
+    tensors: tuple[TensorRow, ...]
+    profile: _Json | None
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """A model of an image."""
+
+    key: str
+    name: str
+    bars: tuple[owners.Bar, ...]
+    facts: tuple[Fact, ...]
+    path: tuple[str, ...]
+    """The functions down to the deepest of its stack."""
+    networks: tuple[NetworkView, ...]
+
+
+def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
+    """Return what is shown of a model of a report; ``old`` is what it was in the other one."""
+    networks = model.get("networks", ())
+    former = {network["module"]: network for network in (old or {}).get("networks", ())}
+    bars = [*memory_bars(model, [model], old), *_limits(model, old)]
+    return ModelView(
+        key,
+        model["name"],
+        tuple(bars),
+        tuple(_facts(model)),
+        tuple((model.get("stack") or {}).get("path", ())),
+        tuple(
+            _network(f"{key}-network-{at}", network, former.get(network["module"]))
+            for at, network in enumerate(networks)
+        ),
+    )
+
+
+def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
+    """Yield the bars of stack and instructions, where they are known."""
+    budget = model.get("budget", {})
+    for title, unit, key, kind, figure in (
+        ("Stack", "bytes", "stack", owners.STACK, stack_of),
+        ("Instructions", "instructions", "instructions", "instructions", instructions_of),
+    ):
+        value = figure(model)
+        if value is not None:
+            before = figure(old) if old else None
+            change = None if before is None else Change(value, before)
+            yield owners.bar(title, unit, {kind: value}, budget.get(key), change)
+
+
+def stack_of(model: _Json) -> int | None:
+    """Return a model's worst case of stack in bytes, else what was measured, else ``None``."""
+    stack = model.get("stack") or {}
+    known = stack.get("worst_case")
+    return stack.get("measured") if known is None else known
+
+
+def instructions_of(model: _Json) -> int | None:
+    """Return the instructions of all networks of a model, ``None`` where they were not counted."""
+    profiles = [network.get("profile") for network in model.get("networks", ())]
+    known = [profile["instructions"] for profile in profiles if profile]
+    return sum(known) if known and len(known) == len(profiles) else None
+
+
+def _facts(model: _Json) -> Iterator[Fact]:
+    networks = model.get("networks", ())
+    if networks:
+        yield Fact("Arena", numbers.size(sum(network["arena"] for network in networks)))
+        yield Fact("Operators", numbers.count(sum(len(network["operators"]) for network in networks)))
+        macs = [operator.get("macs") for network in networks for operator in network["operators"]]
+        yield Fact("MACs", numbers.count(sum(value or 0 for value in macs)))
+    stack = model.get("stack")
+    if stack:
+        known = stack.get("worst_case")
+        yield Fact("Stack, worst case", "not known" if known is None else numbers.size(known), stack.get("reason", ""))
+        if stack.get("measured") is not None:
+            yield Fact("Stack, measured", numbers.size(stack["measured"]))
+    for network in networks:
+        if network.get("profile"):
+            profile = network["profile"]
+            yield Fact("Counted on", profile["board"], f"for {profile['inputs']}")
+
+
+def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
+    return NetworkView(
+        key,
+        network["module"],
+        network["executor"],
+        timeline(network),
+        operators.columns(network),
+        nodes.drawing(network),
+        operators.headings(network, old),
+        operators.rows(network, old),
+        tuple(_sums(network, old)),
+        tuple(_tensors(network)),
+        network.get("profile"),
+    )
+
+
+def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what no operator has, and all together, in the columns of ``operators.headings``."""
+    rest, profile = network["rest"], network.get("profile") or {}
+    listed = network["operators"]
+    total = {kind: rest[kind] + sum(operator[kind] for operator in listed) for kind in FLASH_KINDS}
+    macs = sum(operator.get("macs") or 0 for operator in listed)
+    bound = sum(operator.get("bound") or 0 for operator in listed)
+    columns = operators.headings(network, old)
+    yield "no operator", _sum(columns, {**rest, "instructions": profile.get("rest")})
+    done = profile.get("instructions")
+    per_mac = done / macs if done and macs else None
+    yield "total", _sum(columns, {**total, "MACs": macs, "instructions": done, "lower bound": bound}, per_mac)
+
+
+def _sum(columns: Iterable[str], figures: Mapping[str, int | None], per_mac: float | None = None) -> tuple[str, ...]:
+    texts = {name: numbers.count(value) for name, value in figures.items() if value is not None}
+    return tuple(numbers.ratio(per_mac) if name == "per MAC" and per_mac else texts.get(name, "") for name in columns)
+
+
+def _tensors(network: _Json) -> Iterator[TensorRow]:
+    for index, tensor in enumerate(network["tensors"]):
+        yield TensorRow(
+            index,
+            tensor["name"],
+            numbers.shape(tensor["shape"]),
+            tensor["dtype"],
+            tensor["size"],
+            tensor["memory"],
+            numbers.count(tensor["offset"]) if tensor["memory"] == "arena" else "",
+            tensor["first"],
+            tensor["last"],
+            tensor_title(tensor),
+        )
+
+
+def memory_bars(taken: _Json, everybody: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
+    """Yield the bars of flash and RAM of an image or a model, of which ``everybody`` has a part."""
+    listed, budget = list(everybody), taken.get("budget", {})
+    for title, memory in (("Flash", "flash"), ("RAM", "ram")):
+        change = Change(taken[memory], old[memory]) if old else None
+        yield owners.bar(title, "bytes", owners.by_kind(listed, memory), budget.get(memory), change)

@@ -1,0 +1,98 @@
+"""What the drawing of a network says in its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import numbers
+from mlfbuild.report.html.graph import NODE_HEIGHT, NODE_WIDTH, Block, Placed, blocks
+from mlfbuild.report.html.layers import Vertex
+from mlfbuild.report.html.operators import known, operator_title, shapes
+from mlfbuild.report.html.timeline import tensor_title
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the drawing."""
+
+    placed: Placed
+    operator: int | None
+    kind: str
+    head: str
+    text: str
+    title: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    share: int
+    """In pixels, how long the bar of its share of the work is."""
+    shape: str
+    width: int = NODE_WIDTH
+    height: int = NODE_HEIGHT
+
+
+def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]], ...]:
+    """Return the blocks of a network's drawing, each with what its nodes say."""
+    tensors, operators = network["tensors"], network["operators"]
+    written = {tensor for operator in operators for tensor in operator["outputs"]}
+    read = {tensor for operator in operators for tensor in operator["inputs"]}
+    inputs = [
+        index
+        for index, tensor in enumerate(tensors)
+        if index in read and index not in written and tensor["memory"] != "constant"
+    ]
+    outputs = [
+        index for index, tensor in enumerate(tensors) if index in written and tensor["memory"] in {"output", "state"}
+    ]
+    vertices = [Vertex(-1 - index, (), (index,)) for index in inputs]
+    vertices += [
+        Vertex(index, known(operator["inputs"], tensors), known(operator["outputs"], tensors))
+        for index, operator in enumerate(operators)
+    ]
+    vertices += [Vertex(-1 - index, (index,), ()) for index in outputs]
+    work = [operator.get("instructions") or operator.get("macs") or 0 for operator in operators]
+    most = max([1, *work])
+    return tuple(
+        (
+            block,
+            tuple(
+                _tensor_node(placed, tensors[-1 - placed.key], written=-1 - placed.key in written)
+                if placed.key < 0
+                else _node(placed, operators[placed.key], tensors, work[placed.key] / most)
+                for placed in block.nodes
+            ),
+        )
+        for block in blocks(vertices)
+    )
+
+
+def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> Node:
+    index = -1 - placed.key
+    return Node(
+        placed,
+        None,
+        tensor["memory"],
+        f"{tensor['memory']} {numbers.shape(tensor['shape'])} {tensor['dtype']}",
+        tensor["name"],
+        tensor_title(tensor),
+        (index,) if written else (),
+        () if written else (index,),
+        0,
+        "",
+    )
+
+
+def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> Node:
+    return Node(
+        placed,
+        placed.key,
+        "operator",
+        operator["operator"],
+        operator["name"],
+        operator_title(placed.key, operator, tensors),
+        known(operator["inputs"], tensors),
+        known(operator["outputs"], tensors),
+        round(share * NODE_WIDTH),
+        shapes(operator["outputs"], tensors),
+    )

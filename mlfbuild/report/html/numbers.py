@@ -1,0 +1,94 @@
+"""How the page writes numbers, sizes, shapes and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NONE = "\N{EN DASH}"
+"""Stands where a number is not known."""
+_MINUS = "\N{MINUS SIGN}"
+_KIB = 1024
+
+
+def count(value: int | None) -> str:
+    """Return a number with its thousands apart."""
+    return NONE if value is None else f"{value:,}"
+
+
+def size(value: int) -> str:
+    """Return a number of bytes, from 1 KiB on with that beside it."""
+    unit = "byte" if value == 1 else "bytes"
+    return f"{value:,} {unit}" if value < _KIB else f"{value:,} {unit} ({value / _KIB:,.1f} KiB)"
+
+
+def ratio(value: float | None) -> str:
+    """Return a ratio with two digits after the point, of large ones with one."""
+    if value is None:
+        return NONE
+    return f"{value:.2f}" if value < 10 else f"{value:,.1f}"
+
+
+def share(part: int, whole: int) -> str:
+    """Return ``part`` in per cent of ``whole``, which may be 0."""
+    return f"{100 * part / whole:.1f} %" if whole else NONE
+
+
+def shape(dimensions: Iterable[int]) -> str:
+    """Return a shape as a product; of a scalar, which has no dimensions, that word."""
+    return "\N{MULTIPLICATION SIGN}".join(str(size) for size in dimensions) or "scalar"
+
+
+def per_cent(part: float, whole: float) -> str:
+    """Return a length for SVG: ``part`` of ``whole``, which may be 0, with three digits after the point."""
+    text = f"{100 * part / whole:.3f}" if whole else "0"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+def shorter(text: str, most: int) -> str:
+    """Return a name with its middle left out where it has over ``most`` characters."""
+    keep = most - 1
+    return text if len(text) <= most else f"{text[: keep // 2]}…{text[len(text) - (keep - keep // 2) :]}"
+
+
+def step(part: int | None, largest: int) -> int:
+    """Return ``part`` in whole per cent of ``largest``, for the classes of bars; at least 1 of anything."""
+    return max(1, round(100 * part / largest)) if part and largest else 0
+
+
+def signed(value: int) -> str:
+    """Return a number with its sign."""
+    return f"{_MINUS if value < 0 else '+' if value else ''}{abs(value):,}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a number differs from the second report's; ``None`` is not there."""
+
+    new: int | None
+    old: int | None
+
+    @property
+    def more(self) -> int:
+        """What was added; negative where it shrank."""
+        return (self.new or 0) - (self.old or 0)
+
+    @property
+    def sign(self) -> str:
+        """``more``, ``less`` or ``same``."""
+        return "more" if self.more > 0 else "less" if self.more < 0 else "same"
+
+    @property
+    def text(self) -> str:
+        """As ``+4,112 (+30.4 %)``."""
+        if self.more == 0:
+            return "same"
+        return signed(self.more) + (f" ({self.percent})" if self.percent else "")
+
+    @property
+    def percent(self) -> str:
+        """As ``+30.4 %``; empty where nothing was there before."""
+        if not self.old:
+            return ""
+        text = f"{abs(100 * self.more / self.old):,.1f} %"
+        return f"{_MINUS if self.more < 0 else '+'}{text}"

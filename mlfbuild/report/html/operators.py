@@ -1,0 +1,175 @@
+"""The operators of a network as rows of a table and as columns of a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import numbers
+from mlfbuild.report.sizes import FLASH_KINDS
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number in the table; ``step`` is the length of its bar in per cent."""
+
+    text: str
+    step: int
+    kind: str
+    sign: str = ""
+    """Of differences, as ``Change.sign``."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operator."""
+
+    index: int
+    operator: str
+    name: str
+    function: str
+    output: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    cells: tuple[Cell, ...]
+    title: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A chart of a number an operator: heights of columns and, where known, of lower bounds."""
+
+    title: str
+    most: int
+    bars: tuple[tuple[str, str, str | None], ...]
+    """Where a column begins from the top, its height, and where the lower bound lies from the top."""
+
+
+def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the names of the columns that ``rows`` fills."""
+    names = ["MACs", *FLASH_KINDS]
+    if old is not None:
+        names.append("flash ±")
+    if counted(network):
+        names += ["instructions", "per MAC", "lower bound"]
+        if old is not None:
+            names.append("instructions ±")
+    return tuple(names)
+
+
+def counted(network: Mapping[str, Any]) -> bool:
+    """Whether the instructions of a network were counted."""
+    return any(operator.get("instructions") is not None for operator in network["operators"])
+
+
+def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row, ...]:
+    """Return the operators; with differences from those of ``old`` that have the same names."""
+    operators, tensors = network["operators"], network["tensors"]
+    before = paired(operators, old["operators"]) if old else [None] * len(operators)
+    most = {
+        key: max((operator.get(key) or 0 for operator in operators), default=0)
+        for key in ("macs", *FLASH_KINDS, "instructions")
+    }
+    profile = counted(network)
+    return tuple(
+        Row(
+            index,
+            operator["operator"],
+            operator["name"],
+            operator["function"],
+            shapes(operator["outputs"], tensors),
+            known(operator["inputs"], tensors),
+            known(operator["outputs"], tensors),
+            tuple(_cells(operator, before[index], most, profile=profile, compared=old is not None)),
+            operator_title(index, operator, tensors),
+        )
+        for index, operator in enumerate(operators)
+    )
+
+
+def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+    """Return for each operator the one of the same name before, of several the one at the same place among them."""
+    waiting: dict[str, list[Mapping[str, Any]]] = {}
+    for operator in before:
+        waiting.setdefault(operator["name"], []).append(operator)
+    return [found.pop(0) if (found := waiting.get(operator["name"])) else None for operator in now]
+
+
+def flash_of(operator: Mapping[str, Any] | None) -> int | None:
+    """Return the bytes of flash that count for an operator."""
+    return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
+
+
+def _cells(
+    operator: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
+    most: Mapping[str, int],
+    *,
+    profile: bool,
+    compared: bool,
+) -> Iterator[Cell]:
+    for key in ("macs", *FLASH_KINDS):
+        yield Cell(numbers.count(operator.get(key)), numbers.step(operator.get(key), most[key]), key)
+    if compared:
+        yield _change(numbers.Change(flash_of(operator), flash_of(old)), added=old is None)
+    if profile:
+        done, macs, bound = (operator.get(key) for key in ("instructions", "macs", "bound"))
+        yield Cell(numbers.count(done), numbers.step(done, most["instructions"]), "instructions")
+        yield Cell(numbers.ratio(done / macs if done is not None and macs else None), 0, "ratio")
+        yield Cell(numbers.count(bound), numbers.step(bound, most["instructions"]), "bound")
+        if compared:
+            counted_before = (old or {}).get("instructions")
+            known = done is not None and (old is None or counted_before is not None)
+            change = numbers.Change(done, counted_before)
+            yield _change(change, added=old is None) if known else Cell(numbers.NONE, 0, "change")
+
+
+def _change(change: numbers.Change, *, added: bool) -> Cell:
+    text = "new" if added else numbers.signed(change.more)
+    return Cell(text, 0, "change", "more" if added else change.sign)
+
+
+def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:
+    """Return those of ``indices`` that there are."""
+    return tuple(index for index in indices if 0 <= index < len(tensors))
+
+
+def shapes(indices: Sequence[int], tensors: Sequence[Mapping[str, Any]]) -> str:
+    """Return the shapes of some tensors."""
+    return ", ".join(numbers.shape(tensors[index]["shape"]) for index in known(indices, tensors))
+
+
+def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]]) -> str:
+    """Return what is to be known of an operator: its kind, and below it a line a fact."""
+    lines = [f"{index} {operator['operator']}", operator["name"]]
+    if operator["function"] and operator["function"] != operator["name"]:
+        lines.append(operator["function"])
+    moving = [index for index in known(operator["inputs"], tensors) if tensors[index]["memory"] != "constant"]
+    lines.append(f"{shapes(moving, tensors)} to {shapes(operator['outputs'], tensors)}")
+    lines += [
+        f"{numbers.count(operator[key])} {name}"
+        for key, name in (("macs", "MACs"), ("instructions", "instructions"), ("bound", "at least"))
+        if operator.get(key) is not None
+    ]
+    flash = ", ".join(f"{operator[kind]:,} {kind}" for kind in FLASH_KINDS if operator[kind])
+    return "\n".join([*lines, *([f"flash: {flash}"] if flash else [])])
+
+
+def columns(network: Mapping[str, Any]) -> Columns | None:
+    """Return the chart of instructions or, where those were not counted, of MACs; ``None`` where it would be empty."""
+    key = "instructions" if counted(network) else "macs"
+    values = [operator.get(key) or 0 for operator in network["operators"]]
+    bounds = [operator.get("bound") if key == "instructions" else None for operator in network["operators"]]
+    most = max([0, *values, *(bound or 0 for bound in bounds)])
+    if not most:
+        return None
+    bars = tuple(
+        (
+            numbers.per_cent(most - value, most),
+            numbers.per_cent(value, most),
+            None if bound is None else numbers.per_cent(most - bound, most),
+        )
+        for value, bound in zip(values, bounds, strict=True)
+    )
+    return Columns("instructions" if key == "instructions" else "MACs", most, bars)

@@ -1,0 +1,179 @@
+"""Who takes how much of an image, for its bars, its table and its map of sizes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import numbers
+from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+
+STACK = "stack"
+"""The owner of what the linker gives the stack, and the kind that the page shows it as."""
+KINDS = tuple(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS, STACK)))
+_SMALL = 2500
+"""What is below this part of a map of sizes is shown together with its like."""
+_LISTED = 200
+
+
+@dataclass(frozen=True)
+class Part:
+    """A kind's part of a bar."""
+
+    kind: str
+    x: str
+    width: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Bar:
+    """How much is taken, of how much."""
+
+    title: str
+    unit: str
+    taken: int
+    limit: int | None
+    parts: tuple[Part, ...]
+    change: numbers.Change | None
+
+    @property
+    def over(self) -> bool:
+        """Whether it is more than its budget."""
+        return self.limit is not None and self.taken > self.limit
+
+    @property
+    def limit_at(self) -> str:
+        """Where on the bar the budget ends."""
+        return numbers.per_cent(self.limit or 0, max(self.taken, self.limit or 0))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A function, a constant or a variable."""
+
+    name: str
+    owner: str
+    kind: str
+    size: int
+    memory: str
+
+
+def kind_of(piece: Mapping[str, Any], owner: str) -> str:
+    """Return the kind of a piece as the page shows it."""
+    return STACK if owner == STACK else str(piece["kind"])
+
+
+def by_kind(owners: Iterable[Mapping[str, Any]], memory: str) -> dict[str, int]:
+    """Return the bytes of ``memory``, which is ``flash`` or ``ram``, by kind."""
+    found: Counter[str] = Counter()
+    for owner in owners:
+        for piece in owner["pieces"]:
+            if piece[memory]:
+                found[kind_of(piece, owner["name"])] += piece["size"]
+    return {kind: found[kind] for kind in KINDS if found[kind]}
+
+
+def bar(
+    title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: numbers.Change | None = None
+) -> Bar:
+    """Return the bar of what is taken by kind; it is as long as the budget, where there is one and it holds."""
+    taken = sum(kinds.values())
+    whole = max(taken, limit or 0)
+    parts, start = [], 0
+    for kind, size in kinds.items():
+        parts.append(Part(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
+        start += size
+    return Bar(title, unit, taken, limit, tuple(parts), change)
+
+
+def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[Piece, ...], int]:
+    """Return the largest pieces of all, and how many others there are."""
+    pieces = [
+        Piece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
+        for owner in owners
+        for piece in owner["pieces"]
+    ]
+    pieces.sort(key=lambda piece: (-piece.size, piece.owner, piece.name))
+    return tuple(pieces[:_LISTED]), len(pieces) - len(pieces[:_LISTED])
+
+
+def _memory(piece: Mapping[str, Any]) -> str:
+    return "flash and RAM" if piece["flash"] and piece["ram"] else "flash" if piece["flash"] else "RAM"
+
+
+def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: str) -> dict[str, Any]:
+    """Return a map of sizes: owners, in models their operators, then pieces, each with what it was in ``against``.
+
+    A leaf is ``{"name", "kind", "size", "old"}``, all else ``{"name", "size", "old", "children"}``; ``old`` is left out
+    where there is nothing to compare with.
+    """
+    whole = image[memory]
+    children = []
+    for owner in (*image["models"], *image["others"]):
+        before = _of_name(against, owner["name"])
+        old = None if against is None else _sizes(before, memory)
+        groups = [_group(name, pieces, old, owner["name"], whole) for name, pieces in _groups(owner, memory)]
+        if groups:
+            node = groups[0] if len(groups) == 1 else {"children": groups}
+            size = sum(group["size"] for group in groups)
+            known = {} if old is None else {"old": sum(old.values())}
+            children.append({**node, "name": owner["name"], "size": size, **known})
+    return {"name": "image", "size": sum(child["size"] for child in children), "children": children}
+
+
+def _of_name(image: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:
+    owners = (*image["models"], *image["others"]) if image else ()
+    return next((owner for owner in owners if owner["name"] == name), None)
+
+
+_Key = tuple[str, str]
+
+
+def _sizes(owner: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
+    """Return the sizes of an owner's pieces by name and kind."""
+    found: Counter[_Key] = Counter()
+    for piece in owner["pieces"] if owner else ():
+        if piece[memory]:
+            found[piece["name"], kind_of(piece, owner["name"] if owner else "")] += piece["size"]
+    return found
+
+
+def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counter[_Key]]]:
+    """Yield the pieces of a model by operator, of all others together."""
+    titles = operator_of_piece(owner.get("networks", ()))
+    groups: dict[str, Counter[_Key]] = defaultdict(Counter)
+    for (name, kind), size in _sizes(owner, memory).items():
+        groups[titles.get(name, "other" if titles else "")][name, kind] += size
+    order = {title: index for index, title in enumerate(dict.fromkeys(titles.values()))}
+    yield from sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
+
+
+def operator_of_piece(networks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the title of the operator for which each piece of a model counts."""
+    return {
+        piece: f"{index} {operator['operator']}"
+        for network in networks
+        for index, operator in enumerate(network["operators"])
+        for piece in operator["pieces"]
+    }
+
+
+def _group(name: str, pieces: Counter[_Key], old: Mapping[_Key, int] | None, owner: str, whole: int) -> dict[str, Any]:
+    """Return a group of pieces as a node; those too small to be seen are one leaf a kind."""
+    ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
+    leaves, small = [], defaultdict(list)
+    for key, size in ordered:
+        if size * _SMALL < whole and len(ordered) > 1:
+            small[key[1]].append((key, size))
+        else:
+            leaves.append(_leaf(key[0], key[1], [(key, size)], old))
+    leaves += [_leaf(f"{len(found)} small pieces", kind, found, old) for kind, found in sorted(small.items())]
+    return {"name": name or owner, "size": sum(pieces.values()), "children": leaves}
+
+
+def _leaf(name: str, kind: str, found: Sequence[tuple[_Key, int]], old: Mapping[_Key, int] | None) -> dict[str, Any]:
+    known = {} if old is None else {"old": sum(old.get(key, 0) for key, _ in found)}
+    return {"name": name, "kind": kind, "size": sum(size for _, size in found), **known}

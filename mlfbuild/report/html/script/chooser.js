@@ -1,0 +1,22 @@
+/** Of several images, and of several models of one, shows the one that the address names. */
+function chooser(changed) {
+  const show = (parent, selector, chosen) => {
+    const all = [...parent.querySelectorAll(selector)];
+    const one = all.find((element) => element === chosen || element.contains(chosen)) || all[0];
+    for (const element of all) {
+      element.hidden = element !== one;
+      const link = document.querySelector(`.chooser a[href="#${element.id}"]`);
+      if (element === one) link?.setAttribute("aria-current", "true");
+      else link?.removeAttribute("aria-current");
+    }
+    return one;
+  };
+  const choose = () => {
+    const chosen = document.getElementById(location.hash.slice(1));
+    const image = show(document, "article.image", chosen);
+    if (image) show(image, "section.model", chosen);
+    changed();
+  };
+  addEventListener("hashchange", choose);
+  choose();
+}

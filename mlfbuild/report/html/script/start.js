@@ -1,0 +1,11 @@
+theme();
+marks();
+selection();
+tables();
+treemaps();
+chooser(labels);
+let waiting;
+addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(labels, 100);
+});

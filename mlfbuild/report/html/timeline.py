@@ -1,0 +1,218 @@
+"""Memory over time: where each tensor lies in the arena while which operators run.
+
+Coordinates are per cent of the drawing, so that it fits any width without a script.
+Across are operators, upwards bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import numbers
+
+OUTSIDE = ("input", "output", "state")
+"""Memories of tensors that live outside the arena."""
+_TICKS = 5
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A rectangle of the chart."""
+
+    kind: str
+    """``arena``, ``scratch``, or one of ``OUTSIDE``."""
+    x: str
+    y: str
+    width: str
+    height: str
+    label: str
+    """Empty where it cannot fit."""
+    title: str
+    """A name, and below it a line a fact."""
+    tensor: int | None
+    operator: int | None
+    """Of scratch memory, whose it is."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A place on an axis."""
+
+    at: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """An operator's part of the width."""
+
+    x: str
+    width: str
+    live: int
+    """Bytes of the arena that hold something while it runs."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The chart of a network."""
+
+    arena: int
+    peak: int
+    peak_at: int
+    """The operator, from 0, where most bytes are taken."""
+    marks: tuple[Mark, ...]
+    outside: tuple[tuple[Mark, ...], ...]
+    """A row a tensor."""
+    columns: tuple[Column, ...]
+    bytes: tuple[Tick, ...]
+    operators: tuple[Tick, ...]
+
+
+def timeline(network: Mapping[str, Any]) -> Timeline:
+    """Return the chart of a ``network`` of a report's JSON."""
+    operators, tensors = network["operators"], network["tensors"]
+    spans = [_clipped(tensor, len(operators)) for tensor in tensors]
+    arena = max([network["arena"], *(span[1] for span in _places(network))])
+    live = _live(network, spans)
+    peak_at = max(range(len(live)), key=lambda index: (live[index], -index), default=0)
+    count = len(operators)
+    columns = [
+        Column(numbers.per_cent(index, count), numbers.per_cent(1, count), bytes_) for index, bytes_ in enumerate(live)
+    ]
+    marks = [
+        _mark(index, tensor, span, count, arena)
+        for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
+        if tensor["memory"] == "arena"
+    ]
+    marks += [
+        _scratch(index, operator, count, arena) for index, operator in enumerate(operators) if operator.get("scratch")
+    ]
+    outside = [
+        (_row(index, tensor, span, count),)
+        for memory in OUTSIDE
+        for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
+        if tensor["memory"] == memory
+    ]
+    return Timeline(
+        arena,
+        live[peak_at] if live else 0,
+        peak_at,
+        tuple(marks),
+        tuple(outside),
+        tuple(columns),
+        _byte_ticks(arena),
+        _operator_ticks(count),
+    )
+
+
+def _clipped(tensor: Mapping[str, Any], count: int) -> tuple[int, int]:
+    """Return the first and the last operator of a tensor's life, of those that there are."""
+    first = min(max(tensor["first"], 0), max(count - 1, 0))
+    return first, min(max(tensor["last"], first), max(count - 1, 0))
+
+
+def _places(network: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
+    """Yield from where to where in the arena everything lies."""
+    for tensor in network["tensors"]:
+        if tensor["memory"] == "arena" and tensor["offset"] is not None:
+            yield tensor["offset"], tensor["offset"] + tensor["size"]
+    for operator in network["operators"]:
+        if operator.get("scratch"):
+            yield operator["scratch"]["offset"], operator["scratch"]["offset"] + operator["scratch"]["size"]
+
+
+def _live(network: Mapping[str, Any], spans: Sequence[tuple[int, int]]) -> list[int]:
+    """Return for each operator how many bytes of the arena are in use; tensors may share bytes, as after a reshape."""
+    used: list[list[tuple[int, int]]] = [[] for _ in network["operators"]]
+    for tensor, (first, last) in zip(network["tensors"], spans, strict=True):
+        if tensor["memory"] == "arena" and tensor["offset"] is not None:
+            for index in range(first, min(last + 1, len(used))):
+                used[index].append((tensor["offset"], tensor["offset"] + tensor["size"]))
+    for index, operator in enumerate(network["operators"]):
+        if operator.get("scratch"):
+            scratch = operator["scratch"]
+            used[index].append((scratch["offset"], scratch["offset"] + scratch["size"]))
+    return [_union(places) for places in used]
+
+
+def _union(places: list[tuple[int, int]]) -> int:
+    total = end = 0
+    for start, stop in sorted(places):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int) -> Mark:
+    offset = tensor["offset"] or 0
+    first, last = span
+    length = last + 1 - first
+    fits = tensor["size"] * 16 >= arena and length * 12 >= count
+    return Mark(
+        "arena",
+        numbers.per_cent(first, count),
+        numbers.per_cent(arena - offset - tensor["size"], arena),
+        numbers.per_cent(length, count),
+        numbers.per_cent(tensor["size"], arena),
+        numbers.shape(tensor["shape"]) if fits else "",
+        tensor_title(tensor, span),
+        index,
+        None,
+    )
+
+
+def _scratch(index: int, operator: Mapping[str, Any], count: int, arena: int) -> Mark:
+    offset, size = operator["scratch"]["offset"], operator["scratch"]["size"]
+    title = (
+        f"Scratch of {operator['operator']}\n{operator['name']}\n{numbers.size(size)} at {offset:,}\noperator {index}"
+    )
+    return Mark(
+        "scratch",
+        numbers.per_cent(index, count),
+        numbers.per_cent(arena - offset - size, arena),
+        numbers.per_cent(1, count),
+        numbers.per_cent(size, arena),
+        "",
+        title,
+        None,
+        index,
+    )
+
+
+def _row(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int) -> Mark:
+    first, last = span
+    length = numbers.per_cent(last + 1 - first, count)
+    label = f"{tensor['memory']} {numbers.shape(tensor['shape'])}" if (last + 1 - first) * 6 >= count else ""
+    title = tensor_title(tensor, span)
+    return Mark(tensor["memory"], numbers.per_cent(first, count), "0", length, "100%", label, title, index, None)
+
+
+def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None) -> str:
+    """Return what is to be known of a tensor: its name, and below it a line a fact."""
+    first, last = span or (tensor["first"], tensor["last"])
+    lines = [tensor["name"], f"{numbers.shape(tensor['shape'])} {tensor['dtype']}", numbers.size(tensor["size"])]
+    if tensor["memory"] == "arena" and tensor["offset"] is not None:
+        lines.append(f"in the arena at {tensor['offset']:,} to {tensor['offset'] + tensor['size']:,}")
+    else:
+        lines.append(tensor["memory"])
+    if tensor["memory"] != "constant":
+        lines.append(f"operator {first}" if first == last else f"operators {first} to {last}")
+    return "\n".join(lines)
+
+
+def _byte_ticks(arena: int) -> tuple[Tick, ...]:
+    step = 1
+    while arena / step > _TICKS:
+        step *= 2
+    unit, name = (1024, "KiB") if arena >= 2 * 1024 and step >= 512 else (1, "B")
+    return tuple(
+        Tick(numbers.per_cent(arena - value, arena), f"{value / unit:g} {name}" if value else "0")
+        for value in range(0, arena + 1, step)
+    )
+
+
+def _operator_ticks(count: int) -> tuple[Tick, ...]:
+    step = next(size * 10**power for power in range(9) for size in (1, 2, 5) if count <= 16 * size * 10**power)
+    return tuple(Tick(numbers.per_cent(2 * index + 1, 2 * count), str(index)) for index in range(0, count, step))

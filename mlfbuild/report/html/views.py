@@ -1,0 +1,93 @@
+"""What the templates show of a report: its JSON, brought into the shape of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.report.html import numbers, operators
+from mlfbuild.report.html.differences import Differences, differences, title_of
+from mlfbuild.report.html.models import ModelView, memory_bars, model_view
+from mlfbuild.report.html.owners import Bar, Piece, largest, tree
+from mlfbuild.report.sizes import FLASH_KINDS
+
+_Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OwnerRow:
+    """Who has a part of an image."""
+
+    name: str
+    model: bool
+    cells: tuple[operators.Cell, ...]
+
+
+@dataclass(frozen=True)
+class ImageView:
+    """A linked image."""
+
+    key: str
+    title: str
+    firmware: str
+    target: str
+    cpu: str
+    sha256: str
+    sizes: _Json
+    bars: tuple[Bar, ...]
+    models: tuple[ModelView, ...]
+    owners: tuple[OwnerRow, ...]
+    pieces: tuple[Piece, ...]
+    more_pieces: int
+    differences: Differences | None
+    trees: _Json
+
+
+def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
+    """Return what is shown of each image; ``against`` is the report to compare with."""
+    before = {title_of(image): image for image in against["images"]} if against else {}
+    return tuple(
+        _image(f"image-{index}", image, before.get(title_of(image)), compared=against is not None)
+        for index, image in enumerate(report["images"])
+    )
+
+
+def _image(key: str, image: _Json, old: _Json | None, *, compared: bool) -> ImageView:
+    everybody = (*image["models"], *image["others"])
+    pieces, more = largest(everybody)
+    former = {model["name"]: model for model in old["models"]} if old else {}
+    return ImageView(
+        key,
+        title_of(image),
+        image["firmware"],
+        image.get("target", ""),
+        image.get("cpu", ""),
+        image["sha256"],
+        image["size"],
+        tuple(memory_bars(image, everybody, old)),
+        tuple(
+            model_view(f"{key}-model-{at}", model, former.get(model["name"]))
+            for at, model in enumerate(image["models"])
+        ),
+        tuple(_owner_rows(image)),
+        pieces,
+        more,
+        differences(image, old) if compared else None,
+        {memory: tree(image, old, memory) for memory in ("flash", "ram")},
+    )
+
+
+def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
+    everybody = (*image["models"], *image["others"])
+    most = {memory: max((owner[memory] for owner in everybody), default=0) for memory in ("flash", "ram")}
+    models = len(image["models"])
+    for index, owner in enumerate(everybody):
+        kinds = owner["kinds"]["flash"]
+        cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
+        cells += [
+            operators.Cell(numbers.count(kinds[kind]), numbers.step(kinds[kind], most["flash"]), kind)
+            for kind in FLASH_KINDS
+        ]
+        cells.append(operators.Cell(numbers.count(owner["ram"]), numbers.step(owner["ram"], most["ram"]), "ram"))
+        yield OwnerRow(owner["name"], index < models, tuple(cells))

@@ -1,0 +1,122 @@
+"""The page of a report: what is in it without a script, and that nothing of a report can act in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from mlfbuild.report.html import page
+from support import report_sketch as sketch
+
+HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and their texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in {"meta", "link", "br"}:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            self.texts.append((self._open[-1], data))
+
+    @property
+    def words(self) -> str:
+        shown = (text for tag, text in self.texts if tag not in {"script", "style"})
+        return " ".join(" ".join(shown).split())
+
+
+def digits(**about: object) -> sketch.Json:
+    return sketch.report(sketch.image([sketch.model("digits", [sketch.chain()], **about)]))
+
+
+def test_the_same_reports_make_the_same_page() -> None:
+    assert page(digits(), digits()) == page(digits(), digits())
+
+
+def test_nothing_is_loaded_and_only_its_own_script_may_run() -> None:
+    text = page(digits())
+    elements = Elements(text)
+    for tag, attributes in elements.found:
+        assert "src" not in attributes and "srcset" not in attributes and "style" not in attributes, tag
+        assert not any(name.startswith("on") for name in attributes), tag
+        if tag in {"a", "link"}:
+            assert str(attributes["href"]).startswith(("#", "data:,")), attributes
+    assert "url(" not in text and "@import" not in text
+    policy = next(attributes["content"] for tag, attributes in elements.found if "http-equiv" in attributes)
+    assert policy is not None
+    assert re.fullmatch(
+        r"default-src 'none'; img-src data:; style-src 'sha256-[\w+/]{43}='; script-src 'sha256-[\w+/]{43}='; "
+        r"base-uri 'none'; form-action 'none'",
+        policy,
+    )
+
+
+def test_names_from_models_are_text_and_nothing_else() -> None:
+    network = sketch.chain()
+    network["module"] = HOSTILE
+    for entry in (*network["tensors"], *network["operators"]):
+        entry |= {key: HOSTILE for key in ("name", "operator", "function", "dtype") if key in entry}
+    network["profile"] |= {"board": HOSTILE, "inputs": HOSTILE}
+    stack = {"worst_case": None, "reason": HOSTILE, "path": [HOSTILE], "measured": 8}
+    report = sketch.report(sketch.image([sketch.model(HOSTILE, [network, network], stack=stack)], target=HOSTILE))
+    for owner in (*report["images"][0]["models"], *report["images"][0]["others"]):
+        for piece in owner["pieces"]:
+            piece["name"] = HOSTILE
+    tame = json.loads(json.dumps(report).replace(json.dumps(HOSTILE)[1:-1], "tame"))
+    hostile, harmless = Elements(page(report, report)), Elements(page(tame, tame))
+    assert [tag for tag, _ in hostile.found] == [tag for tag, _ in harmless.found]
+    assert {name for _, attributes in hostile.found for name in attributes} == {
+        name for _, attributes in harmless.found for name in attributes
+    }
+    scripts = [text for tag, text in hostile.texts if tag == "script"]
+    assert len(scripts) == 2
+    (leaf,) = json.loads(scripts[0])["image-0"]["ram"]["children"][0]["children"]
+    assert leaf["name"] == HOSTILE
+    assert "<" not in scripts[0]
+
+
+def test_tables_need_no_script() -> None:
+    words = Elements(page(digits(budget={"flash": 4096, "ram": None}))).words
+    assert "app for m4" in words
+    for expected in ("CONV_2D conv_0 1*16*16*4 40,000 400 300 16 80,000 2.00 26,666", "of 4,096 bytes"):
+        assert expected.replace("*", "\N{MULTIPLICATION SIGN}") in words, expected
+    assert "over budget" in words
+
+
+def test_each_part_of_a_report_may_be_missing() -> None:
+    bare = sketch.report(sketch.image([sketch.model("digits", [])]))
+    del bare["images"][0]["target"], bare["images"][0]["cpu"]
+    words = Elements(page(bare)).words
+    assert "digits" in words and "Memory over time" not in words
+    empty = sketch.report(sketch.image([sketch.model("digits", [sketch.Sketch().json()])]))
+    assert "This network needs no arena." in Elements(page(empty)).words
+
+
+@pytest.mark.parametrize("network", [sketch.chain(1), sketch.residual(), sketch.stateful()], ids=["1", "res", "state"])
+def test_every_operator_and_tensor_is_drawn(network: sketch.Json) -> None:
+    found = Elements(page(sketch.report(sketch.image([sketch.model("net", [network])])))).found
+    nodes = [attributes for tag, attributes in found if tag == "g" and "node" in (attributes.get("class") or "")]
+    assert sum("data-operator" in attributes for attributes in nodes) == len(network["operators"])
+    drawn = {attributes.get("data-tensor") for tag, attributes in found if tag == "svg"} - {None}
+    assert drawn == {str(index) for index in range(len(network["tensors"]))}
