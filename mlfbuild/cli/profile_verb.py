@@ -9,7 +9,7 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.watch import watching
 
 if TYPE_CHECKING:
-    from mlfbuild.steps.profile import ModelProfile
+    from mlfbuild.steps.profile import ModelRun
 
 
 @verb("file", "target", "model", "jobs", "format")
@@ -17,9 +17,10 @@ def profile(settings: Settings) -> None:
     """Count the instructions of each model's operators on its boards.
 
     One run of each model in QEMU, with the first case of its vectors, or zeros. Counts are exact and repeat; they are
-    no cycles.
+    no cycles. Exit status 1 where a model is over its budget of them.
     """
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.instructions import check_profiles
     from mlfbuild.steps.profile import profiles
     from mlfbuild.steps.project import load, target_jobs
 
@@ -27,22 +28,22 @@ def profile(settings: Settings) -> None:
     targets = target_jobs(project, settings.target, settings.model)
     with watching(settings) as watch:
         build_all(targets, [], lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
-    found = list(profiles(project, targets))
+        found = list(profiles(project, targets, watch))
     if settings.json:
         show_json({"profiles": [_profile_json(each) for each in found]})
     else:
         show("\n\n".join(_profile_text(each) for each in found))
+    check_profiles(project, found)
 
 
-def _profile_json(found: ModelProfile) -> dict[str, Any]:
+def _profile_json(found: ModelRun) -> dict[str, Any]:
     return {**vars(found), "profile": {**vars(found.profile), "instructions": found.profile.instructions}}
 
 
-def _profile_text(found: ModelProfile) -> str:
+def _profile_text(found: ModelRun) -> str:
     profile, total = found.profile, found.profile.instructions
     module = "" if profile.module == found.model else f" (module {profile.module})"
-    of = f"the first case of {found.inputs}" if found.inputs else "zeros"
     rows = [*((call.function, call.instructions) for call in profile.calls), ("between these calls", profile.rest)]
     lines = (f"{count:>14,} {100 * count / total:>5.1f} %  {name}" for name, count in rows)
-    head = f"{found.model}{module} for {found.target} on {profile.board}: {total:,} instructions for {of}"
+    head = f"{found.model}{module} for {found.target} on {profile.board}: {total:,} instructions for {found.of}"
     return "\n".join([head, *lines])

@@ -17,14 +17,14 @@ from pydantic_core import core_schema
 
 from mlfbuild.manifest import rules
 from mlfbuild.manifest.program import COMMAND_SCHEMA, check_command, split_command
-from mlfbuild.manifest.units import PERCENT_SCHEMA, SIZE_SCHEMA, percent_value, size_value
+from mlfbuild.manifest.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA, count_value, percent_value, size_value
 
 FORMAT_VERSION = 1
 
 KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
     (): frozenset({"dependencies"}),
-    ("models", "*", "budget"): frozenset({"stack", "instructions"}),
-    ("firmware", "*", "budget"): frozenset({"stack", "instructions"}),
+    ("models", "*", "budget"): frozenset({"stack"}),
+    ("firmware", "*", "budget"): frozenset({"stack"}),
 }
 """Keys by the path of the mapping that will hold them."""
 
@@ -39,6 +39,7 @@ Command = Annotated[
 """A command line: a list of words, or text that is split into them."""
 
 Size = Annotated[int, BeforeValidator(size_value), WithJsonSchema(SIZE_SCHEMA)]
+Count = Annotated[int, BeforeValidator(count_value), WithJsonSchema(COUNT_SCHEMA)]
 Percent = Annotated[Decimal, BeforeValidator(percent_value), WithJsonSchema(PERCENT_SCHEMA)]
 VectorFiles = dict[Annotated[str, rules.MODULE_NAME], FilePath]
 
@@ -107,6 +108,7 @@ class BudgetKeys(Keys):
 
     flash: Size | None = Field(None, description="Bytes of flash: 96 KiB")
     ram: Size | None = Field(None, description="Bytes of RAM that the linker gives: 32 KiB")
+    instructions: Count | None = Field(None, description="Instructions of one run of each model, on QEMU: 3 M")
 
 
 class ModelKeys(Keys):

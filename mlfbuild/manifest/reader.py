@@ -94,7 +94,7 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
 
 
 def _budget(keys: BudgetKeys | None) -> Budget:
-    return Budget() if keys is None else Budget(keys.flash, keys.ram)
+    return Budget() if keys is None else Budget(**dict(keys))
 
 
 def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placement:

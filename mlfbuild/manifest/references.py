@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mlfbuild.manifest.budgets import check_instruction_budgets
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
 from mlfbuild.manifest.rules import EXTERNAL_COMPILERS, source_problem
@@ -32,6 +33,7 @@ def check_references(document: Document) -> None:
         _check_firmware(document, ("firmware", name), firmware)
     _check_shared_workspace(document)
     _check_growth(document)
+    check_instruction_budgets(document)
     check_sections(document)
 
 

@@ -33,10 +33,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Budget:
-    """What a model or an image may take at most, in bytes; ``None`` is no limit."""
+    """What a model or an image may take at most, sizes in bytes; ``None`` is no limit."""
 
     flash: int | None = None
     ram: int | None = None
+    instructions: int | None = None
+    """Of one run of the model, or of each model of the image."""
 
 
 @dataclass(frozen=True)

@@ -74,14 +74,15 @@ def excesses(sizes: Sizes, models: Mapping[str, Budget], whole: Budget, before: 
 
 def _line(subject: Subject, memory: str, limit: int, before: int | None) -> str:
     size = subject.bytes_of(memory)
-    change = "" if before is None else f", {_change(size - before)} the last build that was within it"
+    change = "" if before is None else f", {change_text(size - before)} the last build that was within it"
     return (
         f"{subject.title} takes {size_text(size)} of {MEMORIES[memory]}, {size_text(size - limit)} over its budget of "
         f"{size_text(limit)}{change}; most of it: {subject.largest(memory)}"
     )
 
 
-def _change(difference: int) -> str:
+def change_text(difference: int) -> str:
+    """Return ``1,024 more than in``, to be followed by an earlier build."""
     if difference == 0:
         return "as many as in"
     return f"{abs(difference):,} {'more' if difference > 0 else 'fewer'} than in"

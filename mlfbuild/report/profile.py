@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from typing import Any
 import numpy.typing as npt
 
 from mlfbuild.emulator.counter import counting_plugin
-from mlfbuild.emulator.run import checked_runs, runnable
+from mlfbuild.emulator.run import checked_runs
 from mlfbuild.files import read_bytes, write_atomic
+from mlfbuild.firmware.verification import subject_of
 from mlfbuild.library import Module
 from mlfbuild.library.names import symbol_prefix
 from mlfbuild.report.image import Symbol, read_image
@@ -52,6 +53,8 @@ class Profile:
     """In order."""
     rest: int
     """Instructions between the calls, of the run function or the executor."""
+    stack: int
+    """Bytes of stack that the run took, measured: the high-water mark below its caller."""
 
     @property
     def instructions(self) -> int:
@@ -59,12 +62,12 @@ class Profile:
         return self.rest + sum(call.instructions for call in self.calls)
 
 
-def profile_module(module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float) -> Profile:
-    """Count one run of ``module`` of the archive ``where`` on ``board``, with the first case of ``inputs``.
+def profile_module(module: Module, image: Path, board: Board, inputs: Sequence[Array], timeout: float) -> Profile:
+    """Count one run of ``module`` in its test firmware ``image`` on ``board``, with the first case of ``inputs``.
 
-    ``inputs`` are arrays (cases, elements) in call order. Raises as ``run_on_board``.
+    ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. Raises
+    ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs``.
     """
-    image, subject = runnable(module, board, where)
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
     numbers = {"": _REST, _CALLER: _OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
@@ -73,15 +76,14 @@ def profile_module(module: Module, board: Board, inputs: Sequence[Array], where:
         folder = Path(name)
         write_atomic(folder / "table", table.encode())
         plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
-        checked_runs(image, subject, board, [array[:1] for array in inputs], folder, timeout, plugin)
+        first, subject = [array[:1] for array in inputs], subject_of(module, board.name)
+        (run,) = checked_runs(image, subject, board, first, folder, timeout, plugin)
         lines = read_bytes(folder / "counts", "counts of the plugin").decode().splitlines()
-    return _profile(module, board, lines, {number: name for name, number in numbers.items()})
-
-
-def _profile(module: Module, board: Board, lines: Sequence[str], names: Mapping[int, str]) -> Profile:
+    called = {number: name for name, number in numbers.items()}
     counted = [(int(number), int(count)) for number, count in (line.split() for line in lines)]
-    calls = tuple(CallCount(names[number], count) for number, count in counted if number != _REST)
-    return Profile(module.name, board.name, calls, sum(count for number, count in counted if number == _REST))
+    calls = tuple(CallCount(called[number], count) for number, count in counted if number != _REST)
+    rest = sum(count for number, count in counted if number == _REST)
+    return Profile(module.name, board.name, calls, rest, int(run["stack"]))
 
 
 def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:

@@ -11,11 +11,11 @@ from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import InputFileError, ProcessFailedError
 from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
 from mlfbuild.process import find_tool, run
+from mlfbuild.steps.budgets import check_budgets
 from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.flags_in_use import check_flags
 from mlfbuild.steps.jobs import FirmwareJob, TargetJob
 from mlfbuild.steps.placement import check_placed, write_params_binary
-from mlfbuild.steps.sizes import check_budgets
 from mlfbuild.targets import Board, require_compiler
 
 _GENERATED = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "firmware", "runtime")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
+PROFILE_ROOMS = (*VERIFY_ROOMS, "report/image.py", "report/profile.py", "steps/profile.py")
+"""What decides the instructions of a run, beside tree, inputs and toolchain."""
 REPORT_ROOMS = (
     "errors.py", "files.py", "messages.py", "manifest", "report",
     "steps/report.py", "steps/sizes.py", "steps/baseline.py",
@@ -167,6 +169,18 @@ class TargetJob:
         return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
 
 
+@dataclass(frozen=True)
+class ProfileJob:
+    """One run of each module of a model on its target's board, to count instructions."""
+
+    target: TargetJob
+    model: CompileJob
+    vectors: Mapping[str, Path]
+    """Files by module, under the empty name that of the only one: the first case is run, or zeros without a file."""
+    folder: Path
+    """Where test firmware is built and counts are kept."""
+
+
 def image_title(firmware: str, target: str) -> str:
     """Return what the image of a firmware for a target is called: in reports, and in the file of a baseline."""
     return f"{firmware} for {target}"
@@ -193,6 +207,8 @@ class FirmwareJob:
     """Of models that have one, by name."""
     budget_file: BudgetFile | None = None
     """What the image may grow from, and by how much."""
+    runs: tuple[ProfileJob, ...] = ()
+    """Of its models; none where the target has no board."""
 
     @property
     def title(self) -> str:
@@ -209,6 +225,18 @@ class FirmwareJob:
     def linker_map(self) -> Path:
         """The map that the linker writes with mlfbuild's toolchain files."""
         return self.elf.with_name(f"{self.elf.name}.map")
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Budgets of instructions: of models by name, of all models of the image by the empty name."""
+        budgets = (*self.model_budgets, ("", self.budget))
+        return {name: budget.instructions for name, budget in budgets if budget.instructions is not None}
+
+    @property
+    def budgeted_runs(self) -> tuple[ProfileJob, ...]:
+        """Those of ``runs`` whose instructions ``limits`` limit."""
+        limits = self.limits
+        return tuple(run for run in self.runs if "" in limits or run.model.model in limits)
 
     def report_settings(self) -> str:
         """Return all that decides a report, but for the image, its map and the baseline, as canonical JSON."""

@@ -121,13 +121,14 @@ def _vectors(vectors: Mapping[str, Path]) -> str | dict[str, str] | None:
 
 def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
     sources = job.sources if job.cmake is None else (job.cmake / "CMakeLists.txt",)
-    baseline = [job.budget_file.path] if job.budget_file and job.target.toolchain else []
+    held = [job.budget_file.path] if job.budget_file and job.target.toolchain else []
+    held += [path for run in job.budgeted_runs for path in run.vectors.values()]
     return {
         "firmware": job.name,
         "target": job.target.name,
         "build": _text(job.build),
         "elf": _text(job.elf),
-        "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake", *baseline)],
+        "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake", *held)],
         "writes": [_text(path) for path in _images(job)],
     }
 

@@ -1,9 +1,11 @@
-"""Instructions of each model's operators on the boards of a project."""
+"""Instructions of each model's operators on the boards of a project: test firmware built, run, and counted once."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,52 +13,100 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
 from mlfbuild.emulator.exchange import SECONDS_A_CASE
+from mlfbuild.emulator.harness import build_harness
 from mlfbuild.emulator.vectors import load_inputs
 from mlfbuild.errors import CheckFailedError
+from mlfbuild.executor.choice import chosen_module
+from mlfbuild.executor.executable import callable_modules
+from mlfbuild.files import read_bytes, sha256, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.library.numpy_types import dtype_called
 from mlfbuild.manifest import Project
-from mlfbuild.report.profile import Profile, profile_module
-from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.process import find_tool
+from mlfbuild.report.instructions import ModelRun
+from mlfbuild.report.profile import CallCount, Profile, profile_module
+from mlfbuild.steps.jobs import PROFILE_ROOMS, ProfileJob, TargetJob, fingerprint
+from mlfbuild.steps.progress import Progress, Silent
+from mlfbuild.steps.project import BUILD_FOLDER, profile_jobs
 
-__all__ = ["ModelProfile", "Profile", "profiles"]
+__all__ = ["ModelRun", "Profile", "model_runs", "profiles"]
 
+Array = npt.NDArray[Any]
 
-@dataclass(frozen=True)
-class ModelProfile:
-    """One run of a module of a model on the board of a target."""
-
-    target: str
-    model: str
-    inputs: str
-    """The file whose first case was run; empty where it was zeros."""
-    profile: Profile
+_EMULATOR = "qemu-system-arm"
 
 
-def profiles(project: Project, targets: Sequence[TargetJob]) -> Iterator[ModelProfile]:
-    """Yield the profile of each model of ``targets``, whose archives are there, on each board.
+def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
+    """Yield one run of each module of each model of ``targets``, whose trees are there, on each board.
 
     A model runs the first case of its vectors, or zeros where it has none. Raises ``CheckFailedError`` where no target
-    has a board, and as ``profile_module``.
+    has a board, and as ``model_runs``.
     """
+    watch = progress or Silent()
     if not any(target.board for target in targets):
         names = ", ".join(target.name for target in targets)
         raise CheckFailedError(f"{project.path}: nothing to profile: no board that QEMU emulates for {names}")
-    for target in targets:
-        for job in target.models if target.board else ():
-            for module in open_archive(job.archive).modules:
-                yield _profile(project, target, job, module)
+    for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
+        task = f"profile {job.model.title}"
+        watch.start(task)
+        yield from model_runs(job)
+        watch.finish(task, "counted")
 
 
-def _profile(project: Project, target: TargetJob, job: CompileJob, module: Module) -> ModelProfile:
-    vectors = project.models[job.model].vectors
-    path = vectors.get("") or vectors.get(module.name)
-    inputs: Sequence[npt.NDArray[Any]]
-    if path is not None:
-        _, inputs = load_inputs(path, module)
-    else:
-        types = [(dtype_called(tensor.dtype), tensor.size) for tensor in module.inputs]
-        inputs = [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
+def model_runs(job: ProfileJob) -> Iterator[ModelRun]:
+    """Yield one run of each module of the job's model, whose tree is there.
+
+    CMake and Ninja are asked for the test firmware each time; it runs only where it, or its input, is not the one that
+    was counted last. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
+    ``UnsupportedModelError`` where a module cannot be called, and ``ProcessFailedError`` where its run fails.
+    """
+    emulator = find_tool(_EMULATOR)  # before anything is built
+    where = str(job.model.archive)
+    library = open_archive(job.model.archive)
+    for name in [called.name for module in library.modules for called in callable_modules(module)]:
+        yield _run(job, chosen_module(library, name, where), emulator)
+
+
+def _run(job: ProfileJob, module: Module, emulator: Path) -> ModelRun:
+    target, folder = job.target, job.folder / module.name
     assert target.board is not None
-    found = profile_module(module, target.board, inputs, str(job.archive), SECONDS_A_CASE)
-    return ModelProfile(target.name, job.model, path.name if path else "", found)
+    image = build_harness(
+        job.model.tree, module, target.board, target.toolchain, folder,
+        twice=False, placement=target.placement_fragment if target.placed else None,
+    )  # fmt: skip
+    path = job.vectors.get("") or job.vectors.get(module.name)
+    inputs = _first_case(path, module)
+    record = folder / "counts.json"
+    key = _key(image, inputs, emulator)
+    profile = _recorded(record, key)
+    if profile is None:
+        profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
+        write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
+    return ModelRun(target.name, job.model.model, path.name if path else "", profile)
+
+
+def _first_case(path: Path | None, module: Module) -> list[Array]:
+    """Return the inputs of one case: arrays (1, elements) in call order."""
+    if path is not None:
+        return [array[:1] for array in load_inputs(path, module)[1]]
+    types = [(dtype_called(tensor.dtype), tensor.size) for tensor in module.inputs]
+    return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
+
+
+def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
+    """Return the hash of all that decides a run: the image, its input, the emulator and what counts."""
+    program = emulator.stat()
+    parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
+    parts += [f"{program.st_size} {program.st_mtime_ns}", fingerprint(PROFILE_ROOMS)]
+    return sha256("\n".join(parts).encode())
+
+
+def _recorded(path: Path, key: str) -> Profile | None:
+    """Return the profile that was counted with the same ``key``, if it was the last one."""
+    try:
+        found = json.loads(path.read_bytes())
+        profile = found["profile"]
+        calls = tuple(CallCount(**call) for call in profile.pop("calls"))
+        return Profile(calls=calls, **profile) if found["key"] == key else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None

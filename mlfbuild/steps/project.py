@@ -25,7 +25,7 @@ from mlfbuild.manifest import (
 from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.steps.inputs import check_inputs, input_problems
-from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
 
 BUILD_FOLDER = "build"
@@ -257,15 +257,17 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
     return FirmwareJob(
         name, target, (), (), (), folder, build / target.name / name, project.root,
         model_budgets=_model_budgets(project.models_on(target.name)),
+        runs=tuple(profile_jobs(project, target, build)),
     )  # fmt: skip
 
 
 def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build: Path) -> FirmwareJob:
     """Return the job that makes the firmware ``spec`` for ``target`` under the folder ``build``."""
+    models = project.models_on(target.name, spec.name)
     return FirmwareJob(
         name=spec.name,
         target=target,
-        models=tuple(model.name for model in project.models_on(target.name, spec.name)),
+        models=tuple(model.name for model in models),
         sources=spec.sources,
         include_dirs=spec.include_dirs,
         cmake=spec.cmake,
@@ -273,13 +275,23 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         root=project.root,
         params_section=spec.params_binary,
         budget=spec.budget,
-        model_budgets=_model_budgets(project.models_on(target.name, spec.name)),
+        model_budgets=_model_budgets(models),
         budget_file=project.budget_file,
+        runs=tuple(job for job in profile_jobs(project, target, build) if job.model.model in spec.models),
     )
 
 
 def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...]:
     return tuple((model.name, model.budget) for model in models if model.budget != Budget())
+
+
+def profile_jobs(project: Project, target: TargetJob, build: Path) -> list[ProfileJob]:
+    """Return a job for each chosen model of ``target``, under the folder ``build``; none where it has no board."""
+    folder = build / "profile" / target.name
+    return [
+        ProfileJob(target, model, project.models[model.model].vectors, folder / model.model)
+        for model in (target.models if target.board else ())
+    ]
 
 
 def vectors_of(project: Project) -> Mapping[str, Mapping[str, Path]]:

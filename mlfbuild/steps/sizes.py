@@ -1,4 +1,4 @@
-"""Whose the bytes of a firmware image are, and whether budgets hold."""
+"""Whose the bytes of a firmware image are, and whether budgets of them hold."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from mlfbuild.errors import InputFileError, OverBudgetError
+from mlfbuild.errors import InputFileError
 from mlfbuild.files import holds, write_atomic
+from mlfbuild.manifest import Budget
 from mlfbuild.report.budget import Taken, excesses, taken_by
 from mlfbuild.report.image import Image, read_image
 from mlfbuild.report.linker_map import read_map
@@ -58,34 +58,39 @@ def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
     return ImageSizes(None, image, sizes_of(image, placed, models_in(placed), path))
 
 
-def check_budgets(job: FirmwareJob) -> None:
-    """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget or baseline allow.
+def exceeded_sizes(job: FirmwareJob) -> list[str]:
+    """Return a line for each size of the job's image, or of a model in it, that its budget or baseline does not allow.
 
-    The line has the numbers, the difference to the last build within its budgets or to the baseline, and what takes
-    most. The image is not read where there are neither, or where nothing changed since they were found to hold. Raises
+    A line has the numbers, the difference to the last build within its budgets or to the baseline, and what takes most.
+    The image is not read where there are neither, or where nothing changed since they were found to hold. Raises
     as ``accepted_sizes`` where the baseline cannot be used.
     """
-    limits = [*asdict(job.budget).values(), *job.model_budgets, job.budget_file]
-    if job.target.toolchain is None or not any(limit is not None for limit in limits):
-        return
+    limits = [limit for budget in _budgets(job).values() for limit in (budget.flash, budget.ram)]
+    if job.target.toolchain is None or not any(limit is not None for limit in [*limits, job.budget_file]):
+        return []
     record, stamp = job.build / ".mlfbuild-sizes.json", job.build / ".mlfbuild-budgets"
     accepted = accepted_sizes(job)
     state = _state(job, accepted)
     if holds(stamp, state):
-        return
+        return []
     stamp.unlink(missing_ok=True)
     found = image_sizes(job)
     lines = list(excesses(found.sizes, dict(job.model_budgets), job.budget, _recorded(record)))
     lines += growth_of(job, found.sizes, accepted)
-    if lines:
-        raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))
-    write_atomic(record, json.dumps(taken_by(found.sizes), sort_keys=True).encode())
-    write_atomic(stamp, state)
+    if not lines:
+        write_atomic(record, json.dumps(taken_by(found.sizes), sort_keys=True).encode())
+        write_atomic(stamp, state)
+    return lines
+
+
+def _budgets(job: FirmwareJob) -> Mapping[str, Budget]:
+    """Return the budgets of the job's models, by name, and, by the empty name, that of its image."""
+    return {**dict(job.model_budgets), "": job.budget}
 
 
 def _state(job: FirmwareJob, accepted: Taken) -> bytes:
     linked = job.elf.stat()
-    budgets: Mapping[str, Any] = {name: asdict(budget) for name, budget in (*job.model_budgets, ("", job.budget))}
+    budgets = {name: asdict(budget) for name, budget in _budgets(job).items()}
     growth = str(job.budget_file.growth) if job.budget_file else None
     return json.dumps([linked.st_mtime_ns, linked.st_size, budgets, accepted, growth], sort_keys=True).encode()
 

@@ -9,13 +9,11 @@ from collections.abc import Callable
 from hashlib import sha256
 
 import jsonschema
-import numpy as np
 import pytest
 
 from mlfbuild import __version__
 from support.command import Folder
-from support.firmware_repo import tiny_network
-from support.tflite_builder import Network
+from support.firmware_repo import tiny_network, two_layers
 
 PROJECT = """\
 mlfbuild: 1
@@ -219,18 +217,6 @@ def test_a_larger_model_has_to_be_accepted(project: Folder) -> None:
     assert f"\n  model alpha: +{more['alpha']:,} bytes of flash (+" in ended.out
     assert f"\n  the image: +{more['']:,} bytes of flash (+" in ended.out
     assert project.run("build").status == 0
-
-
-def two_layers(width: int) -> bytes:
-    """A network with the inputs and outputs of a tiny one and ``width`` values between its two layers."""
-    network = Network()
-    random = np.random.default_rng(3)
-    values = network.input((1, 8), scale=0.05, zero_point=3)
-    for rows, columns in ((width, 8), (4, width)):
-        weights = random.integers(-127, 128, (rows, columns), np.int8)
-        bias = np.zeros(rows, np.int32)
-        values = network.fully_connected(values, weights, bias, weight_scales=[0.01], scale=0.1)
-    return network.build([values])
 
 
 def test_an_image_over_its_budget_is_not_accepted(project: Folder) -> None:

@@ -11,7 +11,17 @@ import pytest
 
 from mlfbuild.compilers import COMPILERS
 from mlfbuild.errors import ProjectFileError
-from mlfbuild.manifest import BudgetFile, FirmwareSpec, ModelSpec, Placement, Project, Target, load_project, rules
+from mlfbuild.manifest import (
+    Budget,
+    BudgetFile,
+    FirmwareSpec,
+    ModelSpec,
+    Placement,
+    Project,
+    Target,
+    load_project,
+    rules,
+)
 from mlfbuild.manifest.program import Program, filled
 
 VALID = Path(__file__).parent / "valid"
@@ -36,6 +46,14 @@ def test_a_budget_file_and_its_growth(tmp_path: Path) -> None:
     assert load_project(write(tmp_path, SMALLEST)).budget_file is None
     by_default = load_project(write(tmp_path, SMALLEST + "budget-file: sizes.json\n")).budget_file
     assert by_default == BudgetFile(tmp_path / "sizes.json", Decimal(1))
+
+
+def test_budgets_arrive() -> None:
+    project = load_project(VALID / "budgets.yml")
+    assert project.models["kws"].budget == Budget(flash=96 * 1024, ram=32 * 1024)
+    assert project.models["vww"].budget == Budget(ram=98304, instructions=2_900_000), "counts are decimal"
+    assert project.models["net"].budget == Budget()
+    assert project.firmware["app"].budget == Budget(flash=512 * 1024, instructions=4_000_000)
 
 
 def test_every_key_arrives() -> None:

@@ -13,6 +13,7 @@ import pytest
 from mlfbuild.archive import open_archive
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
+from mlfbuild.emulator.run import runnable
 from mlfbuild.emulator.vectors import load_inputs
 from mlfbuild.errors import InputFileError
 from mlfbuild.library import Module
@@ -35,7 +36,8 @@ def kws(shared: Path, executor: str) -> Module:
 
 
 def counted(module: Module, vectors: Path) -> Profile:
-    return profile_module(module, BOARD, load_inputs(vectors, module)[1], "kws.tar", 120)
+    image, _ = runnable(module, BOARD, "kws.tar")
+    return profile_module(module, image, BOARD, load_inputs(vectors, module)[1], 120)
 
 
 def test_counts_are_those_of_another_counter_and_repeat(shared: Path) -> None:
@@ -45,6 +47,7 @@ def test_counts_are_those_of_another_counter_and_repeat(shared: Path) -> None:
     words = [call.function.removeprefix("tvmgen_kws_").rstrip("0123456789").rstrip("_") for call in found.calls]
     blocks = ["depthwise_conv2d", "conv2d"] * 4
     assert words == ["conv2d", *blocks, "average_pool", "fully_connected", "softmax"]
+    assert 0 < found.stack < 4096
     assert found.rest < 200 < min(call.instructions for call in found.calls)
     committed = json.loads(COUNTS.read_text())
     version = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
@@ -54,6 +57,7 @@ def test_counts_are_those_of_another_counter_and_repeat(shared: Path) -> None:
             for entry in committed["results"]
             if (entry["network"], entry["cpu"], entry["memory"]) == ("kws", "cortex-m4", "balanced")
         ]
+        assert found.instructions == 2_894_987
         assert abs(found.instructions - known) < 50, "the other counter also counts the call of the run function"
 
 

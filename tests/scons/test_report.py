@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -86,7 +87,7 @@ def test_json(repo: FirmwareRepo, capsys: pytest.CaptureFixture[str]) -> None:
     (image,) = facts["images"]
     assert (image["firmware"], image["target"], image["cpu"]) == ("app", "m4", "cortex-m4")
     alpha, beta = image["models"]
-    assert alpha["budget"] == {"flash": 16384, "ram": None} and "budget" not in beta
+    assert (alpha["budget"]["flash"], alpha["budget"]["ram"]) == (16384, None) and "budget" not in beta
     assert alpha["flash"] > 0 and (beta["name"], beta["flash"]) == ("beta", 0), "nobody calls it"
     assert run(["report", "-C", str(repo.root), "--target", "m4", "--format", "json", "-q"]) == 0
     assert json.loads(capsys.readouterr().out) == facts, "the command says the same"
@@ -180,6 +181,22 @@ def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
     assert ran.status == 2
     assert "model alpha takes " in ran.output and "over its budget of 100 bytes," in ran.output
     assert not ran.written & {TEXT, JSON}, "SCons makes nothing of what failed"
+
+
+def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    for name in ("qemu-system-arm", "gcc"):
+        tool(name)
+    repo.replace("mlfbuild.yml", "flash: 16 KiB", "instructions: 10")
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    words = (
+        r"app\.elf for m4: model alpha takes [\d,]+ instructions for zeros, [\d,]+ over the budget of 10; most of it: "
+    )
+    assert re.search(words, ran.output) and "Traceback" not in ran.output, ran.output
+    repo.replace("mlfbuild.yml", "instructions: 10", "instructions: 10k")
+    assert made(repo) == {TEXT, JSON}, "its build has failed, the image is the same"
+    ran = repo.build("-Q")
+    assert not ran.matching("profile/"), "nothing runs again"
 
 
 HOST = 'env.MlfReport("build/report.txt", env.MlfFirmware("app", models=env.MlfModels("mlfbuild.yml", target="pc")))\n'

@@ -65,6 +65,18 @@ def tiny_network(seed: int) -> bytes:
     return network.build([network.fully_connected(source, weights, bias, weight_scales=[0.01], scale=0.1)])
 
 
+def two_layers(width: int) -> bytes:
+    """A network with the inputs and outputs of a tiny one and ``width`` values between its two layers."""
+    network = Network()
+    random = np.random.default_rng(3)
+    values = network.input((1, 8), scale=0.05, zero_point=3)
+    for rows, columns in ((width, 8), (4, width)):
+        weights = random.integers(-127, 128, (rows, columns), np.int8)
+        bias = np.zeros(rows, np.int32)
+        values = network.fully_connected(values, weights, bias, weight_scales=[0.01], scale=0.1)
+    return network.build([values])
+
+
 @dataclass
 class Ran:
     """What one build did: its exit status, its words, and the files it wrote, removed or left."""

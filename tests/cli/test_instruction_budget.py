@@ -1,0 +1,163 @@
+"""Budgets of instructions: checked by builds and by `mlfbuild profile`, on QEMU where something changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.command import Folder
+from support.firmware_repo import tiny_network, two_layers
+
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}, own: {cpu: cortex-m7}, pc: {cpu: host}}
+models:
+  alpha: {source: alpha.tflite, vectors: alpha.npz, budget: {ALPHA}}
+  beta: {source: beta.tflite}
+firmware:
+  app: {sources: [main.c], targets: [m4], models: [alpha, beta], budget: {ALL}}
+"""
+MAIN = "int main(void) { return 0; }\n"
+
+
+class Project(Folder):
+    """A firmware with two models, and how often QEMU has run."""
+
+    runs: Path
+
+    def set_budgets(self, alpha: int | str = "", image: int | str = "") -> None:
+        text = PROJECT
+        for mark, limit in (("ALPHA", alpha), ("ALL", image)):
+            text = text.replace(mark, f"instructions: {limit}" if limit else "")
+        self.write("mlfbuild.yml", text)
+
+    def new_runs(self) -> int:
+        """How often QEMU ran since this was asked last."""
+        count = len(self.runs.read_text().splitlines()) if self.runs.exists() else 0
+        self.runs.unlink(missing_ok=True)
+        return count
+
+    def write_vectors_of(self, value: int) -> None:
+        np.savez(self.root / "alpha.npz", in0=np.full((2, 1, 8), value, np.int8), out0=np.zeros((2, 1, 4), np.int8))
+
+
+@pytest.fixture
+def project(
+    folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc"):
+        tool(name)
+    found = Project(folder.root, capsys)
+    found.runs = folder.root / "runs.log"
+    emulator = folder.write("qemu", f'#!/bin/sh\necho run >> "{found.runs}"\nexec "{tool("qemu-system-arm")}" "$@"\n')
+    emulator.chmod(0o755)
+    monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", str(emulator))
+    for seed, name in enumerate(("alpha", "beta")):
+        found.write(f"{name}.tflite", tiny_network(seed))
+    found.write_vectors_of(1)
+    found.write("main.c", MAIN)
+    return found
+
+
+def counts_of(project: Project) -> dict[str, int]:
+    facts = project.run("profile", "--format", "json").json["profiles"]
+    return {run["model"]: run["profile"]["instructions"] for run in facts}
+
+
+def test_runs_happen_where_something_changed(project: Project) -> None:
+    project.set_budgets("1 M")
+    assert project.run("build", "--target", "m4").status == 0
+    assert project.new_runs() == 1, "beta has no budget"
+    (planned,) = project.run("plan", "--target", "m4", "--format", "json").json["firmware"]
+    assert "alpha.npz" in planned["reads"]
+    assert project.run("build", "--target", "m4").status == 0
+    project.write("main.c", MAIN.replace("0", "1"))
+    assert project.run("build", "--target", "m4").status == 0
+    project.set_budgets("2 M")
+    assert project.run("build", "--target", "m4").status == 0
+    assert project.new_runs() == 0, "neither the firmware's own code nor the budget changes a run"
+    project.write_vectors_of(2)
+    assert project.run("build", "--target", "m4").status == 0
+    assert project.new_runs() == 1, "another input is another run"
+    project.set_budgets("2 M", "2 M")
+    assert project.run("build", "--target", "m4").status == 0
+    assert project.new_runs() == 1, "the budget of the image needs beta, too"
+    first = counts_of(project)
+    assert project.new_runs() == 0, "a profile takes what builds counted"
+    shutil.rmtree(project.root / "build/profile")
+    assert counts_of(project) == first and project.new_runs() == 2, "counts repeat"
+    project.write("beta.tflite", tiny_network(7))
+    assert project.run("build", "--target", "m4").status == 0
+    assert project.new_runs() == 1
+
+
+def test_a_model_over_its_budget(project: Project) -> None:
+    project.set_budgets("1 M")
+    assert project.run("build", "--target", "m4").status == 0
+    taken = counts_of(project)["alpha"]
+    project.new_runs()
+    project.set_budgets(taken - 1)
+    line = (
+        f"model alpha takes {taken:,} instructions for the first case of alpha.npz, 1 over the budget of "
+        f"{taken - 1:,}, as many as in the last build that was within it; most of it: "
+    )
+    for verb in ("build", "build", "report"):
+        ended = project.run(verb, "--target", "m4")
+        assert ended.status == 1
+        assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: {line}"), ended.err
+    assert re.search(r"most of it: tvmgen_alpha_fully_connected_0 [\d,]+$", ended.err.rstrip())
+    ended = project.run("profile", "--target", "m4")
+    assert ended.status == 1
+    assert ended.err.splitlines()[-1].startswith(f"mlfbuild: m4 on mps2-an386: {line}")
+    assert ended.out.startswith(f"alpha for m4 on mps2-an386: {taken:,} instructions"), "the profile explains it"
+    assert project.new_runs() == 0
+    project.set_budgets(taken)
+    for verb in ("build", "profile"):
+        assert project.run(verb, "--target", "m4").status == 0
+
+    project.write("alpha.tflite", two_layers(64))
+    ended = project.run("build", "--target", "m4")
+    assert ended.status == 1
+    found = re.search(r"takes ([\d,]+) instructions .*, ([\d,]+) over .*, ([\d,]+) more than in the last ", ended.err)
+    assert found is not None, ended.err
+    now, over, more = (int(number.replace(",", "")) for number in found.groups())
+    assert over == more == now - taken > 1000
+    assert ended.err.count("tvmgen_alpha_fully_connected_") == 2
+
+
+def test_models_together_over_the_budget_of_their_image(project: Project) -> None:
+    project.set_budgets(image=100)
+    ended = project.run("build", "--target", "m4")
+    assert ended.status == 1
+    counts = counts_of(project)
+    largest = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items(), key=lambda item: -item[1]))
+    total = sum(counts.values())
+    assert ended.err.splitlines()[-1] == (
+        f"mlfbuild: app.elf for m4: the models of the image take {total:,} instructions, each in one run, "
+        f"{total - 100:,} over the budget of 100; most of it: {largest}"
+    )
+    project.set_budgets(image=total)
+    assert project.run("build", "--target", "m4").status == 0
+
+
+def test_without_an_emulator(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", "/no/such/qemu")
+    project.set_budgets("1 M")
+    for verb in ("build", "profile"):
+        ended = project.run(verb, "--target", "m4")
+        assert ended.status == 3
+        assert ended.err.splitlines()[-1].startswith("mlfbuild: /no/such/qemu: program not found; install it ")
+    assert not (project.root / "build/profile").exists(), "said before anything is built for it"
+
+
+def test_vectors_that_do_not_fit(project: Project) -> None:
+    project.set_budgets("1 M")
+    np.savez(project.root / "alpha.npz", in0=np.zeros((1, 3), np.int8))
+    ended = project.run("build", "--target", "m4")
+    assert ended.status == 5
+    assert ended.err.splitlines()[-1].startswith("mlfbuild: alpha.npz: in0: has shape [1, 3]; ")
