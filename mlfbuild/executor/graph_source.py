@@ -109,11 +109,16 @@ def _parameters(source: GraphSource) -> Iterator[str]:
         yield "\n".join(
             [
                 f'__attribute__((section("{section}"), aligned({ALIGNMENT})))',
-                f"static const {C_TYPES[values.dtype.name]} mlf_parameter_{entry}[{values.size}] = {{",
+                f"static const {C_TYPES[values.dtype.name]} {parameter_name(entry)}[{values.size}] = {{",
                 *_value_lines(values),
                 "};",
             ]
         )
+
+
+def parameter_name(entry: int) -> str:
+    """Return what the constant of the parameter that is ``entry`` of the graph is called in C."""
+    return f"mlf_parameter_{entry}"
 
 
 def class_of(param: Array) -> str:
@@ -162,7 +167,7 @@ def _tensor_row(tensor: Tensor, shape: tuple[int, ...], dtype: str) -> str:
     kind = parse_dtype(dtype)
     assert kind is not None  # the graph's reader has seen to it
     constant = tensor.place.area is Area.CONSTANT
-    data, position = (f"mlf_parameter_{tensor.place.position}", 0) if constant else ("NULL", tensor.place.position)
+    data, position = (parameter_name(tensor.place.position), 0) if constant else ("NULL", tensor.place.position)
     types = f"{{{_CODES.get(kind.code, 3)}, {kind.bits}, {kind.lanes}}}"
     return f"{{{data}, {_shape_name(shape)}, {position}, {types}, MLF_{tensor.place.area.name}, {len(shape)}}}"
 

@@ -6,16 +6,20 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from mlfbuild.library.network import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.manifest import Budget
 from mlfbuild.report.budget import MEMORIES
 from mlfbuild.report.image import Berkeley
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
-FORMAT = 1
+FORMAT = 2
 """Version of the JSON form."""
 
 _TEXT = {"type": "string"}
 _BYTES = {"type": "integer", "minimum": 0}
+_INDEX = {"type": "integer", "minimum": 0}
+_MAYBE = {"type": ["integer", "null"], "minimum": 0}
+_FLASH = dict.fromkeys(FLASH_KINDS, _BYTES)
 _KINDS = {"flash": FLASH_KINDS, "ram": RAM_KINDS}
 
 
@@ -29,10 +33,13 @@ def report_schema() -> dict[str, Any]:
         **_object({"mlfbuild_report": version, "images": images}),
         "$defs": {
             "image": _image(),
-            "model": _owner({"budget": {"$ref": "#/$defs/budget"}}),
+            "model": _owner({"budget": {"$ref": "#/$defs/budget"}, "networks": _array("network")}),
             "other": _owner({}),
             "piece": _piece(),
             "budget": _budget(),
+            "network": _network(),
+            "tensor": _tensor(),
+            "operator": _operator(),
         },
     }
 
@@ -87,6 +94,50 @@ def _piece() -> dict[str, Any]:
     kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
     about = "A function, a constant or a variable; initialised variables take flash and RAM"
     return _object({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+
+
+def _network() -> dict[str, Any]:
+    needed = {
+        "module": {**_TEXT, "description": "Its name in the archive"},
+        "executor": {"enum": ["aot", "graph"]},
+        "arena": {**_BYTES, "description": "Bytes that tensors and scratch memory share"},
+        "tensors": _array("tensor"),
+        "operators": {**_array("operator"), "description": "In the order in which they run"},
+        "rest": _object(_FLASH, about="Bytes of the model's flash that are no operator's own"),
+    }
+    return _object(needed, about="A module of the model's archive; operators and rest of all are the model's flash")
+
+
+def _tensor() -> dict[str, Any]:
+    needed = {
+        "name": {**_TEXT, "description": "In the model"},
+        "dtype": _TEXT,
+        "shape": {"type": "array", "items": _BYTES},
+        "size": _BYTES,
+        "memory": {"enum": [*TENSOR_MEMORIES], "description": "What it lies in; input and output are the caller's"},
+        "offset": {**_MAYBE, "description": "In arena or state; which input or output it is; null for a constant"},
+        "first": {**_INDEX, "description": "The operator from which on its bytes are needed"},
+        "last": {**_INDEX, "description": "The last operator during which they are"},
+    }
+    return _object(needed, about="What operators hand to each other; weights are their operator's")
+
+
+def _operator() -> dict[str, Any]:
+    scratch = _object({"offset": _BYTES, "size": _BYTES}, about="Bytes of the arena that are its own while it runs")
+    needed = {
+        "name": {**_TEXT, "description": "In the model; several that run together have + between them"},
+        "operator": {**_TEXT, "description": "What it computes, as CONV_2D or CONV_2D + ADD"},
+        "function": {**_TEXT, "description": "The C function; empty where nothing is to be done"},
+        "macs": {**_MAYBE, "description": "Multiply-accumulates of a run; null where nobody knows"},
+        "inputs": {"type": "array", "items": _INDEX, "description": "Numbers of tensors"},
+        "outputs": {"type": "array", "items": _INDEX, "description": "Numbers of tensors"},
+        "scratch": {"anyOf": [scratch, {"type": "null"}]},
+        **_FLASH,
+        "pieces": {"type": "array", "items": _TEXT, "description": "Names of the model's pieces that count here"},
+        "instructions": {**_MAYBE, "description": "Of one run on a board; null where it was not profiled"},
+        "bound": {**_MAYBE, "description": "Instructions that it takes at least; null where nobody knows"},
+    }
+    return _object(needed, about="What several operators share counts for the first of them")
 
 
 def _budget() -> dict[str, Any]:

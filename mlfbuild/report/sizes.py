@@ -24,8 +24,9 @@ RAM_KINDS = (ARENA, STATE, DATA)
 
 _TABLE = re.compile(
     r"^mlf_(tensors|arguments|calls|shape_\w+)$|_(model_id|table|reciprocals|exponentials|order|padding|rows|columns)$"
+    r"|\.\d+$"
 )
-"""Names of constants that are no weights: of the executor, and of operators."""
+"""Names of constants that are no weights: of the executor, of operators, and of those inside a function."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
 _C_LIBRARY = frozenset({
@@ -50,6 +51,8 @@ class Piece:
     flash: bool
     ram: bool
     """Initialised variables take both."""
+    module: str = ""
+    """The module whose library it comes from; empty for what is no model's."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,8 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
     inside = _Symbols(image.symbols)
     for part in placed:
         if part.output in sections:
-            owner, model = _owner_of(part, models)
-            pieces[owner] += _pieces(part, sections[part.output], inside, model=model)
+            owner, module = _owner_of(part, models)
+            pieces[owner] += _pieces(part, sections[part.output], inside, module)
     names = list(dict.fromkeys(models.values()))
     others = [Owner(name, tuple(found)) for name, found in pieces.items() if name not in names]
     return Sizes(
@@ -141,17 +144,17 @@ def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSectio
         )
 
 
-def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, bool]:
-    """Return who has a part of the image, and whether that is a model."""
+def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
+    """Return who has a part of the image, and the module that it is of; empty where it is no model's."""
     library = _LIBRARY.fullmatch(part.archive)
     if library is not None and library[1] in models:
-        return models[library[1]], True
+        return models[library[1]], library[1]
     if part.name == FILL or not part.source:
-        return ("stack" if "stack" in part.output else "alignment"), False
+        return ("stack" if "stack" in part.output else "alignment"), ""
     if part.archive:
         name = part.archive.removesuffix(".a").removeprefix("lib")
-        return ("C library" if name in _C_LIBRARY else name), False
-    return ("board support" if _BOARD.search(part.source) else "firmware"), False
+        return ("C library" if name in _C_LIBRARY else name), ""
+    return ("board support" if _BOARD.search(part.source) else "firmware"), ""
 
 
 class _Symbols:
@@ -172,16 +175,16 @@ class _Symbols:
                 at = symbol.address + symbol.size
 
 
-def _pieces(part: InputSection, section: Section, symbols: _Symbols, *, model: bool) -> Iterator[Piece]:
-    left = part.size
+def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[Piece]:
+    left, flash, ram = part.size, section.flash > 0, section.ram > 0
     for symbol in symbols.within(part.address, part.address + part.size):
         name = _PART.sub("", symbol.name)
-        kind = _kind(name, section, model=model)
-        yield Piece(name, kind, symbol.size, flash=section.flash > 0, ram=section.ram > 0)
+        kind = _kind(name, section, model=bool(module))
+        yield Piece(name, kind, symbol.size, flash, ram, module)
         left -= symbol.size
     if left:
         rest = CODE if section.code else TABLES if section.flash and not section.copied else DATA
-        yield Piece(part.member or part.name, rest, left, flash=section.flash > 0, ram=section.ram > 0)
+        yield Piece(part.member or part.name, rest, left, flash, ram, module)
 
 
 def _kind(name: str, section: Section, *, model: bool) -> str:

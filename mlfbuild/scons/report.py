@@ -38,6 +38,8 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         env.Depends(target, env.Value(job.report_settings()))
     if job is not None and job.budget_file is not None:
         env.Depends(target, env.File(str(job.budget_file.path)))
+    if job is not None and suffix == ".json":  # which tells of operators and tensors
+        env.Depends(target, [env.File(str(model.archive)) for model in job.target.models])
     env.NoCache(target)  # the map is no source of it
     return target, source
 

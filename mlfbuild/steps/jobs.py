@@ -53,8 +53,8 @@ VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 PROFILE_ROOMS = (*VERIFY_ROOMS, "report/image.py", "report/profile.py", "steps/profile.py")
 """What decides the instructions of a run, beside tree, inputs and toolchain."""
 REPORT_ROOMS = (
-    "errors.py", "files.py", "messages.py", "manifest", "report",
-    "steps/report.py", "steps/sizes.py", "steps/baseline.py",
+    "errors.py", "files.py", "messages.py", "manifest", "code", "library", "archive", "executor", "report",
+    "steps/report.py", "steps/sizes.py", "steps/baseline.py", "steps/networks.py",
 )  # fmt: skip
 """What decides the text of a report, beside the image and its map."""
 

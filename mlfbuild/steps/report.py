@@ -11,11 +11,13 @@ from typing import Any
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Budget, Project
+from mlfbuild.report.network import NetworkSizes, network_json
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
 from mlfbuild.steps.baseline import baseline_of, difference_lines, update_baseline
 from mlfbuild.steps.jobs import FirmwareJob
+from mlfbuild.steps.networks import networks_of
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
 
 
@@ -69,7 +71,7 @@ def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
 
 
 def _json(found: ImageSizes) -> dict[str, Any]:
-    job, image, budgets = found.job, found.image, _model_budgets(found)
+    job, image, networks = found.job, found.image, networks_of(found)
     return {
         "firmware": job.name if job else image.path.name,
         **({"target": job.target.name, "cpu": job.target.cpu.name} if job else {}),
@@ -79,16 +81,22 @@ def _json(found: ImageSizes) -> dict[str, Any]:
         "size": asdict(image.berkeley),
         "budget": asdict(_budget(found)),
         **({"baseline": baseline} if (baseline := job and baseline_of(job)) else {}),
-        "models": [
-            {**_owner(owner), "budget": asdict(budgets[owner.name])} if owner.name in budgets else _owner(owner)
-            for owner in found.sizes.models
-        ],
+        "models": [_model(found, owner, networks[owner.name]) for owner in found.sizes.models],
         "others": [_owner(owner) for owner in found.sizes.others],
     }
 
 
+def _model(found: ImageSizes, owner: Owner, networks: Sequence[NetworkSizes]) -> dict[str, Any]:
+    budget = _model_budgets(found).get(owner.name)
+    return {
+        **_owner(owner),
+        **({"budget": asdict(budget)} if budget else {}),
+        **({"networks": [network_json(network) for network in networks]} if found.job else {}),
+    }
+
+
 def _owner(owner: Owner) -> dict[str, Any]:
-    pieces = [asdict(piece) for piece in owner.pieces]
+    pieces = [{key: value for key, value in vars(piece).items() if key != "module"} for piece in owner.pieces]
     return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
 
 

@@ -1,0 +1,159 @@
+"""What each operator of a model has of an image: every byte once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mlfbuild.library import Network, NetworkOperator
+from mlfbuild.report.network import network_sizes
+from mlfbuild.report.schema import report_schema
+from mlfbuild.report.sizes import Owner, Piece
+
+MODULES = ("kws", "calls", "tvm", "mod1", "mod2", "packed")
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}}
+models:
+  kws: {source: kws_int8.tflite}
+  calls: {source: kws_int8.tflite, executor: graph}
+  tvm: {source: kws_int8-graph.tar, options: {module-name: tvm}}
+  mixed: {source: multi-mixed.tar}
+  aot: {source: kws_int8-aotc.tar, options: {module-name: packed}}
+  spare: {source: kws_int8.tflite}
+firmware:
+  app: {sources: [main.c], models: [kws, calls, tvm, mixed, aot]}
+"""
+KINDS = ("code", "weights", "tables")
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str], shared: Path) -> Json:
+    """The report of an image with models of every origin."""
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    folder = tmp_path_factory.mktemp("operators")
+    for source in ("models/kws_int8.tflite", *(f"archives/{name}.tar" for name in
+                   ("kws_int8-graph", "multi-mixed", "kws_int8-aotc"))):  # fmt: skip
+        shutil.copy(shared / source, folder)
+    (folder / "mlfbuild.yml").write_text(PROJECT)
+    headers = [f'#include "tvmgen_{name}.h"' for name in MODULES]
+    calls = [f"r += tvmgen_{name}_run((struct tvmgen_{name}_inputs *)b, (struct tvmgen_{name}_outputs *)b);"
+             for name in MODULES]  # fmt: skip
+    body = ["static void *b[16];", "int main(void)", "{", "int r = 0;", *calls, "return r;", "}"]
+    (folder / "main.c").write_text("\n".join([*headers, *body, ""]))
+    command = [sys.executable, "-m", "mlfbuild", "report", "--format", "json"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found: Json = json.loads(ran.stdout)
+    jsonschema.Draft202012Validator(report_schema()).validate(found)
+    return found
+
+
+def models(facts: Json) -> dict[str, Json]:
+    return {model["name"]: model for model in facts["images"][0]["models"]}
+
+
+def taken(network: Json) -> int:
+    parts = [*network["operators"], network["rest"]]
+    return sum(part[kind] for part in parts for kind in KINDS)
+
+
+@pytest.mark.parametrize("name", ["kws", "calls", "tvm"])
+def test_operators_and_rest_are_the_flash_of_the_model(facts: Json, name: str) -> None:
+    model = models(facts)[name]
+    (network,) = model["networks"]
+    assert taken(network) == model["flash"]
+    sizes: dict[str, int] = {}
+    for piece in model["pieces"]:
+        if piece["flash"]:
+            sizes[piece["name"]] = sizes.get(piece["name"], 0) + piece["size"]
+    for operator in network["operators"]:
+        assert sum(operator[kind] for kind in KINDS) == sum(sizes.pop(piece) for piece in operator["pieces"])
+    assert sum(sizes.values()) == sum(network["rest"].values()), "each piece is one operator's, or the rest's"
+
+
+def test_a_model_of_the_native_compiler(facts: Json) -> None:
+    model = models(facts)["kws"]
+    (network,) = model["networks"]
+    assert (network["module"], network["executor"]) == ("kws", "aot")
+    assert network["arena"] == model["kinds"]["ram"]["arena"]
+    assert sum(operator["macs"] for operator in network["operators"]) == 2_656_768
+    assert network["rest"]["weights"] == 0
+    first, second, third, fourth, *_ = network["operators"]
+    assert [first["operator"], second["operator"]] == ["CONV_2D", "DEPTHWISE_CONV_2D"]
+    assert first["pieces"] == ["tvmgen_kws_conv2d_0", "tvmgen_kws_conv2d_0_filter"]
+    assert fourth["function"] == second["function"] and second["code"] > 0
+    assert fourth["code"] == 0 and fourth["weights"] == second["weights"], "a shared function counts for the first"
+    assert third["inputs"] == second["outputs"]
+    tensor = network["tensors"][first["outputs"][0]]
+    assert (tensor["memory"], tensor["shape"], tensor["first"], tensor["last"]) == ("arena", [1, 25, 5, 64], 0, 1)
+
+
+def test_the_same_model_as_a_graph(facts: Json) -> None:
+    model = models(facts)["calls"]
+    (network,), (static,) = model["networks"], models(facts)["kws"]["networks"]
+    assert (network["module"], network["executor"]) == ("calls", "graph")
+    assert network["arena"] == model["kinds"]["ram"]["arena"]
+    told = [operator for operator in static["operators"] if operator["function"]]
+    for key in ("name", "operator", "macs", "weights"):
+        assert [operator[key] for operator in network["operators"]] == [operator[key] for operator in told]
+    assert [operator["scratch"]["size"] for operator in network["operators"] if operator["scratch"]] == [
+        operator["scratch"]["size"] for operator in told if operator["scratch"]
+    ]
+    names = [tensor["name"] for tensor in network["tensors"]]
+    assert names == [tensor["name"] for tensor in static["tensors"] if not tensor["name"].endswith("Reshape")]
+    assert any(name.startswith("mlf_parameter_") for name in network["operators"][0]["pieces"])
+
+
+def test_a_graph_of_tvm(facts: Json) -> None:
+    model = models(facts)["tvm"]
+    (network,) = model["networks"]
+    assert network["arena"] == model["kinds"]["ram"]["arena"]
+    operators = network["operators"]
+    assert operators[0]["operator"] == "fused_cast_subtract"
+    assert {operator["macs"] for operator in operators} == {None}
+    assert network["rest"]["weights"] == 0 and operators[1]["weights"] > 5000
+    assert operators[2]["code"] > 0 and operators[4]["function"] == operators[2]["function"]
+    assert (operators[4]["code"], operators[4]["weights"]) == (0, operators[2]["weights"])
+    for at, operator in enumerate(operators[1:], 1):
+        assert operator["inputs"] == operators[at - 1]["outputs"]
+        (tensor,) = (network["tensors"][number] for number in operator["inputs"])
+        assert (tensor["first"], tensor["last"]) == (at - 1, at)
+    assert network["tensors"][operators[-1]["outputs"][0]]["memory"] == "output"
+
+
+def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
+    assert models(facts)["aot"]["flash"] > 0
+    assert models(facts)["aot"]["networks"] == []
+    assert [network["module"] for network in models(facts)["mixed"]["networks"]] == ["mod2"], "the other one is AOT"
+    assert 0 < taken(models(facts)["mixed"]["networks"][0]) < models(facts)["mixed"]["flash"]
+    assert models(facts)["spare"]["networks"] == [], "the image does not have it"
+
+
+def test_pieces_of_another_module_stay_where_they_are() -> None:
+    network = Network(0, (), (NetworkOperator("a", "CONV_2D", "f", ("c",)), NetworkOperator("b", "ADD", "f", ("d",))))
+    pieces = [
+        Piece("f", "code", 100, flash=True, ram=False, module="one"),
+        Piece("f", "code", 8, flash=True, ram=False, module="one"),
+        Piece("f", "code", 1000, flash=True, ram=False, module="two"),
+        Piece("d", "data", 16, flash=True, ram=True, module="one"),
+        Piece("c", "arena", 64, flash=False, ram=True, module="one"),
+        Piece("run", "code", 4, flash=True, ram=False, module="one"),
+    ]
+    found = network_sizes("one", "aot", network, Owner("model", tuple(pieces)))
+    assert [part.kinds for part in found.parts] == [
+        {"code": 108, "weights": 0, "tables": 0},
+        {"code": 0, "weights": 0, "tables": 16},
+    ]
+    assert found.rest.kinds == {"code": 4, "weights": 0, "tables": 0}
