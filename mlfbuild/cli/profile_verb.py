@@ -21,7 +21,7 @@ def profile(settings: Settings) -> None:
     """
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.instructions import check_profiles
-    from mlfbuild.steps.profile import profiles
+    from mlfbuild.steps.profile import profiles, run_text
     from mlfbuild.steps.project import load, target_jobs
 
     project = load(settings.file)
@@ -32,18 +32,20 @@ def profile(settings: Settings) -> None:
     if settings.json:
         show_json({"profiles": [_profile_json(each) for each in found]})
     else:
-        show("\n\n".join(_profile_text(each) for each in found))
+        show("\n\n".join(run_text(each, verbose=settings.verbose) for each in found))
     check_profiles(project, found)
 
 
 def _profile_json(found: ModelRun) -> dict[str, Any]:
-    return {**vars(found), "profile": {**vars(found.profile), "instructions": found.profile.instructions}}
-
-
-def _profile_text(found: ModelRun) -> str:
-    profile, total = found.profile, found.profile.instructions
-    module = "" if profile.module == found.model else f" (module {profile.module})"
-    rows = [*((call.function, call.instructions) for call in profile.calls), ("between these calls", profile.rest)]
-    lines = (f"{count:>14,} {100 * count / total:>5.1f} %  {name}" for name, count in rows)
-    head = f"{found.model}{module} for {found.target} on {profile.board}: {total:,} instructions for {found.of}"
-    return "\n".join([head, *lines])
+    profile = found.profile
+    return {
+        "target": found.target,
+        "model": found.model,
+        "module": profile.module,
+        "board": profile.board,
+        "inputs": found.inputs,
+        "instructions": profile.instructions,
+        "rest": profile.rest,
+        "stack": profile.stack,
+        "operators": [vars(each) for each in found.operators],
+    }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.report.budget import change_text
+from mlfbuild.report.operator_runs import OperatorRun
 from mlfbuild.report.profile import Profile
 
 _SHOWN = 3
@@ -23,6 +24,8 @@ class ModelRun:
     inputs: str
     """The file whose first case was run; empty where it was zeros."""
     profile: Profile
+    operators: tuple[OperatorRun, ...]
+    """The calls of the profile, with what the network says of them."""
 
     @property
     def of(self) -> str:
@@ -54,7 +57,7 @@ def exceeded(runs: Sequence[ModelRun], limits: Counts, before: Counts) -> Iterat
     limit = limits.get("")
     if limit is not None and counts[""] > limit:
         what = f"the models of the image take {counts['']:,} instructions, each in one run"
-        largest = _largest({model: count for model, count in counts.items() if model})
+        largest = _largest([(model, count) for model, count in counts.items() if model])
         yield _line(what, counts[""], limit, before.get(""), largest)
 
 
@@ -64,14 +67,10 @@ def _line(what: str, count: int, limit: int, before: int | None, largest: str) -
 
 
 def _largest_operators(runs: Sequence[ModelRun]) -> str:
-    """Return the largest contributors to the runs of one model: operators, all calls of a function as one."""
-    counts: dict[str, int] = {}
-    for run in runs:
-        for call in run.profile.calls:
-            counts[call.function] = counts.get(call.function, 0) + call.instructions
-    return _largest(counts)
+    """Return the largest contributors to the runs of one model."""
+    return _largest([(operator.title, operator.instructions) for run in runs for operator in run.operators])
 
 
-def _largest(counts: Counts) -> str:
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN]
+def _largest(counts: Sequence[tuple[str, int]]) -> str:
+    ordered = sorted(counts, key=lambda item: -item[1])[:_SHOWN]
     return ", ".join(f"{name} {count:,}" for name, count in ordered)

@@ -18,18 +18,21 @@ from mlfbuild.emulator.vectors import load_inputs
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.executor.choice import chosen_module
 from mlfbuild.executor.executable import callable_modules
+from mlfbuild.executor.network import module_network
 from mlfbuild.files import read_bytes, sha256, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.library.numpy_types import dtype_called
 from mlfbuild.manifest import Project
 from mlfbuild.process import find_tool
 from mlfbuild.report.instructions import ModelRun
+from mlfbuild.report.operator_runs import operator_runs
 from mlfbuild.report.profile import CallCount, Profile, profile_module
+from mlfbuild.report.run_text import run_text
 from mlfbuild.steps.jobs import PROFILE_ROOMS, ProfileJob, TargetJob, fingerprint
 from mlfbuild.steps.progress import Progress, Silent
 from mlfbuild.steps.project import BUILD_FOLDER, profile_jobs
 
-__all__ = ["ModelRun", "Profile", "model_runs", "profiles"]
+__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text"]
 
 Array = npt.NDArray[Any]
 
@@ -82,7 +85,8 @@ def _run(job: ProfileJob, module: Module, emulator: Path) -> ModelRun:
     if profile is None:
         profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
-    return ModelRun(target.name, job.model.model, path.name if path else "", profile)
+    operators = operator_runs(profile, module_network(module), target.cpu)
+    return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
 
 
 def _first_case(path: Path | None, module: Module) -> list[Array]:

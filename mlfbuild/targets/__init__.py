@@ -11,6 +11,7 @@ from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.compilers import require_compiler
 from mlfbuild.targets.cpus import CPUS
 from mlfbuild.targets.macros import MacroRule, macro_rules
+from mlfbuild.targets.macs import fewest_instructions, macs_an_instruction
 from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
 from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, Memory
 
@@ -28,7 +29,9 @@ __all__ = [
     "cmake_folder",
     "cpu_called",
     "cpu_of_toolchain",
+    "fewest_instructions",
     "macro_rules",
+    "macs_an_instruction",
     "require_compiler",
     "shared_toolchain_files",
     "toolchain_file",

@@ -28,15 +28,23 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     ended = folder.run("profile", "--target", "m4")
     assert ended.status == 0, ended.err
     alpha, beta = ended.out.rstrip("\n").split("\n\n")
-    (first, *calls) = alpha.splitlines()
+    (first, head, *calls) = alpha.splitlines()
     total = int(first.split(": ")[1].split()[0].replace(",", ""))
     assert first == f"alpha for m4 on mps2-an386: {total:,} instructions for the first case of alpha.npz"
-    assert [line.split(" %  ")[1] for line in calls] == ["tvmgen_alpha_fully_connected_0", "between these calls"]
-    assert sum(int(line.split()[0].replace(",", "")) for line in calls) == total
+    assert head.split() == ["count", "share", "MACs", "/MAC", "bound", "operator"]
+    counts = [int(line.split()[0].replace(",", "")) for line in calls]
+    assert (sum(counts[:-1]), counts[-1]) == (total, total)
+    assert calls[0].split()[2:] == ["32", f"{counts[0] / 32:.2f}", "16", "FULLY_CONNECTED", "t3"]
+    assert [line.split("  ")[-1] for line in calls[1:]] == ["between them", "all"]
+    verbose = folder.run("profile", "--model", "alpha", "-v").out
+    assert "FULLY_CONNECTED t3  tvmgen_alpha_fully_connected_0\n" in verbose
     assert beta.splitlines()[0].endswith("instructions for zeros")
     assert folder.run("profile").out == ended.out, "a target without a board is left out, and counts repeat"
     (facts,) = folder.run("profile", "--model", "alpha", "--format", "json").json["profiles"]
-    assert (facts["model"], facts["profile"]["instructions"], facts["inputs"]) == ("alpha", total, "alpha.npz")
+    assert (facts["model"], facts["instructions"], facts["inputs"]) == ("alpha", total, "alpha.npz")
+    (operator,) = facts["operators"]
+    assert (operator["instructions"] + facts["rest"], operator["macs"], operator["bound"]) == (total, 32, 16)
+    assert 0 < facts["stack"] < 1024
     ended = folder.run("profile", "--target", "own")
     assert ended.status == 1
     assert ended.err.splitlines()[-1] == (

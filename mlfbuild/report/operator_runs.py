@@ -1,0 +1,88 @@
+"""What each operator of a network took in a run, beside what it computes and what that needs at least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlfbuild.library import Network, NetworkOperator
+from mlfbuild.messages import shown
+from mlfbuild.report.profile import Profile
+from mlfbuild.targets import Cpu, fewest_instructions
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class OperatorRun:
+    """A call of an operator's function in a run."""
+
+    function: str
+    """The C function."""
+    instructions: int
+    number: int | None = None
+    """Of the operator in the network; this and what follows is not known where that is not."""
+    name: str = ""
+    """In the model."""
+    operator: str = ""
+    """What it computes: ``CONV_2D``."""
+    macs: int | None = None
+    """Its multiply-accumulates."""
+    bound: int | None = None
+    """Instructions that these need at least on the CPU."""
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        if self.name in {"", self.function}:  # the latter in graphs of TVM
+            return shown(self.operator or self.function)
+        return f"{short_name(self.name)} ({shown(self.operator)})"
+
+
+def short_name(name: str) -> str:
+    """Return what tells an operator from the others: ``conv2d/Relu`` of ``net/conv2d/Relu;net/conv2d/BiasAdd``.
+
+    Converters join the names of layers that became one operator, the last one first, and put those of parents before.
+    """
+    parts = (part.partition(";")[0].split("/") for part in name.split(" + "))
+    return shown(" + ".join("/".join(words[-2:]) for words in parts), _LONGEST_NAME)
+
+
+def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[OperatorRun, ...]:
+    """Return the calls of a run with the operators of its ``network``, if that is known, in order of execution.
+
+    Operators without a function, which do nothing, have no call. Where calls are not those of the network's operators,
+    nothing is said of them but functions.
+    """
+    called = [] if network is None else [(at, each) for at, each in enumerate(network.operators) if each.function]
+    if network is None or [each.function for _, each in called] != [call.function for call in profile.calls]:
+        return tuple(OperatorRun(call.function, call.instructions) for call in profile.calls)
+    return tuple(
+        OperatorRun(
+            function=call.function,
+            instructions=call.instructions,
+            number=number,
+            name=operator.name,
+            operator=operator.operator,
+            macs=operator.macs,
+            bound=_bound(network, operator, cpu),
+        )
+        for call, (number, operator) in zip(profile.calls, called, strict=True)
+    )
+
+
+def _bound(network: Network, operator: NetworkOperator, cpu: Cpu) -> int | None:
+    """Return the fewest instructions for the operator's MACs of values as its first input has them."""
+    if operator.macs is None:
+        return None
+    if operator.macs == 0:
+        return 0
+    if not operator.inputs:
+        return None
+    return fewest_instructions(cpu, network.tensors[operator.inputs[0]].dtype, operator.macs)
+
+
+def total(numbers: Sequence[int | None]) -> int | None:
+    """Return the sum, ``None`` where one of the numbers is not known."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None

@@ -1,0 +1,53 @@
+"""How many multiply-accumulates one instruction of a CPU does, and so how many instructions some of them need at least.
+
+The instructions are those that the architectures have for this purpose:
+
+- MVE (Armv8-M Architecture Reference Manual, Arm DDI 0553): VMLADAVA adds the products of all lanes of two vectors of
+  128 bits, 16 of 8 bits, 8 of 16 and 4 of 32; VFMA has 4 lanes of float32 and 8 of float16.
+- Neon (Armv7-A and Armv7-R manual, DDI 0406): VMLAL.S8 has 8 lanes, VMLAL.S16 and VMLA of 32 bits have 4.
+- DSP (Armv7-M manual, DDI 0403, and DDI 0553): SMLAD adds two products of 16 bits, which those of 8 bits become first.
+- The other CPUs with Armv7-M or Armv8-M Mainline have MLA, and VFMA where they have an FPU: one product each.
+- Armv6-M, Armv8-M Baseline and RISC-V have none: a multiplication and an addition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+
+from mlfbuild.targets.types import Cpu
+
+_MVE = {"int8": 16, "uint8": 16, "int16": 8, "int32": 4, "float16": 8, "float32": 4}
+_NEON = {"int8": 8, "uint8": 8, "int16": 4, "int32": 4, "float32": 4}
+_DSP = {"int8": 2, "uint8": 2, "int16": 2, "int32": 1}
+_SCALAR = {"int8": 1, "uint8": 1, "int16": 1, "int32": 1}
+_NO_MLA = frozenset({"armv6s-m", "armv8-m.base", "rv32imc"})
+
+
+def macs_an_instruction(cpu: Cpu, dtype: str) -> Fraction | None:
+    """Return the multiply-accumulates of ``dtype`` that one instruction of ``cpu`` does; 1/2 where it takes two.
+
+    ``None`` where library functions do them (floats without an FPU, integers of 64 bits), and for this machine.
+    """
+    if cpu.architecture == "host":
+        return None
+    if dtype in _SCALAR and cpu.architecture in _NO_MLA:
+        return Fraction(1, 2)
+    found = max((lanes.get(dtype, 0) for lanes in _tables(cpu)), default=0)
+    return Fraction(found) if found else None
+
+
+def _tables(cpu: Cpu) -> list[Mapping[str, int]]:
+    tables = {"mve": _MVE, "neon": _NEON, "dsp": _DSP, "fpu": {"float32": 1}}
+    return [_SCALAR, *(table for feature, table in tables.items() if feature in cpu.features)]
+
+
+def fewest_instructions(cpu: Cpu, dtype: str, macs: int) -> int | None:
+    """Return how many instructions ``cpu`` needs at least for ``macs`` multiply-accumulates of values of ``dtype``.
+
+    Those alone: loads, stores, loops, rescaling and whatever else code needs come on top. ``None`` as for
+    ``macs_an_instruction``.
+    """
+    at_once = macs_an_instruction(cpu, dtype)
+    return 0 if macs == 0 else None if at_once is None else math.ceil(macs / at_once)

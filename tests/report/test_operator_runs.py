@@ -1,0 +1,115 @@
+"""Counts of calls beside what the network says of its operators, and the table that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor
+from mlfbuild.report.instructions import ModelRun, counts_of, exceeded
+from mlfbuild.report.operator_runs import operator_runs, short_name, total
+from mlfbuild.report.profile import CallCount, Profile
+from mlfbuild.report.run_text import run_text
+from mlfbuild.targets import CPUS
+
+M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
+TENSOR = NetworkTensor("x", "int8", (1, 4), 4, "arena", 0, 0, 1)
+OPERATORS = (
+    NetworkOperator("net/a/Relu;net/a/BiasAdd", "CONV_2D", "conv", macs=3001, inputs=(0,)),
+    NetworkOperator("net/flatten", "RESHAPE", "", macs=0, inputs=(0,)),
+    NetworkOperator("net/b/Relu", "CONV_2D", "conv", macs=3001, inputs=(0,)),
+    NetworkOperator("out", "SOFTMAX", "softmax", macs=0, inputs=(0,)),
+)
+NETWORK = Network(4, (TENSOR,), OPERATORS)
+CALLS = (CallCount("conv", 6000), CallCount("conv", 5000), CallCount("softmax", 900))
+PROFILE = Profile("net", "mps2-an386", CALLS, 100, 64)
+
+
+def run_of(network: Network | None, profile: Profile = PROFILE, model: str = "net", inputs: str = "") -> ModelRun:
+    return ModelRun("m4", model, inputs, profile, operator_runs(profile, network, M4))
+
+
+def test_calls_are_the_operators_that_have_a_function() -> None:
+    first, second, last = operator_runs(PROFILE, NETWORK, M4)
+    assert [each.number for each in (first, second, last)] == [0, 2, 3]
+    assert (first.instructions, second.instructions, last.instructions) == (6000, 5000, 900)
+    assert (second.name, second.operator, second.macs, second.bound) == ("net/b/Relu", "CONV_2D", 3001, 1501)
+    assert (last.macs, last.bound) == (0, 0)
+    assert [each.bound for each in operator_runs(PROFILE, NETWORK, M3)] == [3001, 3001, 0]
+
+
+@pytest.mark.parametrize(
+    "network", [None, Network(4, (TENSOR,), OPERATORS[:3]), Network(4, (TENSOR,), OPERATORS[::-1])]
+)
+def test_other_calls_than_those_of_the_network_have_no_names(network: Network | None) -> None:
+    found = operator_runs(PROFILE, network, M4)
+    assert [each.function for each in found] == ["conv", "conv", "softmax"]
+    assert {(each.number, each.name, each.macs, each.bound) for each in found} == {(None, "", None, None)}
+
+
+def test_bounds_that_nobody_knows() -> None:
+    nameless = NetworkOperator("node", "fused", "conv")
+    (found,) = operator_runs(Profile("net", "b", CALLS[:1], 0, 0), Network(0, (), (nameless,)), M4)
+    assert (found.operator, found.macs, found.bound) == ("fused", None, None)
+    assert total([1, 2]) == 3 and total([1, None]) is None and total([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("net/conv2d/Relu;net/conv2d/BiasAdd", "conv2d/Relu"),
+        ("Identity", "Identity"),
+        ("net/a/Relu;x + net/b/Relu", "a/Relu + b/Relu"),
+        ("bad\x1b[31m", "'bad\\x1b[31m'"),
+        ("", ""),
+    ],
+)
+def test_short_names(name: str, short: str) -> None:
+    assert short_name(name) == short
+    assert len(short_name(name * 100)) < 100
+
+
+def test_the_table(golden: Callable[[str, str], None]) -> None:
+    golden(run_text(run_of(NETWORK, inputs="net.npz")) + "\n", "table.txt")
+    golden(run_text(run_of(NETWORK), verbose=True) + "\n", "verbose.txt")
+    golden(run_text(run_of(None, model="other")) + "\n", "functions.txt")
+
+
+def test_the_table_fits_a_terminal() -> None:
+    large = Profile("net", "mps2-an386", (CallCount("conv", 123_456_789),), 0, 64)
+    name = "net/" + "long" * 30
+    network = Network(4, (TENSOR,), (NetworkOperator(name, "DEPTHWISE_CONV_2D", "conv", macs=98_765_432, inputs=(0,)),))
+    lines = run_text(run_of(network, large)).splitlines()[1:]
+    assert max(map(len, lines)) == 80 and lines[1].endswith("..")
+    assert name in run_text(run_of(network, large), verbose=True)
+
+
+def test_names_do_not_steer_the_terminal() -> None:
+    hostile = NetworkOperator("net/\x1b[2J", "CONV\r", "conv", macs=1, inputs=(0,))
+    run = run_of(Network(4, (TENSOR,), (hostile,)), Profile("net", "b", CALLS[:1], 0, 0))
+    for text in (run_text(run), run_text(run, verbose=True), *exceeded([run], {"net": 0}, {})):
+        assert text.replace("\n", "").isprintable()
+
+
+def test_what_a_budget_says() -> None:
+    runs = [run_of(NETWORK, inputs="net.npz"), run_of(None, Profile("b", "b", CALLS[2:], 100, 0), model="b")]
+    assert counts_of(runs) == {"": 13_000, "net": 12_000, "b": 1_000}
+    assert list(exceeded(runs, {"net": 12_000, "b": 1_000, "": 13_000}, {})) == []
+    model, image = exceeded(runs, {"net": 11_000, "": 12_999}, {"net": 11_000, "": 13_001})
+    assert model == (
+        "model net takes 12,000 instructions for the first case of net.npz, 1,000 over the budget of 11,000, 1,000 "
+        "more than in the last build that was within it; most of it: a/Relu (CONV_2D) 6,000, b/Relu (CONV_2D) 5,000, "
+        "out (SOFTMAX) 900"
+    )
+    assert image == (
+        "the models of the image take 13,000 instructions, each in one run, 1 over the budget of 12,999, 1 fewer than "
+        "in the last build that was within it; most of it: net 12,000, b 1,000"
+    )
+
+
+def test_modules_of_one_model_add_up() -> None:
+    runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
+    assert counts_of(runs) == {"": 24_000, "net": 24_000}
+    (line,) = exceeded(runs, {"net": 0}, {})
+    assert line.startswith("model net takes 24,000 instructions for zeros, the first case of two.npz, 24,000 over")
