@@ -21,7 +21,10 @@ from mlfbuild.errors import OverBudgetError, UsageError
 @click.option(
     "--update-baseline", "update", is_flag=True, help="Write the sizes to the project's budget-file: they are accepted."
 )
-def report(settings: Settings, elf: Path | None, linker_map: Path | None, update: bool) -> None:
+@click.option(
+    "--operators", is_flag=True, help="Also list the operators of each model, and what its arena holds at its fullest."
+)
+def report(settings: Settings, elf: Path | None, linker_map: Path | None, update: bool, operators: bool) -> None:
     """Build, then tell whose each byte of each firmware image is.
 
     Models by code, weights, tables and RAM, with their largest pieces (-v: all of them), then everybody else. The sums
@@ -32,12 +35,14 @@ def report(settings: Settings, elf: Path | None, linker_map: Path | None, update
     """
     if elf is not None and update:
         raise UsageError("--update-baseline means nothing with --elf: a baseline has the images of a project")
+    if elf is not None and operators:
+        raise UsageError("--operators means nothing with --elf: they stand in the archives of a project's models")
     if elf is not None:
         _report_of_image(settings, elf, linker_map)
     elif linker_map is not None:
         raise UsageError("--map needs --elf; the images of a project have their map beside them")
     else:
-        _report_of_project(settings, update=update)
+        _report_of_project(settings, update=update, operators=operators)
 
 
 def _report_of_image(settings: Settings, elf: Path, linker_map: Path | None) -> None:
@@ -53,7 +58,7 @@ def _report_of_image(settings: Settings, elf: Path, linker_map: Path | None) -> 
         show(report_text([found], verbose=settings.verbose))
 
 
-def _report_of_project(settings: Settings, *, update: bool) -> None:
+def _report_of_project(settings: Settings, *, update: bool, operators: bool) -> None:
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
@@ -74,7 +79,7 @@ def _report_of_project(settings: Settings, *, update: bool) -> None:
     if settings.json:
         show_json(reports.report_json(found))
     elif not settings.quiet:
-        show(reports.report_text(found, verbose=settings.verbose))
+        show(reports.report_text(found, verbose=settings.verbose, operators=operators))
     if over is not None:
         raise over
     if update:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Budget, Project
 from mlfbuild.report.network import NetworkSizes, network_json
+from mlfbuild.report.operators_text import operators_text
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
@@ -40,12 +41,12 @@ def accept(project: Project, found: Sequence[ImageSizes]) -> tuple[Path, bool]:
     return update_baseline(project, [(sizes.job, sizes.sizes) for sizes in found if sizes.job is not None])
 
 
-def report_text(found: Sequence[ImageSizes], *, verbose: bool = False) -> str:
-    """Return the reports for people."""
-    return "\n\n".join(_text(sizes, verbose=verbose) for sizes in found)
+def report_text(found: Sequence[ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
+    """Return the reports for people: with ``verbose`` all pieces of models, with ``operators`` these, too."""
+    return "\n\n".join(_text(sizes, verbose=verbose, operators=operators) for sizes in found)
 
 
-def _text(found: ImageSizes, *, verbose: bool) -> str:
+def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     job, image = found.job, found.image
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
@@ -54,7 +55,17 @@ def _text(found: ImageSizes, *, verbose: bool) -> str:
     parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(difference_lines(job, found.sizes)))
+    parts += _operators(found) if operators else ()
     return "\n\n".join(parts)
+
+
+def _operators(found: ImageSizes) -> Iterator[str]:
+    """Yield the operators of each module in the image, or that nobody knows them."""
+    networks = networks_of(found)
+    for owner in found.sizes.models:
+        yield from (operators_text(owner.name, sizes) for sizes in networks[owner.name])
+        if owner.pieces and not networks[owner.name]:
+            yield f"model {owner.name}: its archive does not tell its operators"
 
 
 def _budget(found: ImageSizes) -> Budget:

@@ -69,6 +69,13 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     assert [int(number.replace(",", "")) for number in total.groups()] == [text + data, data + bss]
     assert "model alpha, largest in flash\n" in ended.out and "tvmgen_alpha_fully_connected_0_filter" in ended.out
     assert re.search(r"^  model alpha: [\d,]+ of 16,384 bytes of flash \(\d+ %\)$", ended.out, re.MULTILINE)
+    ended = project.run("report", "--operators")
+    (row,) = re.findall(
+        r"^  0  FULLY_CONNECTED .* 32 +[\d,]+ +[\d,]+ +0 +4$",
+        ended.out.partition("model beta, 1 operator")[2],
+        re.MULTILINE,
+    )
+    assert len(row) == 80
     facts = project.run("report", "--format", "json").json
     (image,) = facts["images"]
     assert image["size"] == {"text": text, "data": data, "bss": bss}

@@ -89,6 +89,14 @@ def test_an_image_without_libraries_of_models(bare: Folder) -> None:
     assert bare.run("report", "--elf", "app.elf", "--format", "json").json["images"][0]["models"] == []
 
 
+def test_operators_are_told_by_archives_alone(bare: Folder) -> None:
+    ended = bare.run("report", "--elf", "app.elf", "--operators")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.endswith(
+        "--operators means nothing with --elf: they stand in the archives of a project's models\n"
+    ), ended.err
+
+
 def test_nothing_but_errors_when_quiet(bare: Folder) -> None:
     ended = bare.run("report", "-q", "--elf", "app.elf")
     assert (ended.status, ended.out, ended.err) == (0, "", "")

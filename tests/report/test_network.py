@@ -13,8 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.library import Network, NetworkOperator
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
 from mlfbuild.report.network import network_sizes
+from mlfbuild.report.operators_text import operators_text
 from mlfbuild.report.schema import report_schema
 from mlfbuild.report.sizes import Owner, Piece
 
@@ -157,3 +158,39 @@ def test_pieces_of_another_module_stay_where_they_are() -> None:
         {"code": 0, "weights": 0, "tables": 16},
     ]
     assert found.rest.kinds == {"code": 4, "weights": 0, "tables": 0}
+
+
+def sizes(network: Network, *pieces: Piece, model: str = "one") -> str:
+    return operators_text(model, network_sizes("one", "aot", network, Owner(model, pieces)))
+
+
+def test_text_for_a_terminal(golden: Callable[[str, str], None]) -> None:
+    tensors = (
+        NetworkTensor("image", "int8", (1, 8), 8, "input", 0, 0, 0),
+        NetworkTensor("functional/block/relu;functional/block/bias", "int8", (1, 12345), 12345, "arena", 0, 0, 1),
+        NetworkTensor("left", "int8", (1, 300), 300, "arena", 12352, 1, 2),
+        NetworkTensor("y", "int8", (1, 4), 4, "output", 0, 2, 2),
+    )
+    operators = (
+        NetworkOperator("functional/block/relu;functional/block/bias", "CONV_2D + DEPTHWISE_CONV_2D + ADD", "f",
+                        ("c",), 123_456_789, (0,), (1,), Scratch(12_352, 1000)),
+        NetworkOperator("lstm\x1b[31m", "UNIDIRECTIONAL_SEQUENCE_LSTM", "g", (), 40, (1,), (2,)),
+        NetworkOperator("tvmgen_one_fused_nn_dense_add_clip_cast", "fused_nn_dense_add_clip_cast_subtract_2",
+                        "tvmgen_one_fused_nn_dense_add_clip_cast_subtract_2", (), None, (2,), (3,)),
+    )  # fmt: skip
+    pieces = [
+        Piece("f", "code", 12_000, flash=True, ram=False, module="one"),
+        Piece("c", "weights", 9_876_543, flash=True, ram=False, module="one"),
+        Piece("run", "code", 120, flash=True, ram=False, module="one"),
+        Piece("mlf_one_model_id", "tables", 79, flash=True, ram=False, module="one"),
+    ]
+    text = sizes(Network(13_352, tensors, operators), *pieces)
+    assert max(len(line) for line in text.splitlines()) == 80
+    golden(f"{text}\n", "operators.txt")
+
+
+def test_text_of_a_module_and_of_no_arena() -> None:
+    network = Network(0, (), (NetworkOperator("a", "RESHAPE", ""),))
+    text = sizes(network, model="two")
+    assert text.startswith("model two (module one), 1 operator\n")
+    assert "arena" not in text

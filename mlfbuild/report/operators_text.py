@@ -1,0 +1,85 @@
+"""The operators of a model, and what lies in its arena at its fullest, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.library import NetworkOperator
+from mlfbuild.library.network import ARENA
+from mlfbuild.messages import counted, printable
+from mlfbuild.report.network import FlashPart, NetworkSizes
+from mlfbuild.report.sizes import FLASH_KINDS
+
+_INDEX, _KIND, _NAME = 3, 17, 12
+_LABEL = _INDEX + 2 + _KIND + 1 + _NAME
+_MACS, _FLASH, _OUTPUT = 12, (7, 10, 7), 9
+"""Widths of the columns of numbers; with the label before them 80."""
+_TENSOR = 40
+_TOGETHER = " + "
+
+
+def operators_text(model: str, sizes: NetworkSizes) -> str:
+    """Return a line an operator of ``model``: multiply-accumulates, bytes of flash by kind, bytes that it writes.
+
+    Behind it stands what is in the arena when most of it is in use.
+    """
+    network = sizes.network
+    title = model if model == sizes.module else f"{model} (module {printable(sizes.module)})"
+    lines = [f"model {title}, {counted(len(network.operators), 'operator')}", _head()]
+    for at, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True)):
+        written = sum(network.tensors[number].size for number in operator.outputs)
+        lines.append(_row(f"{at:>{_INDEX}}  {_label(operator)}", operator.macs, part, f"{written:,}"))
+    whole = FlashPart(tuple(piece for part in (*sizes.parts, sizes.rest) for piece in part.pieces))
+    for label, macs, part in (("no operator's own", None, sizes.rest), ("total", network.macs, whole)):
+        lines.append(_row(f"{'':{_INDEX}}  {label}", macs, part))
+    return "\n".join([*lines, *_fullest(sizes)])
+
+
+def _head() -> str:
+    flash = "".join(f"{kind:>{width}}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
+    return f"{'':{_LABEL}}{'MACs':>{_MACS}}{flash}{'output':>{_OUTPUT}}"
+
+
+def _row(label: str, macs: int | None, part: FlashPart, output: str = "") -> str:
+    flash = "".join(f"{part.of_kind(kind):>{width},}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
+    return f"{label:{_LABEL}}{'' if macs is None else f'{macs:,}':>{_MACS}}{flash}{output:>{_OUTPUT}}".rstrip()
+
+
+def _label(operator: NetworkOperator) -> str:
+    """Return what ``operator`` computes and its name; only the first where both are those of its function."""
+    if operator.operator and operator.function.endswith(operator.operator):  # as in TVM's graphs
+        return _beginning(operator.operator, _KIND + 1 + _NAME)
+    first, *others = operator.operator.split(_TOGETHER)
+    more = f"{_TOGETHER}{len(others)}" if others else ""
+    kind = f"{_beginning(first, _KIND - len(more))}{more}"
+    return f"{kind:{_KIND}} {_end(operator.name.split(_TOGETHER)[0], _NAME)}"
+
+
+def _beginning(text: str, width: int) -> str:
+    text = printable(text)
+    return text if len(text) <= width else f"{text[: width - 2]}.."
+
+
+def _end(name: str, width: int) -> str:
+    """Return the end of a name of a model, where names differ; of those that a converter put together the first."""
+    text = printable(name.split(";", maxsplit=1)[0])
+    return text if len(text) <= width else f"..{text[2 - width :]}"
+
+
+def _fullest(sizes: NetworkSizes) -> Iterator[str]:
+    network = sizes.network
+    if not network.arena or not network.operators:
+        return
+    time = network.peak
+    scratch = network.operators[time].scratch
+    rows = [
+        (tensor.offset or 0, tensor.size, f"{_end(tensor.name, _TENSOR)}, {tensor.first} to {tensor.last}")
+        for tensor in network.tensors
+        if tensor.memory == ARENA and tensor.first <= time <= tensor.last
+    ]
+    if scratch is not None:
+        rows.append((scratch.offset, scratch.size, f"scratch memory of {time}"))
+    yield ""
+    yield f"arena of {network.arena:,} bytes, {network.in_use(time):,} of them in use while operator {time} runs"
+    yield f"{'offset':>11}{'bytes':>11}  tensor, from operator to operator"
+    yield from (f"{offset:>11,}{size:>11,}  {text}" for offset, size, text in sorted(rows))
