@@ -5,8 +5,9 @@ Times are numbers of operators, in the order in which they run. Sizes and offset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 ARENA, STATE, INPUT, OUTPUT, CONSTANT = MEMORIES = ("arena", "state", "input", "output", "constant")
 """Where tensors lie: in the module's workspace, its state, the caller's buffers, or flash."""
@@ -81,28 +82,35 @@ class Network:
     @property
     def peak(self) -> int:
         """The first operator during which most bytes of the arena are in use; 0 where there is none."""
-        return max(range(len(self.operators)), key=self.in_use, default=0)
+        return max(range(len(self.usage)), key=self.usage.__getitem__, default=0)
 
-    def in_use(self, time: int) -> int:
-        """Return the bytes of the arena that hold something while the operator ``time`` runs, each counted once."""
-        taken = sorted(self._taken(time))
-        size = end = 0
-        for start, stop in taken:
-            size += max(0, stop - max(start, end))
-            end = max(end, stop)
-        return size
-
-    def _taken(self, time: int) -> Iterator[tuple[int, int]]:
+    @cached_property
+    def usage(self) -> tuple[int, ...]:
+        """The bytes of the arena that hold something while each operator runs; what has two names counts once."""
+        beginning: dict[int, list[NetworkTensor]] = {}
         for tensor in self.tensors:
-            if tensor.memory == ARENA and tensor.offset is not None and tensor.first <= time <= tensor.last:
-                yield tensor.offset, tensor.offset + tensor.size
-        scratch = self.operators[time].scratch
-        if scratch is not None:
-            yield scratch.offset, scratch.offset + scratch.size
+            if tensor.memory == ARENA:
+                beginning.setdefault(tensor.first, []).append(tensor)
+        usage, live = [], list[NetworkTensor]()
+        for time, operator in enumerate(self.operators):
+            live = [*(tensor for tensor in live if tensor.last >= time), *beginning.get(time, ())]
+            places = [(tensor.offset or 0, tensor.size) for tensor in live]
+            places += [] if operator.scratch is None else [(operator.scratch.offset, operator.scratch.size)]
+            usage.append(_covered(places))
+        return tuple(usage)
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
         """Return the network with the names in C changed by ``edit``."""
         return replace(self, operators=tuple(_renamed(operator, edit) for operator in self.operators))
+
+
+def _covered(places: Iterable[tuple[int, int]]) -> int:
+    """Return the bytes that ``places``, (offset, size), take together."""
+    size = end = 0
+    for start, length in sorted(places):
+        size += max(0, start + length - max(start, end))
+        end = max(end, start + length)
+    return size
 
 
 def _renamed(operator: NetworkOperator, edit: Callable[[str], str]) -> NetworkOperator:

@@ -80,6 +80,6 @@ def _fullest(sizes: NetworkSizes) -> Iterator[str]:
     if scratch is not None:
         rows.append((scratch.offset, scratch.size, f"scratch memory of {time}"))
     yield ""
-    yield f"arena of {network.arena:,} bytes, {network.in_use(time):,} of them in use while operator {time} runs"
+    yield f"arena of {network.arena:,} bytes, {network.usage[time]:,} of them in use while operator {time} runs"
     yield f"{'offset':>11}{'bytes':>11}  tensor, from operator to operator"
     yield from (f"{offset:>11,}{size:>11,}  {text}" for offset, size, text in sorted(rows))

@@ -61,7 +61,7 @@ def check_memory(module: Module) -> None:
             assert alone or not tensor.first <= time <= tensor.last
     assert network.arena == module.main[0].workspace_size
     if network.operators:
-        assert network.in_use(network.peak) <= module.workspace_bound <= network.arena
+        assert max(network.usage) <= module.workspace_bound <= network.arena
 
 
 def same_bytes(a: NetworkTensor, b: NetworkTensor) -> bool:
@@ -150,7 +150,7 @@ def test_parts_that_are_views() -> None:
     lying = {tensor.name: tensor for tensor in network.tensors}
     assert network.operators[2].function == ""
     assert (lying["a"].offset, lying["b"].offset) == (lying["both"].offset, lying["both"].offset + 256)
-    assert network.in_use(2) == 512, "bytes that two names have count once"
+    assert network.usage[2] == 512, "bytes that two names have count once"
 
 
 def test_what_is_kept_between_runs() -> None:
