@@ -58,12 +58,14 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# What only tests use: Git, and the compilers of CPUs that `make demo` has no board for.
+# What only tests use: Git, the compilers of CPUs that `make demo` has no board for, and a browser with what drives it.
 missing_test_packages() {
     has git || echo git
     has_clang || clang_package
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo $picolibc
+    has chromium || echo chromium
+    has chromedriver || echo chromium-driver
 }
 
 # The word before a command that needs root: nothing, sudo, or "none" where there is no way.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,20 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from mlfbuild.report.html import numbers
+from mlfbuild.report.html.nodes import spans
 from mlfbuild.report.html.views import ImageView, views
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")
 _SCRIPTS = ("theme", "chooser", "marks", "selection", "tables", "labels", "treemap", "start")
 
-_BARS = "".join(f".b{step}{{--b:{step}}}" for step in range(1, 101))
-"""Lengths of bars, which the policy keeps from being attributes."""
+_STEPS = "".join(
+    [
+        *(f".b{step}{{--b:{step}}}" for step in range(1, 101)),
+        *(f".c{step}{{columns:{10 * step}px}}" for step in range(16, 41, 2)),
+    ]
+)
+"""Lengths of bars and widths of columns, which the policy keeps from being attributes."""
 
 
 def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) -> str:
@@ -30,7 +37,7 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
     its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no network. The
     same reports make the same page.
     """
-    style = _joined("style", _STYLES, "css") + _BARS
+    style = _joined("style", _STYLES, "css") + _STEPS
     script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
     images = views(report, against)
     return (
@@ -68,6 +75,7 @@ def _data(images: tuple[ImageView, ...]) -> Markup:
     return Markup(text)  # noqa: S704 - has no characters of HTML any more
 
 
+@cache
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
@@ -76,6 +84,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.tests["wide"] = spans
     made.filters |= {
         "count": numbers.count,
         "size": numbers.size,

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 
 from mlfbuild.report.html.layers import Vertex, block_numbers, bounds_of, layers_of, writers
 
-NODE_WIDTH = 172
+NODE_WIDTH = 160
 NODE_HEIGHT = 40
-_LINE_WIDTH = 22
+_LINE_WIDTH = 20
 """Of a lane that only lines pass."""
-_MARGIN = 8
-_GAP = 28
+_MARGIN = 6
+_GAP = 34
+_LABEL = 20
+"""What a node's shape takes of the gap below it, before lines turn."""
 _TRACK = 8
 """Between two lines that run side by side in a gap."""
 _PORT = 16
@@ -238,18 +240,15 @@ class _Drawing:
         return tracks
 
     def _place_layers(self, tracks: dict[tuple[int, int], int]) -> None:
-        most: dict[int, int] = defaultdict(int)
+        height = dict.fromkeys(range(1, self._last + 1), _GAP) | {0: _GAP // 2 if _ENTRY in self._out else 0}
         for (gap, _), track in tracks.items():
-            most[gap] = max(most[gap], track)
-        entry = self._lane.get(_ENTRY) is not None
-        y = 0 if entry else 2
-        self._top = {0: y}
-        self._gap_top = {0: y}
-        y += _gap(most[0]) // (1 if most[0] or (0, 0) in tracks else 2) if entry else 0
+            height[gap] = max(height[gap], _GAP + track * _TRACK)
+        self._top, self._gap_top = {0: 0}, {0: 0}
+        y = max(2, height[0])
         for layer in range(1, self._last + 1):
             self._top[layer] = y
             self._gap_top[layer] = y + NODE_HEIGHT
-            y += NODE_HEIGHT + _gap(most[layer])
+            y += NODE_HEIGHT + height[layer]
         self._top[self._last + 1] = y
         leaves = _EXIT in self._into
         self._height = y if leaves else self._gap_top[self._last] + 2
@@ -260,14 +259,10 @@ class _Drawing:
         top = 0 if source == _ENTRY else self._gap_top[self._layer[source]]
         points = [(self._x(source), top)]
         for gap, start, end in self._runs((source, reader, tensor)):
-            y = self._gap_top[gap] + _GAP // 2 + tracks[gap, tensor] * _TRACK
+            y = self._gap_top[gap] + (_LABEL if gap else _TRACK) + tracks[gap, tensor] * _TRACK
             points += [(start, y), (end, y)]
         bottom = self._height if reader == _EXIT else self._top[self._layer[reader]]
         return [*points, (points[-1][0], bottom)]
-
-
-def _gap(track: int) -> int:
-    return _GAP + track * _TRACK
 
 
 def _free(taken: set[int]) -> int:

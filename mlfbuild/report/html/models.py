@@ -50,6 +50,8 @@ class NetworkView:
     timeline: Timeline
     columns: operators.Columns | None
     drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
+    column: int
+    """How wide the columns of the drawing are, in tens of pixels."""
     headings: tuple[str, ...]
     rows: tuple[operators.Row, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
@@ -137,13 +139,15 @@ def _facts(model: _Json) -> Iterator[Fact]:
 
 
 def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
+    drawing = nodes.drawing(network)
     return NetworkView(
         key,
         network["module"],
         network["executor"],
         timeline(network),
         operators.columns(network),
-        nodes.drawing(network),
+        drawing,
+        nodes.column_width([block for block, _ in drawing]),
         operators.headings(network, old),
         operators.rows(network, old),
         tuple(_sums(network, old)),
@@ -168,7 +172,9 @@ def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, .
 
 def _sum(columns: Iterable[str], figures: Mapping[str, int | None], per_mac: float | None = None) -> tuple[str, ...]:
     texts = {name: numbers.count(value) for name, value in figures.items() if value is not None}
-    return tuple(numbers.ratio(per_mac) if name == "per MAC" and per_mac else texts.get(name, "") for name in columns)
+    return tuple(
+        numbers.ratio(per_mac) if name == "instr. / MAC" and per_mac else texts.get(name, "") for name in columns
+    )
 
 
 def _tensors(network: _Json) -> Iterator[TensorRow]:

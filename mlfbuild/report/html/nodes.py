@@ -32,6 +32,20 @@ class Node:
     height: int = NODE_HEIGHT
 
 
+_WIDEST = 400
+"""The widest block, in pixels, that shares the page with other columns."""
+
+
+def column_width(blocks_of: Sequence[Block]) -> int:
+    """Return how wide the columns are in which the blocks of a drawing flow, in tens of pixels."""
+    return max((-(-block.width // 20) * 2 for block in blocks_of if block.width <= _WIDEST), default=20)
+
+
+def spans(block: Block) -> bool:
+    """Whether a block is too wide for a column."""
+    return block.width > _WIDEST
+
+
 def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]], ...]:
     """Return the blocks of a network's drawing, each with what its nodes say."""
     tensors, operators = network["tensors"], network["operators"]

@@ -52,7 +52,7 @@ def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple
     if old is not None:
         names.append("flash ±")
     if counted(network):
-        names += ["instructions", "per MAC", "lower bound"]
+        names += ["instructions", "instr. / MAC", "lower bound"]
         if old is not None:
             names.append("instructions ±")
     return tuple(names)

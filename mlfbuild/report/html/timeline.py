@@ -15,6 +15,8 @@ from mlfbuild.report.html import numbers
 OUTSIDE = ("input", "output", "state")
 """Memories of tensors that live outside the arena."""
 _TICKS = 5
+_THINNEST = 120
+"""What part of the arena the thinnest rectangle is high."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Timeline:
     columns: tuple[Column, ...]
     bytes: tuple[Tick, ...]
     operators: tuple[Tick, ...]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its rectangles."""
+        return list(dict.fromkeys(mark.kind for mark in (*self.marks, *(mark for row in self.outside for mark in row))))
 
 
 def timeline(network: Mapping[str, Any]) -> Timeline:
@@ -145,17 +152,24 @@ def _union(places: list[tuple[int, int]]) -> int:
     return total
 
 
+def _band(offset: int, size: int, arena: int) -> tuple[str, str]:
+    """Return where bytes of the arena begin from the top, and how high they are: enough to be seen and pointed at."""
+    high = max(size, arena // _THINNEST)
+    return numbers.per_cent(max(0, arena - offset - high), arena), numbers.per_cent(high, arena)
+
+
 def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int) -> Mark:
     offset = tensor["offset"] or 0
     first, last = span
     length = last + 1 - first
+    top, height = _band(offset, tensor["size"], arena)
     fits = tensor["size"] * 16 >= arena and length * 12 >= count
     return Mark(
         "arena",
         numbers.per_cent(first, count),
-        numbers.per_cent(arena - offset - tensor["size"], arena),
+        top,
         numbers.per_cent(length, count),
-        numbers.per_cent(tensor["size"], arena),
+        height,
         numbers.shape(tensor["shape"]) if fits else "",
         tensor_title(tensor, span),
         index,
@@ -165,15 +179,16 @@ def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: i
 
 def _scratch(index: int, operator: Mapping[str, Any], count: int, arena: int) -> Mark:
     offset, size = operator["scratch"]["offset"], operator["scratch"]["size"]
+    top, height = _band(offset, size, arena)
     title = (
         f"Scratch of {operator['operator']}\n{operator['name']}\n{numbers.size(size)} at {offset:,}\noperator {index}"
     )
     return Mark(
         "scratch",
         numbers.per_cent(index, count),
-        numbers.per_cent(arena - offset - size, arena),
+        top,
         numbers.per_cent(1, count),
-        numbers.per_cent(size, arena),
+        height,
         "",
         title,
         None,

@@ -22,6 +22,13 @@ function noTip() {
   document.getElementById("tip").hidden = true;
 }
 
+/** The tip of what has the focus, which goes with it when the page scrolls. */
+function focusTip() {
+  const mark = document.activeElement;
+  if (words.has(mark) && mark.matches(":focus-visible")) tip(words.get(mark), mark.getBoundingClientRect());
+  else noTip();
+}
+
 function at(event) {
   return { left: event.clientX + 12, top: event.clientY, bottom: event.clientY };
 }
@@ -79,12 +86,9 @@ function marks() {
     const mark = said(event);
     if (mark) tip(words.get(mark), at(event));
   });
-  document.addEventListener("focusin", (event) => {
-    const mark = said(event);
-    if (mark && mark.matches(":focus-visible")) tip(words.get(mark), mark.getBoundingClientRect());
-  });
+  document.addEventListener("focusin", focusTip);
   document.addEventListener("focusout", noTip);
-  addEventListener("scroll", noTip, { passive: true });
+  addEventListener("scroll", focusTip, { passive: true, capture: true });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") noTip();
     step(event);

@@ -1,50 +1,79 @@
-/** A click on an operator, wherever it is drawn, marks it everywhere, with the tensors that it reads and writes. */
-function numbers(text) {
-  return (text || "").split(" ").filter((part) => part);
-}
+/** A click on an operator or a tensor, wherever it is drawn, marks it everywhere, with what it reads and writes. */
+const SELECTABLE = ".network [data-operator], .network [data-tensor]";
 
 function clear(network) {
   for (const element of network.querySelectorAll(".selected")) element.classList.remove("selected");
   for (const row of network.querySelectorAll("tr[aria-selected]")) row.removeAttribute("aria-selected");
   network.classList.remove("dimmed");
   delete network.dataset.selected;
+  document.getElementById("chosen").hidden = true;
 }
 
-function mark(network, selector) {
+function markAll(network, selector) {
   for (const element of network.querySelectorAll(selector)) {
     element.classList.add("selected");
     if (element.tagName === "TR") element.setAttribute("aria-selected", "true");
   }
 }
 
-function select(network, operator) {
-  const row = network.querySelector(`tr[data-operator="${operator}"]`);
-  mark(network, `[data-operator="${operator}"]`);
-  for (const tensor of [...numbers(row.dataset.reads), ...numbers(row.dataset.writes)]) {
-    mark(network, `[data-tensor="${tensor}"]`);
+/** Marks an operator with its tensors, or a tensor with the operators that write and read it. */
+function select(network, { operator, tensor }) {
+  if (operator !== undefined) {
+    markAll(network, `[data-operator="${operator}"]`);
+    const { reads, writes } = network.querySelector(`tr[data-operator="${operator}"]`).dataset;
+    for (const index of `${reads} ${writes}`.split(" ").filter(Boolean)) markAll(network, `[data-tensor="${index}"]`);
+  } else {
+    markAll(network, `[data-tensor="${tensor}"]`);
+    markAll(network, `[data-reads~="${tensor}"], [data-writes~="${tensor}"]`);
   }
   network.classList.add("dimmed");
-  network.dataset.selected = operator;
+}
+
+/** A line at the foot of the window: what is selected, and the ways to where it is drawn. */
+function say(network, { operator, tensor }) {
+  const row = network.querySelector(operator === undefined
+    ? `tr[data-tensor="${tensor}"]` : `tr[data-operator="${operator}"]`);
+  const [number, name] = row.cells;
+  const line = document.getElementById("chosen");
+  line.querySelector("b").textContent = `${number.textContent} ${(name.querySelector("b, code")).textContent}`;
+  line.querySelector("small").textContent = name.querySelector("small")?.textContent || "";
+  line.hidden = false;
 }
 
 function toggle(element) {
   const network = element.closest(".network");
-  const operator = element.dataset.operator;
-  const again = network.dataset.selected === operator;
-  clear(network);
-  if (!again) select(network, operator);
+  const key = JSON.stringify({ operator: element.dataset.operator, tensor: element.dataset.tensor });
+  const again = network.dataset.selected === key;
+  document.querySelectorAll(".network[data-selected]").forEach(clear);
+  if (again) return;
+  network.dataset.selected = key;
+  select(network, element.dataset);
+  say(network, element.dataset);
+}
+
+function go(where) {
+  const network = document.querySelector(".network[data-selected]");
+  const found = network?.querySelector(`${where} .selected`);
+  if (where === ".operators") found?.closest("details")?.setAttribute("open", "");
+  found?.scrollIntoView({ block: "center", inline: "center" });
 }
 
 function selection() {
   document.addEventListener("click", (event) => {
-    const element = event.target.closest?.("[data-operator]");
-    if (element?.closest(".network")) toggle(element);
+    const element = event.target.closest?.(SELECTABLE);
+    if (element) toggle(element);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") document.querySelectorAll(".network").forEach(clear);
-    const element = event.target.closest?.("[data-operator]");
+    if (event.key === "Escape") document.querySelectorAll(".network[data-selected]").forEach(clear);
+    const element = event.target.closest?.(SELECTABLE);
     if (!element || (event.key !== "Enter" && event.key !== " ")) return;
     event.preventDefault();
     toggle(element);
   });
+  for (const button of document.querySelectorAll("#chosen button")) {
+    button.addEventListener("click", () => {
+      if (button.value) go(button.value);
+      else document.querySelectorAll(".network[data-selected]").forEach(clear);
+    });
+  }
 }

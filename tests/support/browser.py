@@ -1,0 +1,93 @@
+"""What tests of pages do with Chromium."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.remote.webelement import WebElement
+
+from mlfbuild.report.html import page
+
+
+@dataclass
+class Browser:
+    """Chromium, which opens pages as a reader does: from a file."""
+
+    driver: webdriver.Chrome
+    folder: Path
+    opened: int = 0
+
+    def open(
+        self, report: Any, against: Any = None, *, width: int = 1280, dark: bool = False, script: bool = True,
+        at: str = "",
+    ) -> None:  # fmt: skip
+        """Open the page of ``report``, at the part ``at``."""
+        self.opened += 1
+        path = self.folder / f"report{self.opened}.html"
+        path.write_text(page(report, against), encoding="utf-8", newline="\n")
+        self.narrow(width, dark=dark)
+        self.command("Emulation.setScriptExecutionDisabled", value=not script)
+        self.messages(), self.requests()
+        self.driver.get(path.as_uri() + at)
+
+    def narrow(self, width: int, *, dark: bool = False, media: str = "") -> None:
+        """Give the window another width, colours and kind of medium."""
+        self.command(
+            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.command("Emulation.setEmulatedMedia", media=media, features=[scheme])
+
+    def command(self, name: str, **values: Any) -> Any:
+        return self.driver.execute_cdp_cmd(name, values)
+
+    def run(self, script: str, *values: Any) -> Any:
+        return self.driver.execute_script(script, *values)
+
+    def one(self, selector: str) -> WebElement:
+        return self.driver.find_element("css selector", selector)
+
+    def texts(self, selector: str) -> list[str]:
+        return self.run("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent.trim())", selector)
+
+    def click(self, selector: str) -> None:
+        self.to(selector).click()
+
+    def hover(self, selector: str) -> None:
+        ActionChains(self.driver, duration=0).move_to_element(self.to(selector)).perform()
+
+    def to(self, selector: str) -> WebElement:
+        """Scroll to an element, and wait until the page has noticed."""
+        element = self.one(selector)
+        self.driver.execute_async_script(
+            "arguments[0].scrollIntoView({block: 'center'}); const done = arguments[1];"
+            "requestAnimationFrame(() => requestAnimationFrame(() => done()))",
+            element,
+        )
+        return element
+
+    def rows(self, selector: str) -> list[str]:
+        """The texts of the cells of rows, with a space between."""
+        cells = "[...e.cells].map(c => c.textContent.trim().replace(/\\s+/g, ' ')).join(' ')"
+        return self.run(f"return [...document.querySelectorAll(arguments[0])].map(e => {cells})", selector)
+
+    def press(self, *keys: str) -> None:
+        ActionChains(self.driver, duration=0).send_keys(*keys).perform()
+
+    def tip(self) -> str:
+        """The lines of the tip that is shown, none where it is not."""
+        return "\n".join(self.texts("#tip:not([hidden]) > *"))
+
+    def messages(self) -> list[str]:
+        """What the console got since the last call."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """What was asked for since the last call."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
