@@ -59,13 +59,20 @@ class Browser:
         self.to(selector).click()
 
     def hover(self, selector: str) -> None:
-        ActionChains(self.driver, duration=0).move_to_element(self.to(selector)).perform()
+        # By its place in the window: chromedriver scrolls to a wrong one for elements inside drawings.
+        box = self.run("return arguments[0].getBoundingClientRect()", self.to(selector))
+        chain = ActionChains(self.driver, duration=0)
+        chain.w3c_actions.pointer_action.move_to_location(
+            int(box["x"] + box["width"] / 2), int(box["y"] + box["height"] / 2)
+        )
+        chain.perform()
 
     def to(self, selector: str) -> WebElement:
         """Scroll to an element, and wait until the page has noticed."""
         element = self.one(selector)
         self.driver.execute_async_script(
-            "arguments[0].scrollIntoView({block: 'center'}); const done = arguments[1];"
+            "const box = arguments[0].getBoundingClientRect(), done = arguments[1];"
+            "scrollBy(0, (box.top + box.bottom - innerHeight) / 2);"
             "requestAnimationFrame(() => requestAnimationFrame(() => done()))",
             element,
         )

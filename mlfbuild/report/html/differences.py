@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.html.numbers import Change
+from mlfbuild.report.html.numbers import Change, short_name
 from mlfbuild.report.html.operators import flash_of, paired
 
 _Json = Mapping[str, Any]
@@ -110,7 +110,7 @@ def _operator(model: str, now: _Json | None, before: _Json | None) -> Line:
         Change(flash_of(now), flash_of(before)),
         *(_counted(key, now, before) for key in ("macs", "instructions")),
     )
-    return Line(f"{named['operator']} {named['name']}", model, _state(now, before), changes)
+    return Line(f"{named['operator']} {short_name(named['name'])}", model, _state(now, before), changes)
 
 
 def _counted(key: str, now: _Json | None, before: _Json | None) -> Change | None:

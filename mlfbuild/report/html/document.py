@@ -90,6 +90,8 @@ def _environment() -> Environment:
         "size": numbers.size,
         "share": numbers.share,
         "shorter": numbers.shorter,
+        "ending": numbers.ending,
+        "short_name": numbers.short_name,
         "per_cent": numbers.per_cent,
         "signed": numbers.signed,
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from mlfbuild.report.html.layers import Vertex, block_numbers, bounds_of, layers_of, writers
 
-NODE_WIDTH = 160
+NODE_WIDTH = 166
 NODE_HEIGHT = 40
 _LINE_WIDTH = 20
 """Of a lane that only lines pass."""

@@ -51,6 +51,16 @@ def shorter(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: keep // 2]}…{text[len(text) - (keep - keep // 2) :]}"
 
 
+def short_name(name: str) -> str:
+    """Return the first of the names that a converter joined by semicolons, of each of the operators of a chain."""
+    return " + ".join(part.split(";", 1)[0] for part in name.split(" + "))
+
+
+def ending(text: str, most: int) -> str:
+    """Return the end of a name that has over ``most`` characters: beginnings are mostly those of the whole network."""
+    return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
+
+
 def step(part: int | None, largest: int) -> int:
     """Return ``part`` in whole per cent of ``largest``, for the classes of bars; at least 1 of anything."""
     return max(1, round(100 * part / largest)) if part and largest else 0

@@ -146,7 +146,7 @@ def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counte
     titles = operator_of_piece(owner.get("networks", ()))
     groups: dict[str, Counter[_Key]] = defaultdict(Counter)
     for (name, kind), size in _sizes(owner, memory).items():
-        groups[titles.get(name, "other" if titles else "")][name, kind] += size
+        groups[titles.get(name, "no operator" if titles else "")][name, kind] += size
     order = {title: index for index, title in enumerate(dict.fromkeys(titles.values()))}
     yield from sorted(groups.items(), key=lambda item: (order.get(item[0], len(order)), item[0]))
 

@@ -222,9 +222,10 @@ def _byte_ticks(arena: int) -> tuple[Tick, ...]:
     while arena / step > _TICKS:
         step *= 2
     unit, name = (1024, "KiB") if arena >= 2 * 1024 and step >= 512 else (1, "B")
+    values = [value for value in range(0, arena, step) if value <= arena - step // 3] + [arena]
     return tuple(
-        Tick(numbers.per_cent(arena - value, arena), f"{value / unit:g} {name}" if value else "0")
-        for value in range(0, arena + 1, step)
+        Tick(numbers.per_cent(arena - value, arena), f"{round(value / unit, 1):g} {name}" if value else "0")
+        for value in values
     )
 
 

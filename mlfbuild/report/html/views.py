@@ -46,11 +46,16 @@ class ImageView:
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return what is shown of each image; ``against`` is the report to compare with."""
-    before = {title_of(image): image for image in against["images"]} if against else {}
+    before = {title_of(image): _linked(image) for image in against["images"]} if against else {}
     return tuple(
-        _image(f"image-{index}", image, before.get(title_of(image)), compared=against is not None)
+        _image(f"image-{index}", _linked(image), before.get(title_of(image)), compared=against is not None)
         for index, image in enumerate(report["images"])
     )
+
+
+def _linked(image: _Json) -> _Json:
+    """Return an image without the models of its project that it has nothing of."""
+    return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
 
 
 def _image(key: str, image: _Json, old: _Json | None, *, compared: bool) -> ImageView:

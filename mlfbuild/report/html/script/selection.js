@@ -53,9 +53,10 @@ function toggle(element) {
 
 function go(where) {
   const network = document.querySelector(".network[data-selected]");
-  const found = network?.querySelector(`${where} .selected`);
-  if (where === ".operators") found?.closest("details")?.setAttribute("open", "");
-  found?.scrollIntoView({ block: "center", inline: "center" });
+  const selected = network?.querySelector(`${where} .selected`);
+  selected?.closest("details")?.setAttribute("open", "");
+  // Chromium scrolls to a wrong place for elements inside drawings.
+  (selected?.closest(".chart, .block") || selected)?.scrollIntoView({ block: "center" });
 }
 
 function selection() {
