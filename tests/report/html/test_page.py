@@ -105,12 +105,18 @@ def test_tables_need_no_script() -> None:
 
 
 def test_each_part_of_a_report_may_be_missing() -> None:
-    bare = sketch.report(sketch.image([sketch.model("digits", [])]))
-    del bare["images"][0]["target"], bare["images"][0]["cpu"]
+    bare = digits()
+    del bare["images"][0]["target"], bare["images"][0]["cpu"], bare["images"][0]["models"][0]["networks"]
     words = Elements(page(bare)).words
     assert "digits" in words and "Memory over time" not in words
     empty = sketch.report(sketch.image([sketch.model("digits", [sketch.Sketch().json()])]))
     assert "This network needs no arena." in Elements(page(empty)).words
+
+
+def test_models_that_an_image_has_nothing_of_are_left_out() -> None:
+    models = [sketch.model("digits", [sketch.chain()]), sketch.model("unused", [])]
+    words = Elements(page(sketch.report(sketch.image(models)))).words
+    assert "digits" in words and "unused" not in words
 
 
 @pytest.mark.parametrize("network", [sketch.chain(1), sketch.residual(), sketch.stateful()], ids=["1", "res", "state"])
