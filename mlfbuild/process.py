@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
@@ -13,6 +14,15 @@ from mlfbuild.packages import DEBIAN
 
 _OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
 """What Linux distributions call a program that they have several versions of; the first one there is taken."""
+
+Tell = Callable[[str, int, int], None]
+"""What long work calls with what it is doing, and how many of how many are done: 0 of 0 where nobody counts."""
+
+_NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
+
+
+def tell_nobody(doing: str, done: int = 0, of: int = 0) -> None:
+    """Do nothing."""
 
 
 def tool_variable(name: str) -> str:
@@ -62,6 +72,43 @@ def run(
         raise TimedOutError(f"{words[0]}: still running after {timeout:g} s, stopped", output) from None
     except OSError as error:
         raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
-    if done.returncode != 0:
-        raise ProcessFailedError(f"{Path(words[0]).name}: failed with exit status {done.returncode}", done.stdout)
+    _check_status(words[0], done.returncode, done.stdout)
     return done.stdout
+
+
+def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
+    """Run ``command``, which runs Ninja, and return what it printed; ``tell`` is told of each of Ninja's steps.
+
+    Raises ``ProcessFailedError`` as ``run`` does.
+    """
+    words = [str(word) for word in command]
+    lines = []
+    try:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace",
+        )  # fmt: skip
+    except OSError as error:
+        raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
+    with process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                _tell_step(line, tell)
+        except BaseException:  # an interrupt, too, stops the program before it is passed on
+            process.terminate()
+            raise
+    _check_status(words[0], process.returncode, "".join(lines))
+    return "".join(lines)
+
+
+def _tell_step(line: str, tell: Tell) -> None:
+    step = _NINJA_STEP.match(line)
+    if step is not None:
+        tell("linking" if step[3].startswith("Linking") else "building", int(step[1]), int(step[2]))
+
+
+def _check_status(program: str, status: int, output: str) -> None:
+    if status != 0:
+        raise ProcessFailedError(f"{Path(program).name}: failed with exit status {status}", output)

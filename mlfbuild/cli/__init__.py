@@ -26,6 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Python ends itself by the signal where the interrupt struck inside an exec(), as dataclasses use at import,
         # and forgets that with the next exec().
         exec("")  # noqa: S102  # a constant, run for that effect alone
-        sys.stderr.write("mlfbuild: interrupted; nothing half-written is left\n")
+        _say_interrupted(sys.argv[1:] if arguments is None else arguments)
         return INTERRUPTED_EXIT_CODE
     return status
+
+
+def _say_interrupted(arguments: Sequence[str]) -> None:
+    from mlfbuild.cli.events import interrupted_event, line_of, wants_events
+
+    message = "interrupted; nothing half-written is left: run the same command again to go on"
+    text = line_of(interrupted_event(message)) if wants_events(arguments) else f"mlfbuild: {message}"
+    sys.stderr.write(f"{text}\n")

@@ -1,4 +1,4 @@
-"""Results go to stdout, everything else to stderr."""
+"""Results go to stdout, everything else to stderr: for people as text, for programs (``--format json``) as events."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import io
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mlfbuild.errors import StorageError
+from mlfbuild.cli.events import error_event, line_of
+from mlfbuild.cli.options import Settings
+from mlfbuild.errors import MlfError, ProjectFileError, StorageError
 
 
 def prepare() -> None:
@@ -39,7 +42,36 @@ def show_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Print a diagnostic."""
+    """Print a diagnostic; an event where the verb's result is JSON."""
+    context = click.get_current_context(silent=True)
+    settings = context.find_object(Settings) if context else None
+    if settings is not None and settings.json:
+        emit({"event": "message", "text": text})
+    else:
+        write(text)
+
+
+def tell(error: MlfError, *, events: bool) -> None:
+    """Print an error, whether or not it ends the run."""
+    if events:
+        emit(error_event(error))
+    else:
+        write(words_of(error))
+
+
+def words_of(error: MlfError) -> str:
+    """Return what people read of an error."""
+    # Project file problems start with file:line:column, which editors jump to.
+    return str(error) if isinstance(error, ProjectFileError) else f"mlfbuild: {error}"
+
+
+def emit(event: Mapping[str, Any]) -> None:
+    """Print an event, for programs."""
+    write(line_of(event))
+
+
+def write(text: str) -> None:
+    """Print to stderr."""
     with contextlib.suppress(OSError):
         click.echo(text, err=True)
 

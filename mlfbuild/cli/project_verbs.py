@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import Settings, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, show, show_json, tell
 from mlfbuild.cli.watch import watching
 from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
 
@@ -211,6 +212,7 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
 
 def _verify_project(settings: Settings) -> None:
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.progress import Task
     from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
     from mlfbuild.steps.verify import left_out, verify_job, verify_jobs
 
@@ -222,25 +224,29 @@ def _verify_project(settings: Settings) -> None:
         for line in left_out(project, targets):
             note(f"not verified: {line}")
     with watching(settings) as watch:
+        watch.expect(len(jobs))
         build_all(targets, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
         for job in jobs:
-            task = f"verify {job.title}"
+            task = Task("verify", job.title, job.target.name, model=job.model.model)
             watch.start(task)
             try:
-                report = verify_job(job)
+                report = verify_job(job, functools.partial(watch.step, task))
             except MlfError as error:  # the other models are worth checking all the same
                 results.append((job, error))
-                watch.finish(task, "could not be checked")
+                watch.fail(task, "could not be checked")
             else:
                 results.append((job, report))
-                watch.finish(task, "passed" if report.passed else "FAILED")
+                if report.passed:
+                    watch.finish(task, "passed")
+                else:
+                    watch.fail(task, "FAILED")
     if settings.json:
         show_json([_verified(job, result) for job, result in results])
     else:
         for _, result in results:
             if not (isinstance(result, MlfError) or (settings.quiet and result.passed)):
                 show(result.text())
-    _raise_what_went_wrong(results)
+    _raise_what_went_wrong(results, events=settings.json)
 
 
 def _verified(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
@@ -250,12 +256,12 @@ def _verified(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
-def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]]) -> None:
+def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], *, events: bool) -> None:
     """Raise an error for models that are wrong, else the first of those that could not be checked; tell the others."""
     errors = [result for _, result in results if isinstance(result, MlfError)]
     failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
-        note(f"mlfbuild: {error}")
+        tell(error, events=events)
     if failed:
         raise CheckFailedError(f"verify: {', '.join(failed)}: failed, see above")
     if errors:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import click
 
 from mlfbuild.cli.app import app
+from mlfbuild.cli.events import line_of, storage_event, usage_event, wants_events
 from mlfbuild.cli.options import Settings
-from mlfbuild.cli.output import note, prepare, silence
-from mlfbuild.errors import MlfError, ProjectFileError, StorageError
+from mlfbuild.cli.output import emit, prepare, silence, tell, write
+from mlfbuild.errors import MlfError, StorageError
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -21,11 +22,13 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _invoke(arguments)
     except click.ClickException as error:
-        error.show()
+        if wants_events(arguments):
+            emit(usage_event(_usage(error)))
+        else:
+            error.show()
         return error.exit_code
     except MlfError as error:
-        # Project file problems start with file:line:column, which editors jump to.
-        note(str(error) if isinstance(error, ProjectFileError) else f"mlfbuild: {error}")
+        tell(error, events=wants_events(arguments))
         return error.exit_code
     except BrokenPipeError:  # the reader of our output has seen enough: `mlfbuild plan | head -1`
         silence()
@@ -33,8 +36,16 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         silence()
         place = f"{error.filename}: " if error.filename else ""
-        note(f"mlfbuild: {place}{error.strerror or error}; check free space and permissions")
+        message = f"{place}{error.strerror or error}; check free space and permissions"
+        write(line_of(storage_event(message)) if wants_events(arguments) else f"mlfbuild: {message}")
         return StorageError.exit_code
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return what is wrong with a command line, and where to look."""
+    context = getattr(error, "ctx", None)
+    verb = context.command_path if context else "mlfbuild"
+    return f"{error.format_message().rstrip('.')}; see `{verb} --help`"
 
 
 def _invoke(arguments: Sequence[str]) -> int:

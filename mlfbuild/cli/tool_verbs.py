@@ -8,7 +8,7 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.errors import ToolNotFoundError
+from mlfbuild.errors import ToolNotFoundError, UsageError
 from mlfbuild.messages import counted
 
 if TYPE_CHECKING:
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 @verb("format")
 @click.option("--report", is_flag=True, help="Of what `mlfbuild report --format json` prints.")
-def schema(_settings: Settings, report: bool) -> None:
+@click.option("--events", is_flag=True, help="Of each line that --format json prints to standard error.")
+def schema(_settings: Settings, report: bool, events: bool) -> None:
     """Print the JSON Schema of the project file, for editors."""
+    from mlfbuild.cli.event_schema import event_schema
     from mlfbuild.steps.about import report_schema
     from mlfbuild.steps.about import schema as schema_of_project_files
 
-    show_json(report_schema() if report else schema_of_project_files())
+    if report and events:
+        raise UsageError("--report and --events: two schemas; ask for one at a time")
+    show_json(report_schema() if report else event_schema() if events else schema_of_project_files())
 
 
 @verb("format")

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +40,24 @@ def interleaved(inputs: Sequence[Array]) -> bytes:
 
 
 def run_cases(
-    image: Path, board: Board | None, inputs: bytes, workdir: Path, timeout: float, plugin: str | None = None
+    image: Path,
+    board: Board | None,
+    inputs: bytes,
+    workdir: Path,
+    timeout: float,
+    plugin: str | None = None,
+    grown: Callable[[int], None] | None = None,
 ) -> str | None:
     """Run the image on ``inputs`` in ``workdir``; returns why it stopped early, ``None`` where nothing says that.
 
-    It may take ``timeout`` seconds from one result to the next. ``plugin`` is one of QEMU's, for a board. Raises
-    ``StorageError`` where the results do not fit the disk, ``ProcessFailedError`` where the emulator itself fails.
+    It may take ``timeout`` seconds from one result to the next. ``plugin`` is one of QEMU's, for a board. ``grown`` is
+    told now and then how many bytes of results there are. Raises ``StorageError`` where the results do not fit the
+    disk, ``ProcessFailedError`` where the emulator itself fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     try:
-        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin)
+        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin, grown)
     except TimedOutError:
         return f"no result after {timeout:g} s, stopped"
     if result.exit_status == 0:
@@ -69,14 +76,23 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
     Each run has the fields of verify.c's record, and ``out0``, ...: the outputs, flat.
     """
+    layout = _layout(subject, runs)
+    path = workdir / _OUTPUTS
+    data = read_bytes(path, "output of the test firmware") if path.exists() else b""
+    return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
+
+
+def case_size(subject: Subject, runs: int) -> int:
+    """Return how many bytes the firmware writes for a case of ``runs`` runs."""
+    return _layout(subject, runs).itemsize
+
+
+def _layout(subject: Subject, runs: int) -> np.dtype[Any]:
     outputs = []
     for index, tensor in enumerate(subject.outputs):
         element = np.dtype(tensor.dtype).newbyteorder("<")
         outputs.append((f"out{index}", element, (tensor.size // element.itemsize,)))
-    layout = np.dtype([(f"run{number}", np.dtype([*_RECORD, *outputs])) for number in range(runs)])
-    path = workdir / _OUTPUTS
-    data = read_bytes(path, "output of the test firmware") if path.exists() else b""
-    return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
+    return np.dtype([(f"run{number}", np.dtype([*_RECORD, *outputs])) for number in range(runs)])
 
 
 def flaws(subject: Subject, run: Any) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlfbuild.emulator.qemu import RunResult, run_elf
@@ -15,7 +15,7 @@ from mlfbuild.executor.headers import missing_header
 from mlfbuild.files import holds, write_atomic, write_if_changed
 from mlfbuild.firmware.verification import HOST, module_header
 from mlfbuild.library import Module
-from mlfbuild.process import find_tool, run
+from mlfbuild.process import Tell, find_tool, run, run_ninja, tell_nobody
 from mlfbuild.targets import RUNTIME, Board, require_compiler
 
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
@@ -31,6 +31,7 @@ def build_harness(
     *,
     twice: bool = True,
     placement: Path | None = None,
+    tell: Tell = tell_nobody,
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
@@ -57,9 +58,10 @@ def build_harness(
         definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
     options = [f"-D{name}={value}" for name, value in definitions.items()]
+    tell("configuring", 0, 0)
     run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
     try:
-        run([cmake, "--build", folder])
+        run_ninja([cmake, "--build", folder], tell)
     except ProcessFailedError as error:
         raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
     return folder / "verify.elf"
@@ -91,20 +93,23 @@ def run_harness(
     workdir: Path,
     timeout: float,
     plugin: str | None = None,
+    grown: Callable[[int], None] | None = None,
 ) -> RunResult:
     """Run the test firmware in ``workdir`` with the names of a file to read and one to write, its ``arguments``.
 
-    ``plugin`` is one of QEMU's, with its arguments.
+    ``plugin`` is one of QEMU's, with its arguments. ``grown`` is told how many bytes are written, now and then.
 
     On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where no more is
     written for ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
     """
     written = workdir / arguments[-1]
     if board is not None:
-        return run_elf(image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written, plugin=plugin)
+        return run_elf(
+            image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written, plugin=plugin, grown=grown
+        )
     command = [str(image.resolve()), *arguments]
     try:
-        status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written)
+        status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired:
         raise TimedOutError(f"{image}: still running after {timeout:g} s, stopped") from None
     return RunResult(output.decode(errors="replace"), status)

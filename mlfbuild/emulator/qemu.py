@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,12 +35,13 @@ def run_elf(
     written: Path | None = None,
     memory: Mapping[int, Path] | None = None,
     plugin: str | None = None,
+    grown: Callable[[int], None] | None = None,
 ) -> RunResult:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
     has files by the address that they are loaded to, as a programmer writes external flash. ``plugin`` is one of QEMU's
-    plugins, with its arguments.
+    plugins, with its arguments. ``grown`` is told the size of the file ``written`` whenever it has changed.
 
     Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
     with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
@@ -51,7 +52,7 @@ def run_elf(
     options = [*_options(board, arguments), *_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
     command = [str(find_tool(_PROGRAM)), *options, "-kernel", str(elf.resolve())]
     try:
-        status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written)
+        status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired as error:
         raise TimedOutError(
             f"{elf}: still running on {board.name} after {timeout:g} s, stopped", _text(error.output)

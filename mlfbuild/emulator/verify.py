@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.emulator.compare import first_difference
-from mlfbuild.emulator.exchange import ENDED_EARLY, SECONDS_A_CASE, flaws, interleaved, read_runs, run_cases
+from mlfbuild.emulator.exchange import (
+    ENDED_EARLY,
+    SECONDS_A_CASE,
+    case_size,
+    flaws,
+    interleaved,
+    read_runs,
+    run_cases,
+)
 from mlfbuild.emulator.harness import build_harness
 from mlfbuild.emulator.image import read_subject
 from mlfbuild.emulator.report import VerifyReport
@@ -22,6 +30,7 @@ from mlfbuild.emulator.vectors import Vectors, load_vectors
 from mlfbuild.errors import UsageError
 from mlfbuild.firmware.verification import HOST, Subject, subject_of
 from mlfbuild.library import Module
+from mlfbuild.process import Tell, tell_nobody
 from mlfbuild.targets import BOARDS, Board
 
 __all__ = ["VerifyReport", "verify_image", "verify_module"]
@@ -40,26 +49,33 @@ def verify_module(
     toolchain: Path | None = None,
     timeout: float | None = None,
     placement: Path | None = None,
+    tell: Tell = tell_nobody,
 ) -> VerifyReport:
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
     ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the
     fragment that puts sections into memory regions. A case may take ``timeout`` seconds, by default generously many.
-    Everything is built and kept in ``workdir``. What is wrong with the module is in the report; raised are
-    ``CheckFailedError`` where the file holds no cases, ``InputFileError``, ``UnsupportedModelError``,
-    ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test firmware cannot be built or the
-    emulator fails.
+    Everything is built and kept in ``workdir``, and ``tell`` is told how far it is. What is wrong with the module is in
+    the report; raised are ``CheckFailedError`` where the file holds no cases, ``InputFileError``,
+    ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test
+    firmware cannot be built or the emulator fails.
     """
     if board is None and toolchain is not None:
         raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")
     loaded = load_vectors(vectors, module)
     subject = subject_of(module, board.name if board else HOST)
-    image = build_harness(tree, module, board, toolchain, workdir, placement=placement)
-    return _check(image, subject, loaded, workdir, timeout)
+    image = build_harness(tree, module, board, toolchain, workdir, placement=placement, tell=tell)
+    return _check(image, subject, loaded, workdir, timeout, tell)
 
 
 def verify_image(
-    image: Path, vectors: Path, workdir: Path, *, board: str | None = None, timeout: float | None = None
+    image: Path,
+    vectors: Path,
+    workdir: Path,
+    *,
+    board: str | None = None,
+    timeout: float | None = None,
+    tell: Tell = tell_nobody,
 ) -> VerifyReport:
     """Check the test firmware ``image``, which says itself what it is, against the file ``vectors``.
 
@@ -69,19 +85,27 @@ def verify_image(
     subject = read_subject(image)
     if board is not None and board != subject.board:
         raise UsageError(f"{image}: runs on {_place(subject)}, not on {board}; link it for the board you want")
-    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout)
+    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout, tell)
 
 
 def _place(subject: Subject) -> str:
     return "this machine" if subject.board == HOST else subject.board
 
 
-def _check(image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None) -> VerifyReport:
+def _check(
+    image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None, tell: Tell
+) -> VerifyReport:
     board = None if subject.board == HOST else BOARDS[subject.board]
     # A single case twice, as the arena is measured with two paints; a module with state would go on from the first.
     again = vectors.cases == 1 and not subject.state_size
     inputs = interleaved(vectors.inputs) * (2 if again else 1)
-    stopped = run_cases(image, board, inputs, workdir, timeout or SECONDS_A_CASE)
+    size = case_size(subject, _RUNS)
+
+    def grown(written: int) -> None:
+        tell("running", min(written // size, vectors.cases), vectors.cases)
+
+    grown(0)
+    stopped = run_cases(image, board, inputs, workdir, timeout or SECONDS_A_CASE, grown=grown)
     runs = read_runs(workdir, subject, _RUNS)
     problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
     if stopped is not None or len(runs) < vectors.cases:

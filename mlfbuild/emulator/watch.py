@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mlfbuild.errors import ProcessFailedError
@@ -13,12 +14,18 @@ _LOOK_SECONDS = 0.25
 
 
 def run_while_it_writes(
-    command: Sequence[str], *, cwd: Path | None, timeout: float | None, written: Path | None
+    command: Sequence[str],
+    *,
+    cwd: Path | None,
+    timeout: float | None,
+    written: Path | None,
+    grown: Callable[[int], None] | None = None,
 ) -> tuple[int, bytes]:
     """Run ``command`` and return its exit status (negative: the signal that ended it) and what it printed.
 
     It is stopped where it takes longer than ``timeout`` seconds, counted anew whenever the file ``written`` has grown:
-    then ``subprocess.TimeoutExpired``, with the output so far. Raises ``ProcessFailedError`` where it cannot start.
+    then ``subprocess.TimeoutExpired``, with the output so far. ``grown`` is told the size of the file in bytes whenever
+    it has changed. Raises ``ProcessFailedError`` where it cannot start.
     """
     try:
         process = subprocess.Popen(
@@ -28,17 +35,20 @@ def run_while_it_writes(
         raise ProcessFailedError(f"{command[0]}: cannot be started: {error.strerror}") from None
     with process:
         try:
-            output = _output(process, timeout, written)
+            output = _output(process, timeout, written, grown)
         except BaseException:  # an interrupt, too, stops the program before it is passed on
             process.kill()
             raise
     return process.returncode, output
 
 
-def _output(process: subprocess.Popen[bytes], timeout: float | None, written: Path | None) -> bytes:
-    if timeout is None:
+def _output(
+    process: subprocess.Popen[bytes], timeout: float | None, written: Path | None, grown: Callable[[int], None] | None
+) -> bytes:
+    if timeout is None and grown is None:
         return process.communicate()[0]
-    size, deadline = _size(written), time.monotonic() + timeout
+    allowed = math.inf if timeout is None else timeout
+    size, deadline = _size(written), time.monotonic() + allowed
     while True:
         left = deadline - time.monotonic()
         try:
@@ -46,9 +56,11 @@ def _output(process: subprocess.Popen[bytes], timeout: float | None, written: Pa
         except subprocess.TimeoutExpired as error:
             now = _size(written)
             if now != size:
-                size, deadline = now, time.monotonic() + timeout
+                size, deadline = now, time.monotonic() + allowed
+                if grown is not None:
+                    grown(size)
             elif left <= 0:
-                raise subprocess.TimeoutExpired(process.args, timeout, error.output) from None
+                raise subprocess.TimeoutExpired(process.args, allowed, error.output) from None
 
 
 def _size(path: Path | None) -> int:

@@ -19,7 +19,7 @@ from mlfbuild.steps.beforehand import make_archives
 from mlfbuild.steps.clashes import check_module_names
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
 from mlfbuild.steps.models import finish_target, tree_is_whole
-from mlfbuild.steps.progress import Silent
+from mlfbuild.steps.progress import Silent, Task
 from mlfbuild.steps.project import load, target_jobs
 
 
@@ -77,7 +77,7 @@ def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
 
 
 class _Shown(Silent):
-    def start(self, task: str) -> None:
+    def start(self, task: Task) -> None:
         show(f"mlfbuild: {task}")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from mlfbuild.errors import MlfError
 from mlfbuild.steps.jobs import TargetJob
 from mlfbuild.steps.models import compile_once, is_current
-from mlfbuild.steps.progress import Progress, Silent
+from mlfbuild.steps.progress import Progress, Silent, Task, raise_first
 from mlfbuild.steps.twins import Twins, twins
 from mlfbuild.steps.workers import map_in_workers
 
@@ -25,15 +26,23 @@ def make_archives(
     external = (job for target in targets for job in target.models if job.request.program is not None)
     stale = [job for job in external if not is_current(job)]
     groups = twins(stale, lenders)
-    for group in groups:
-        watch.start(_task(group))
-    for group, compiled in map_in_workers(_make, groups, jobs):
-        watch.finish(_task(group), "compiled" if compiled else "copied")
+    errors: dict[int, MlfError] = {}
+    watch.expect(len(groups))
+    for group, made in map_in_workers(_make, groups, jobs, lambda group, _: watch.start(_task(group))):
+        if isinstance(made, MlfError):
+            errors[groups.index(group)] = made
+            watch.fail(_task(group))
+        else:
+            watch.finish(_task(group), "compiled" if made else "copied")
+    raise_first(errors, watch)
 
 
-def _task(group: Twins) -> str:
-    return f"compile {group.jobs[0].model} for {', '.join(job.target for job in group.jobs)}"
+def _task(group: Twins) -> Task:
+    job = group.jobs[0]
+    title = f"{job.model} for {', '.join(job.target for job in group.jobs)}"
+    return Task("compile", title, job.target, model=job.model)
 
 
-def _make(group: Twins) -> bool:
+def _make(group: Twins, tell: Callable[[None], None]) -> bool:
+    tell(None)
     return compile_once(group.jobs, group.lenders) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import InputFileError, ProcessFailedError
 from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
-from mlfbuild.process import find_tool, run
+from mlfbuild.process import Tell, find_tool, run, run_ninja, tell_nobody
 from mlfbuild.steps.budgets import check_budgets
 from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.flags_in_use import check_flags
@@ -31,16 +31,19 @@ target_link_libraries(
 """
 
 
-def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None) -> str:
+def build_firmware(
+    job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, tell: Tell = tell_nobody
+) -> str:
     """Configure (where needed) and build the firmware; returns what CMake and Ninja printed.
 
-    ``definitions`` are further ``NAME=VALUE`` cache entries. Raises ``ToolNotFoundError``, ``ProcessFailedError`` with
-    the output of the tool that failed, ``UsageError`` for a compiler whose flags are for another CPU, and
-    ``CheckFailedError`` where two models in the image share a global symbol or a section lies outside its region.
+    ``definitions`` are further ``NAME=VALUE`` cache entries; ``tell`` is told how far it is. Raises
+    ``ToolNotFoundError``, ``ProcessFailedError`` with the output of the tool that failed, ``UsageError`` for a compiler
+    whose flags are for another CPU, and ``CheckFailedError`` where two models in the image share a global symbol or a
+    section lies outside its region.
     """
-    configured = _configure(job, definitions)
+    configured = _configure(job, definitions, tell)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
-    built = _built(job, command)
+    built = _built(job, command, tell)
     if not job.elf.is_file():
         raise ProcessFailedError(
             f"{job.name}: CMake built no {job.elf.name} in {job.build}; "
@@ -52,9 +55,14 @@ def build_firmware(job: FirmwareJob, definitions: Sequence[str] = (), jobs: int 
     return configured + built
 
 
-def _built(job: FirmwareJob, command: Sequence[str | Path]) -> str:
+def did_something(output: str) -> bool:
+    """Whether a build that printed ``output`` made anything."""
+    return output.strip() != "ninja: no work to do."
+
+
+def _built(job: FirmwareJob, command: Sequence[str | Path], tell: Tell) -> str:
     try:
-        built = run(command)
+        built = run_ninja(command, tell)
     except ProcessFailedError:
         check_flags(job)
         with contextlib.suppress(ProcessFailedError, InputFileError):
@@ -86,7 +94,7 @@ def _run_on_board(elf: Path, board: Board, timeout: float) -> str:
     return result.stdout
 
 
-def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
+def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     source = job.cmake if job.cmake is not None else _generate(job)
     make_folder(job.build)
     arguments = [
@@ -105,6 +113,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str]) -> str:
     # CMake ignores a changed toolchain file in a folder that it has configured before.
     (job.build / "CMakeCache.txt").unlink(missing_ok=True)
     require_compiler(job.target.toolchain, definitions)
+    tell("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
     check_flags(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -23,13 +24,13 @@ from mlfbuild.files import read_bytes, sha256, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.library.numpy_types import dtype_called
 from mlfbuild.manifest import Project
-from mlfbuild.process import find_tool
+from mlfbuild.process import Tell, find_tool, tell_nobody
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.operator_runs import operator_runs
 from mlfbuild.report.profile import CallCount, Profile, profile_module
 from mlfbuild.report.run_text import run_text
 from mlfbuild.steps.jobs import PROFILE_ROOMS, ProfileJob, TargetJob, fingerprint
-from mlfbuild.steps.progress import Progress, Silent
+from mlfbuild.steps.progress import Progress, Silent, Task, watched
 from mlfbuild.steps.project import BUILD_FOLDER, profile_jobs
 
 __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text"]
@@ -50,32 +51,34 @@ def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress 
         names = ", ".join(target.name for target in targets)
         raise CheckFailedError(f"{project.path}: nothing to profile: no board that QEMU emulates for {names}")
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
-        task = f"profile {job.model.title}"
-        watch.start(task)
-        yield from model_runs(job)
+        task = Task("profile", job.model.title, job.target.name, model=job.model.model)
+        with watched(watch, task):
+            runs = list(model_runs(job, functools.partial(watch.step, task)))
         watch.finish(task, "counted")
+        yield from runs
 
 
-def model_runs(job: ProfileJob) -> Iterator[ModelRun]:
+def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
     """Yield one run of each module of the job's model, whose tree is there.
 
     CMake and Ninja are asked for the test firmware each time; it runs only where it, or its input, is not the one that
-    was counted last. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
-    ``UnsupportedModelError`` where a module cannot be called, and ``ProcessFailedError`` where its run fails.
+    was counted last. ``tell`` is told how far it is. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that
+    do not fit, ``UnsupportedModelError`` where a module cannot be called, and ``ProcessFailedError`` where its run
+    fails.
     """
     emulator = find_tool(_EMULATOR)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        yield _run(job, chosen_module(library, name, where), emulator)
+        yield _run(job, chosen_module(library, name, where), emulator, tell)
 
 
-def _run(job: ProfileJob, module: Module, emulator: Path) -> ModelRun:
+def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRun:
     target, folder = job.target, job.folder / module.name
     assert target.board is not None
     image = build_harness(
         job.model.tree, module, target.board, target.toolchain, folder,
-        twice=False, placement=target.placement_fragment if target.placed else None,
+        twice=False, placement=target.placement_fragment if target.placed else None, tell=tell,
     )  # fmt: skip
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
@@ -83,6 +86,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path) -> ModelRun:
     key = _key(image, inputs, emulator)
     profile = _recorded(record, key)
     if profile is None:
+        tell("running", 0, 0)
         profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)

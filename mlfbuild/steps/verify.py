@@ -17,6 +17,7 @@ from mlfbuild.files import write_atomic
 from mlfbuild.firmware.verification import HOST
 from mlfbuild.library import Library
 from mlfbuild.manifest import KeyPath, Project
+from mlfbuild.process import Tell, tell_nobody
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.locate import first_wrong_operator
 from mlfbuild.steps.models import outline_of
@@ -121,11 +122,12 @@ def _can_run(target: TargetJob) -> bool:
     return target.board is not None or target.toolchain is None
 
 
-def verify_job(job: VerifyJob) -> VerifyReport:
+def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
     """Build the model's test firmware, run every case on the target and compare; the report tells what differed.
 
-    Writes ``report.txt`` into the job's folder where all is well. Raises ``ToolNotFoundError``, ``ProcessFailedError``,
-    ``InputFileError`` for vectors that do not fit the module, ``UsageError`` where the archive has no such module.
+    Writes ``report.txt`` into the job's folder where all is well; ``tell`` is told how far it is. Raises
+    ``ToolNotFoundError``, ``ProcessFailedError``, ``InputFileError`` for vectors that do not fit the module,
+    ``UsageError`` where the archive has no such module.
     """
     module = chosen_module(open_archive(job.model.archive), job.module or None, str(job.model.archive))
     report = verify_module(
@@ -136,8 +138,10 @@ def verify_job(job: VerifyJob) -> VerifyReport:
         job.folder,
         toolchain=job.target.toolchain,
         placement=job.target.placement_fragment if job.target.placed else None,
+        tell=tell,
     )
     if report.wrong:
+        tell("looking for the first wrong operator", 0, 0)
         return replace(report, hint=first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())

@@ -5,19 +5,26 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import itertools
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from dataclasses import dataclass
+from multiprocessing.queues import SimpleQueue
+from typing import Any, TypeVar
 
-from mlfbuild.errors import ProcessFailedError
+from mlfbuild.errors import MlfError, ProcessFailedError
 
 A = TypeVar("A")
 R = TypeVar("R")
+T = TypeVar("T")
+
+_LOOK_SECONDS = 0.05
+"""How often what workers tell is fetched."""
 
 _lock = threading.Lock()
 
@@ -44,6 +51,22 @@ def _held_interrupts() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+_runs = itertools.count()
+"""Numbers of ``map_in_workers``: what jobs of one that was given up still tell is not taken for another's."""
+_tellers: list[SimpleQueue[Any]] = []
+"""In a worker process: the queue to its parent."""
+
+
+def _be_worker(queue: SimpleQueue[Any]) -> None:
+    _tellers.append(queue)
+
+
+def _call_telling(job: tuple[Callable[[A, Callable[[T], None]], R], A, tuple[int, int]]) -> R:
+    """Call ``function(argument, tell)`` in a worker process."""
+    function, argument, place = job
+    return _call(lambda one: function(one, lambda thing: _tellers[0].put((place, thing))), argument)
+
+
 def _call(function: Callable[[A], R], argument: A) -> R:
     """Call ``function(argument)`` in a worker process, which ends where that ends it."""
     try:
@@ -60,11 +83,27 @@ def _pass_on_interrupt() -> None:
                 os.kill(worker.pid, signal.SIGINT)
 
 
+@dataclass(frozen=True)
+class _Pool:
+    executor: ProcessPoolExecutor
+    queue: SimpleQueue[Any]
+    """What workers tell: ((run, number of the job), thing)."""
+
+    def told(self, run: int) -> Iterator[tuple[int, Any]]:
+        """Yield (number of the job, thing) for all that workers have told of ``run`` by now."""
+        while not self.queue.empty():
+            (of, number), thing = self.queue.get()
+            if of == run:
+                yield number, thing
+
+
 @functools.cache
-def _pool(workers: int) -> ProcessPoolExecutor:
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+def _pool(workers: int) -> _Pool:
+    context = multiprocessing.get_context("spawn")
+    queue = context.SimpleQueue()
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_worker, initargs=(queue,))
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
-    return pool
+    return _Pool(pool, queue)
 
 
 def in_worker(function: Callable[[A], R], argument: A, workers: int | None = None) -> R:
@@ -77,7 +116,7 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
         pool = _pool(workers or os.cpu_count() or 1)
     try:
         with _held_interrupts():
-            future = pool.submit(_call, function, argument)
+            future = pool.executor.submit(_call, function, argument)
         return future.result()
     except BrokenProcessPool:
         _pool.cache_clear()
@@ -88,23 +127,41 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
         raise ProcessFailedError("interrupted") from None  # the worker's: whoever owns this thread has their own
 
 
-def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: int) -> Iterator[tuple[A, R]]:
-    """Yield (argument, result) for each of ``arguments`` in order, ``workers`` at a time.
+def map_in_workers(
+    function: Callable[[A, Callable[[T], None]], R],
+    arguments: Iterable[A],
+    workers: int,
+    told: Callable[[A, T], None],
+) -> Iterator[tuple[A, R | MlfError]]:
+    """Yield (argument, result) for each of ``arguments`` as it is done, ``workers`` at a time.
 
-    One worker means this process.
+    ``function(argument, tell)`` may ``tell`` picklable things of its work; ``told(argument, thing)`` gets them, in this
+    process and before the result is yielded. Where ``function`` raises ``MlfError``, that is yielded as the result:
+    what has begun is done to its end, and nothing else is begun. One worker means this process.
     """
     jobs = list(arguments)
     if workers <= 1 or len(jobs) <= 1:
-        for job in jobs:
-            yield job, function(job)
+        yield from _map_here(function, jobs, told)
         return
+    run = next(_runs)
     with _lock:
         pool = _pool(workers)
     with _held_interrupts():
-        futures: list[tuple[A, Future[R]]] = [(job, pool.submit(_call, function, job)) for job in jobs]
+        futures: list[Future[R]] = [
+            pool.executor.submit(_call_telling, (function, job, (run, number))) for number, job in enumerate(jobs)
+        ]
+    numbers = {future: number for number, future in enumerate(futures)}
     try:
-        for job, future in futures:
-            yield job, future.result()
+        left = set(futures)
+        while left:
+            done, left = wait(left, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            for number, thing in pool.told(run):
+                told(jobs[number], thing)
+            for future in sorted(done, key=numbers.__getitem__):
+                result = _outcome(future)
+                if isinstance(result, MlfError):
+                    left = {other for other in left if not other.cancel()}
+                yield jobs[numbers[future]], result
     except BrokenProcessPool:
         _pool.cache_clear()
         raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
@@ -112,5 +169,24 @@ def map_in_workers(function: Callable[[A], R], arguments: Iterable[A], workers: 
         _pass_on_interrupt()
         raise
     finally:
-        for _, future in futures:
+        for future in futures:
             future.cancel()
+
+
+def _map_here(
+    function: Callable[[A, Callable[[T], None]], R], jobs: Iterable[A], told: Callable[[A, T], None]
+) -> Iterator[tuple[A, R | MlfError]]:
+    for job in jobs:
+        try:
+            result = function(job, functools.partial(told, job))
+        except MlfError as error:
+            yield job, error
+            return
+        yield job, result
+
+
+def _outcome(future: Future[R]) -> R | MlfError:
+    try:
+        return future.result()
+    except MlfError as error:
+        return error

@@ -108,7 +108,8 @@ def test_what_cannot_be_read(archives: Folder, verb: str) -> None:
     for name, reason in (("junk.tar", "junk.tar: is not a tar file"), ("none.tar", "none.tar: no such archive")):
         ended = archives.run(verb, name, "--format", "json")
         assert (ended.status, ended.out) == (5, "")
-        assert ended.err.startswith(f"mlfbuild: {reason}") and ended.err.count("\n") == 1
+        assert ended.err.startswith(f'{{"event":"error","exit_code":5,"kind":"input-file","message":"{reason}')
+        assert ended.err.count("\n") == 1
 
 
 # convert

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import Ended, Folder
+from support.command import INTERRUPTED, Ended, Folder
 from support.firmware_repo import tiny_network
 
 MODEL = tiny_network(0)
@@ -157,7 +157,9 @@ def test_a_full_disk_leaves_nothing(folder: Folder) -> None:
     assert_one_line(ended, 8)
     assert "File too large" in ended.err
     assert not list((folder.root / "out").iterdir())
-    assert_one_line(folder.spawn("build", "-q", "-j", "2", prepare=allow_files_of_1_kib), 8)
+    ended = folder.spawn("build", "-q", "-j", "2", prepare=allow_files_of_1_kib)
+    assert ended.status == 8
+    assert re.fullmatch(r"(mlfbuild: build/mlf/pc/\w+\.tar: cannot write: File too large[^\n]+\n){1,2}", ended.err)
     assert not [path for path in folder.files() if path.endswith((".tar", ".tmp"))]
 
 
@@ -202,7 +204,7 @@ def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds
     assert ended.status in {0, 130}
     assert "Traceback" not in ended.err
     if ended.status == 130:
-        assert ended.err == "mlfbuild: interrupted; nothing half-written is left\n"
+        assert ended.err == INTERRUPTED
     assert not [path for path in folder.files() if "/." in path and path.endswith(".tmp")]
     for archive in folder.root.rglob("*.tar"):
         assert folder.run("inspect", str(archive)).status == 0
@@ -220,5 +222,8 @@ def test_a_build_that_takes_its_time_can_be_stopped(folder: Folder, tmp_path: Pa
         ended = interrupted_after(folder, 3.0, "build", "-q", "-j", "1")
     finally:
         del os.environ["MLFBUILD_CMAKE"]
-    assert (ended.status, ended.err) == (130, "mlfbuild: interrupted; nothing half-written is left\n")
+    assert (ended.status, ended.err) == (
+        130,
+        INTERRUPTED,
+    )
     assert time.monotonic() - started < 30

@@ -28,6 +28,8 @@ firmware:
   app: {sources: [main.c], models: [alpha, beta]}
 """
 
+INTERRUPTED = "mlfbuild: interrupted; nothing half-written is left: run the same command again to go on\n"
+
 MAIN_C = """\
 #include <stdio.h>
 #include "tvmgen_alpha.h"

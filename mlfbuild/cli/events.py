@@ -1,0 +1,74 @@
+"""``--format json``: what happens on the way, for programs, as one JSON object a line on stderr.
+
+``event_schema`` has every kind of event; ``docs/running.md`` tells how to read them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError, ProcessFailedError, ProjectFileError
+
+_PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
+
+
+def line_of(event: Mapping[str, Any]) -> str:
+    """Return an event as one line of ASCII."""
+    return json.dumps(event, separators=(",", ":"))
+
+
+def wants_events(arguments: Sequence[str]) -> bool:
+    """Whether a command line, which may be wrong, asks for JSON."""
+    words = " ".join(arguments).replace("--format=", "--format ").split()
+    chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
+    return chosen[-1:] == ["json"]
+
+
+def error_event(error: MlfError) -> dict[str, Any]:
+    """Return the event of an error: its kind is its class, its place what stands before the message."""
+    event: dict[str, Any] = {
+        **_error(error.exit_code, _kind(error), error.message),
+        **_place(error.message),
+    }
+    if isinstance(error, ProjectFileError):
+        event["problems"] = [{"message": problem, **_place(problem)} for problem in error.problems]
+    if isinstance(error, ProcessFailedError):
+        event["output"] = error.output
+    return event
+
+
+def usage_event(message: str) -> dict[str, Any]:
+    """Return the event of a command line that is wrong."""
+    return _error(2, "usage", message)
+
+
+def storage_event(message: str) -> dict[str, Any]:
+    """Return the event of an error of the operating system."""
+    return _error(8, "storage", message)
+
+
+def interrupted_event(message: str) -> dict[str, Any]:
+    """Return the event of Ctrl-C."""
+    return _error(INTERRUPTED_EXIT_CODE, "interrupted", message)
+
+
+def _error(exit_code: int, kind: str, message: str) -> dict[str, Any]:
+    return {"event": "error", "exit_code": exit_code, "kind": kind, "message": message}
+
+
+def _kind(error: MlfError) -> str:
+    """Return ``tool-not-found`` for ``ToolNotFoundError``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__.removesuffix("Error")).lower()
+
+
+def _place(message: str) -> dict[str, Any]:
+    """Return file, line and, where it is told, column at the beginning of a message."""
+    found = _PLACE.match(message)
+    if found is None:
+        return {}
+    column = {} if found["column"] is None else {"column": int(found["column"])}
+    return {"file": found["file"], "line": int(found["line"]), **column}
