@@ -86,6 +86,7 @@ def _environment() -> Environment:
     )
     made.tests["wide"] = spans
     made.filters |= {
+        "compact": numbers.compact,
         "count": numbers.count,
         "size": numbers.size,
         "share": numbers.share,

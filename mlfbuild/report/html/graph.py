@@ -21,6 +21,8 @@ _MARGIN = 6
 _GAP = 34
 _LABEL = 20
 """What a node's shape takes of the gap below it, before lines turn."""
+_ENTER = 8
+"""Above a block that begins with a line."""
 _TRACK = 8
 """Between two lines that run side by side in a gap."""
 _PORT = 16
@@ -240,7 +242,7 @@ class _Drawing:
         return tracks
 
     def _place_layers(self, tracks: dict[tuple[int, int], int]) -> None:
-        height = dict.fromkeys(range(1, self._last + 1), _GAP) | {0: _GAP // 2 if _ENTRY in self._out else 0}
+        height = dict.fromkeys(range(1, self._last + 1), _GAP) | {0: _ENTER if _ENTRY in self._out else 0}
         for (gap, _), track in tracks.items():
             height[gap] = max(height[gap], _GAP + track * _TRACK)
         self._top, self._gap_top = {0: 0}, {0: 0}

@@ -16,6 +16,14 @@ def count(value: int | None) -> str:
     return NONE if value is None else f"{value:,}"
 
 
+def compact(value: int) -> str:
+    """Return a number in three digits or fewer, for axes: ``4.7 M``."""
+    for unit, name in ((10**9, " G"), (10**6, " M"), (10**3, " k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{name}"
+    return str(value)
+
+
 def size(value: int) -> str:
     """Return a number of bytes, from 1 KiB on with that beside it."""
     unit = "byte" if value == 1 else "bytes"
