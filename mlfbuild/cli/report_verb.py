@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +13,14 @@ from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
 from mlfbuild.errors import OverBudgetError, UsageError
+
+if TYPE_CHECKING:
+    from mlfbuild.steps.report_files import Presented
+
+_NO_OPERATORS = {
+    "--elf": "--operators means nothing with --elf: they stand in the archives of a project's models",
+    "--compare": "--operators means nothing with --compare, which tells of those that changed",
+}
 
 
 @verb("file", "target", "jobs", "format")
@@ -19,46 +30,107 @@ from mlfbuild.errors import OverBudgetError, UsageError
     help="With --elf: the linker's map of it, default <elf>.map.",
 )  # fmt: skip
 @click.option(
+    "--from", "saved", type=click.Path(path_type=Path), metavar="FILE.json",
+    help="Of this report, written before; no project file needed, nothing is built.",
+)  # fmt: skip
+@click.option(
+    "--compare", "old", type=click.Path(path_type=Path), metavar="OLD.json",
+    help="Tell what changed since this report, written with -o before.",
+)  # fmt: skip
+@click.option(
+    "-o", "outputs", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
+    help="Write the report to FILE, too: text or JSON by its suffix, .txt or .json; may be repeated.",
+)  # fmt: skip
+@click.option(
     "--update-baseline", "update", is_flag=True, help="Write the sizes to the project's budget-file: they are accepted."
 )
 @click.option(
     "--operators", is_flag=True, help="Also list the operators of each model, and what its arena holds at its fullest."
 )
-def report(settings: Settings, elf: Path | None, linker_map: Path | None, update: bool, operators: bool) -> None:
+def report(
+    settings: Settings,
+    elf: Path | None,
+    linker_map: Path | None,
+    saved: Path | None,
+    old: Path | None,
+    outputs: tuple[Path, ...],
+    update: bool,
+    operators: bool,
+) -> None:
     """Build, then tell whose each byte of each firmware image is.
 
     Models by code, weights, tables and RAM, with their largest pieces (-v: all of them), then everybody else. The sums
     are those of the linked image. Exit status 1 where one is over its budget, or has grown too much since its baseline.
 
     With --elf build nothing: tell it of an image that somebody else linked, whose models are its libraries
-    libmlf_<model>.a.
+    libmlf_<model>.a. With --from tell it of a report that -o wrote as JSON.
+
+    With --compare tell what changed since an older report, the largest change first.
     """
-    if elf is not None and update:
-        raise UsageError("--update-baseline means nothing with --elf: a baseline has the images of a project")
-    if elf is not None and operators:
-        raise UsageError("--operators means nothing with --elf: they stand in the archives of a project's models")
-    if elf is not None:
-        _report_of_image(settings, elf, linker_map)
-    elif linker_map is not None:
-        raise UsageError("--map needs --elf; the images of a project have their map beside them")
+    from mlfbuild.steps.report_files import check_report_output
+    from mlfbuild.steps.report_files import older as read_older
+
+    _check_options(settings, elf, linker_map, saved, update=update)
+    if operators and (elf is not None or old is not None):
+        raise UsageError(_NO_OPERATORS["--elf" if elf is not None else "--compare"])
+    for path in outputs:
+        check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
+    older = None if old is None else (read_older(old), old)
+    show_in = partial(_show, settings, older, outputs)
+    if saved is not None:
+        _report_saved(saved, show_in, operators=operators)
+    elif elf is not None:
+        _report_of_image(elf, linker_map, show_in)
     else:
-        _report_of_project(settings, update=update, operators=operators)
+        _report_of_project(settings, show_in, update=update, operators=operators)
 
 
-def _report_of_image(settings: Settings, elf: Path, linker_map: Path | None) -> None:
-    from mlfbuild.steps.report import report_json, report_text
+def _check_options(
+    settings: Settings, elf: Path | None, linker_map: Path | None, saved: Path | None, *, update: bool
+) -> None:
+    if saved is not None and elf is not None:
+        raise UsageError("--from and --elf are two reports; name one of them")
+    source = "--elf" if elf is not None else "--from" if saved is not None else ""
+    if source and update:
+        raise UsageError(f"--update-baseline means nothing with {source}: a baseline has the images of a project")
+    if linker_map is not None and elf is None:
+        raise UsageError("--map needs --elf; the images of a project have their map beside them")
+    for name in sorted(settings.given & {"file", "target"}) if source else ():
+        raise UsageError(f"--{name} means nothing with {source}: the {'image' if elf else 'report'} is there, "
+                         "whatever it was built for")  # fmt: skip
+
+
+def _show(
+    settings: Settings, older: tuple[Mapping[str, Any], Path] | None, outputs: Sequence[Path], found: Presented
+) -> None:
+    from mlfbuild.steps.report_files import compared_with
+
+    told = found if older is None else compared_with(found, *older)
+    for path in outputs:
+        told.write(path)
+    if settings.json:
+        show_json(told.as_json())
+    elif not settings.quiet:
+        show(told.as_text(verbose=settings.verbose))
+    if not settings.quiet:
+        for path in outputs:
+            note(f"{path}: written")
+
+
+def _report_saved(saved: Path, show_in: Callable[[Presented], None], *, operators: bool) -> None:
+    from mlfbuild.steps import report_files
+
+    show_in(report_files.saved(saved, operators=operators))
+
+
+def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Presented], None]) -> None:
+    from mlfbuild.steps.report import presented
     from mlfbuild.steps.sizes import any_image_sizes
 
-    for name in sorted(settings.given & {"file", "target"}):
-        raise UsageError(f"--{name} means nothing with --elf: the image is there, whatever it was built for")
-    found = any_image_sizes(elf, linker_map)
-    if settings.json:
-        show_json(report_json([found]))
-    elif not settings.quiet:
-        show(report_text([found], verbose=settings.verbose))
+    show_in(presented([any_image_sizes(elf, linker_map)]))
 
 
-def _report_of_project(settings: Settings, *, update: bool, operators: bool) -> None:
+def _report_of_project(settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool) -> None:
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
@@ -76,10 +148,7 @@ def _report_of_project(settings: Settings, *, update: bool, operators: bool) -> 
     except OverBudgetError as error:
         over = error
     found = reports.report(firmware)
-    if settings.json:
-        show_json(reports.report_json(found))
-    elif not settings.quiet:
-        show(reports.report_text(found, verbose=settings.verbose, operators=operators))
+    show_in(reports.presented(found, operators=operators))
     if over is not None:
         raise over
     if update:

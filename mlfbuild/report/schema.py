@@ -9,6 +9,7 @@ from typing import Any
 from mlfbuild.library.network import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.manifest import Budget
 from mlfbuild.report.budget import MEMORIES
+from mlfbuild.report.compare_schema import comparison_definitions
 from mlfbuild.report.image import Berkeley
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
@@ -30,7 +31,7 @@ def report_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mlfbuild report",
-        **_object({"mlfbuild_report": version, "images": images}),
+        **_object({"mlfbuild_report": version, "images": images}, {"compared": {"$ref": "#/$defs/compared"}}),
         "$defs": {
             "image": _image(),
             "model": _owner({"budget": {"$ref": "#/$defs/budget"}, "networks": _array("network")}),
@@ -40,6 +41,7 @@ def report_schema() -> dict[str, Any]:
             "network": _network(),
             "tensor": _tensor(),
             "operator": _operator(),
+            **comparison_definitions(),
         },
     }
 

@@ -27,9 +27,9 @@ def report_builder() -> Any:
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
         raise UsageError(f'{target[0]}: needs an image: env.MlfReport("{target[0]}", app)')
-    suffix = Path(str(target[0])).suffix
-    if suffix not in {".txt", ".json"}:
-        raise UsageError(f"{target[0]}: reports are text or JSON: call it .txt or .json")
+    from mlfbuild.steps.report_files import form_of  # only where reports are asked for
+
+    form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
     if job is not None and job.target.toolchain is None:
         raise UsageError(f"target {job.target.name!r}: is this machine; reports are of firmware for a target's CPU")

@@ -54,7 +54,7 @@ PROFILE_ROOMS = (*VERIFY_ROOMS, "report/image.py", "report/profile.py", "steps/p
 """What decides the instructions of a run, beside tree, inputs and toolchain."""
 REPORT_ROOMS = (
     "errors.py", "files.py", "messages.py", "manifest", "code", "library", "archive", "executor", "report",
-    "steps/report.py", "steps/sizes.py", "steps/baseline.py", "steps/networks.py",
+    "steps/report.py", "steps/report_files.py", "steps/sizes.py", "steps/baseline.py", "steps/networks.py",
 )  # fmt: skip
 """What decides the text of a report, beside the image and its map."""
 

@@ -1,4 +1,4 @@
-"""What an archive, or a file of arrays, may be written over."""
+"""What an archive, a file of arrays or a report may be written over."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ def check_output(output: Path, *sources: Path) -> None:
 
     Raises ``UsageError`` where it is a folder.
     """
-    _check(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
+    check_replaced(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
 
 
 def check_arrays_output(output: Path, *sources: Path) -> None:
     """As ``check_output``, for an ``.npz`` file."""
-    _check(output, sources, "file", ".npz file", zipfile.is_zipfile)
+    check_replaced(output, sources, "file", ".npz file", zipfile.is_zipfile)
 
 
-def _check(
+def check_replaced(
     output: Path, sources: tuple[Path, ...], what: str, kind: str, may_be_replaced: Callable[[Path], bool]
 ) -> None:
+    """As ``check_output``, for a file that is a ``what``, over one of this ``kind``."""
     if output.is_dir():
         raise UsageError(f"{output}: is a folder; -o names the {what} to write")
     if not output.is_file():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.errors import CheckFailedError
-from mlfbuild.files import write_atomic
 from mlfbuild.manifest import Budget, Project
 from mlfbuild.report.network import NetworkSizes, network_json
 from mlfbuild.report.operators_text import operators_text
@@ -19,6 +17,7 @@ from mlfbuild.report.text import kinds_of, sizes_text
 from mlfbuild.steps.baseline import baseline_of, difference_lines, update_baseline
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.networks import networks_of
+from mlfbuild.steps.report_files import Presented
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
 
 
@@ -111,13 +110,17 @@ def _owner(owner: Owner) -> dict[str, Any]:
     return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
 
 
+def presented(found: Sequence[ImageSizes], *, operators: bool = False) -> Presented:
+    """Return the reports, to be shown or written in any form; their text has ``operators``, too, if asked for."""
+    return Presented(report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators))
+
+
 def write_report(path: Path, elf: Path, job: FirmwareJob | None) -> None:
-    """Write the report of the image ``elf`` to ``path``: as JSON where that ends in ``.json``, else as text.
+    """Write the report of the image ``elf`` to ``path``, in the form that its suffix tells.
 
     ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
     ``elf`` as it is given, so that a relative one makes the same text in every checkout. The report depends on
     the project's baseline, too, where there is one. Raises as ``image_sizes`` and ``baseline_of``.
     """
     found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))
-    text = json.dumps(report_json([found]), indent=2) if path.suffix == ".json" else report_text([found])
-    write_atomic(path, f"{text}\n".encode())
+    presented([found]).write(path)

@@ -1,12 +1,23 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.command import Folder
+
+IMAGE_SOURCES = {
+    "alpha.c": "static const char tvmgen_alpha_filter[1000] = {1};\n"
+    "static char tvmgen_alpha_workspace[2048];\n"
+    "int tvmgen_alpha_run(int at) { return tvmgen_alpha_workspace[at]++ + tvmgen_alpha_filter[at]; }\n",
+    "helper.c": "int helper(int at) { return at * 3; }\n",
+    "main.c": "int tvmgen_alpha_run(int), helper(int);\n"
+    "void _start(int at) { for (;;) at = tvmgen_alpha_run(helper(at)); }\n",
+}
 
 
 @pytest.fixture
@@ -21,3 +32,27 @@ def host_tools(tool: Callable[[str], str]) -> None:
     """What a build for this machine needs."""
     for name in ("cmake", "ninja", "gcc"):
         tool(name)
+
+
+@pytest.fixture(scope="session")
+def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A folder with ``app.elf`` and its map, of a build that knows nothing of mlfbuild."""
+    folder = tmp_path_factory.mktemp("linked")
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]
+    for name, text in IMAGE_SOURCES.items():
+        (folder / name).write_text(text)
+        subprocess.run([*gcc, "-c", name], cwd=folder, check=True)
+    for library, member in (("mlf_alpha", "alpha.o"), ("helper", "helper.o")):
+        subprocess.run([tool("arm-none-eabi-ar"), "rcs", f"lib{library}.a", member], cwd=folder, check=True)
+    libraries = ["main.o", "libmlf_alpha.a", "libhelper.a"]
+    subprocess.run([*gcc, "-nostdlib", "-Wl,-Map=%.map", *libraries, "-o", "app.elf"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def bare(folder: Folder, linked: Path) -> Folder:
+    """The image in a folder without a project file."""
+    (folder.root / "mlfbuild.yml").unlink()
+    for name in ("app.elf", "app.elf.map"):
+        shutil.copy(linked / name, folder.root)
+    return folder

@@ -1,0 +1,250 @@
+"""What changed between two reports: images, who takes how much of them, functions and constants, operators.
+
+Images are the same where firmware and target have the same names; models, pieces and operators go by name, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+from mlfbuild.report.read import Report, title_of
+from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+
+MEMORIES = ("flash", "ram")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure of both reports; ``None`` where one does not have it."""
+
+    before: int | None
+    now: int | None
+
+    @property
+    def more(self) -> int:
+        """By how much it grew; what is not there counts as nothing."""
+        return (self.now or 0) - (self.before or 0)
+
+
+@dataclass(frozen=True)
+class PieceChange:
+    """A function, a constant or a variable; all of one name and kind together."""
+
+    name: str
+    kind: str
+    flash: bool
+    ram: bool
+    bytes: Change
+
+
+@dataclass(frozen=True)
+class OperatorChange:
+    """An operator of a model's network."""
+
+    module: str
+    name: str
+    operator: str
+    bytes: Change
+    """Code, weights and tables together."""
+    macs: Change
+    """``None`` on a side that does not tell."""
+    instructions: Change
+    """``None`` on a side that was not counted."""
+
+
+@dataclass(frozen=True)
+class OwnerChange:
+    """Who has a part of the image: a model, or one of the others."""
+
+    name: str
+    model: bool
+    flash: Change
+    ram: Change
+    kinds: Mapping[str, Change]
+    """Of ``FLASH_KINDS`` and ``RAM_KINDS``, each."""
+    pieces: tuple[PieceChange, ...]
+    """Those that changed, largest change first."""
+    operators: tuple[OperatorChange, ...]
+    """Those that changed, largest change first; of models whose networks both reports have."""
+
+    @property
+    def weight(self) -> int:
+        """How much of it changed, to put the largest first."""
+        return abs(self.flash.more) + abs(self.ram.more) + sum(abs(change.more) for change in self.kinds.values())
+
+
+@dataclass(frozen=True)
+class ImageChange:
+    """An image that both reports have."""
+
+    firmware: str
+    target: str | None
+    same: bool
+    """Whether it is the same file to the byte."""
+    flash: Change
+    ram: Change
+    owners: tuple[OwnerChange, ...]
+    """All of both, largest change first; what did not change in the order of the report."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two reports."""
+
+    images: tuple[ImageChange, ...]
+    """Those that both have, in the order of the new one."""
+    only_before: tuple[tuple[str, str | None], ...]
+    """Firmware and target of those that only the old report has."""
+    only_now: tuple[tuple[str, str | None], ...]
+
+
+def compare_reports(now: Report, before: Report) -> Comparison:
+    """Return what changed from ``before`` to ``now``; both fit the schema."""
+    old = {title_of(image): image for image in before["images"]}
+    new = {title_of(image): image for image in now["images"]}
+    return Comparison(
+        tuple(_image(image, old[title]) for title, image in new.items() if title in old),
+        tuple(_names(image) for title, image in old.items() if title not in new),
+        tuple(_names(image) for title, image in new.items() if title not in old),
+    )
+
+
+def comparison_json(comparison: Comparison) -> dict[str, Any]:
+    """Return the comparison as plain JSON values, as ``comparison_definitions`` describes them."""
+    return {
+        "images": [
+            {**_named(image.firmware, image.target), **_without(_plain(image), "firmware", "target")}
+            for image in comparison.images
+        ],
+        "only_before": [_named(*names) for names in comparison.only_before],
+        "only_now": [_named(*names) for names in comparison.only_now],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _named(firmware: str, target: str | None) -> dict[str, str]:
+    return {"firmware": firmware, **({"target": target} if target else {})}
+
+
+def _without(members: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if key not in keys}
+
+
+def _names(image: Report) -> tuple[str, str | None]:
+    return image["firmware"], image.get("target")
+
+
+def _image(now: Report, before: Report) -> ImageChange:
+    owners = [
+        _owner(name, new, old, model=group == "models")
+        for group in ("models", "others")
+        for name, new, old in _paired(now[group], before[group], lambda owner: str(owner["name"]))
+    ]
+    return ImageChange(
+        *_names(now),
+        now["sha256"] == before["sha256"],
+        Change(before["flash"], now["flash"]),
+        Change(before["ram"], now["ram"]),
+        tuple(sorted(owners, key=lambda owner: -owner.weight)),
+    )
+
+
+def _paired(
+    now: Sequence[Report], before: Sequence[Report], key: Callable[[Report], _T]
+) -> Iterator[tuple[_T, Report | None, Report | None]]:
+    """Yield each key with what both sides have of it, in the order of ``now``; the n-th of a key meets the n-th."""
+    old: dict[_T, list[Report]] = defaultdict(list)
+    for item in before:
+        old[key(item)].append(item)
+    for item in now:
+        yield key(item), item, old[key(item)].pop(0) if old[key(item)] else None
+    for name, left in old.items():
+        yield from ((name, None, item) for item in left)
+
+
+def _owner(name: str, now: Report | None, before: Report | None, *, model: bool) -> OwnerChange:
+    def change(*way: str) -> Change:
+        return Change(_figure(before, way), _figure(now, way))
+
+    kinds = {
+        kind: change("kinds", memory, kind)
+        for memory, of in zip(MEMORIES, (FLASH_KINDS, RAM_KINDS), strict=True)
+        for kind in of
+    }
+    return OwnerChange(
+        name, model, change("flash"), change("ram"), kinds, _pieces(now, before), _operators(now, before)
+    )
+
+
+def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
+    found: Any = owner
+    for key in way if owner else ():
+        found = found[key]
+    return None if owner is None else int(found)
+
+
+def _pieces(now: Report | None, before: Report | None) -> tuple[PieceChange, ...]:
+    new, old = _sizes(now), _sizes(before)
+    changed = [
+        PieceChange(*key, Change(old.get(key), new.get(key)))
+        for key in dict.fromkeys([*new, *old])
+        if old.get(key) != new.get(key)
+    ]
+    return tuple(sorted(changed, key=lambda piece: (-abs(piece.bytes.more), piece.name, piece.kind)))
+
+
+def _sizes(owner: Report | None) -> Mapping[tuple[str, str, bool, bool], int]:
+    sizes: Counter[tuple[str, str, bool, bool]] = Counter()
+    for piece in owner["pieces"] if owner else ():
+        sizes[piece["name"], piece["kind"], piece["flash"], piece["ram"]] += piece["size"]
+    return sizes
+
+
+def _operators(now: Report | None, before: Report | None) -> tuple[OperatorChange, ...]:
+    if now is None or before is None or "networks" not in now or "networks" not in before:
+        return ()
+    pairs = _paired(
+        _listed(now["networks"]), _listed(before["networks"]), lambda entry: (entry["module"], entry["name"])
+    )
+    changes = (_operator(module, new, old) for (module, _), new, old in pairs)
+    changed = [each for each in changes if any(change.before != change.now for change in _figures(each))]
+    return tuple(sorted(changed, key=lambda each: [-abs(change.more) for change in _figures(each)]))
+
+
+def _listed(networks: Iterable[Report]) -> list[Report]:
+    return [{"module": network["module"], **operator} for network in networks for operator in network["operators"]]
+
+
+def _figures(operator: OperatorChange) -> tuple[Change, ...]:
+    return operator.bytes, operator.instructions, operator.macs
+
+
+def _operator(module: str, now: Report | None, before: Report | None) -> OperatorChange:
+    def bytes_of(operator: Report | None) -> int | None:
+        return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
+
+    def figure(key: str) -> Change:
+        old, new = (before or {}).get(key), (now or {}).get(key)
+        known = (before is None or old is not None) and (now is None or new is not None)
+        return Change(old, new) if known else Change(None, None)
+
+    named = now or before or {}
+    return OperatorChange(
+        module,
+        named["name"],
+        named["operator"],
+        Change(bytes_of(before), bytes_of(now)),
+        figure("macs"),
+        figure("instructions"),
+    )

@@ -1,0 +1,65 @@
+"""The part of the schema of reports that describes a comparison with another report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+
+_TEXT = {"type": "string"}
+_FLAG = {"type": "boolean"}
+_CHANGE = {"$ref": "#/$defs/change"}
+
+
+def comparison_definitions() -> dict[str, Any]:
+    """Return the definitions that ``#/$defs/compared`` needs; those of ``comparison_json``."""
+    named = _object({"firmware": _TEXT}, {"target": _TEXT}, "An image that only one of the reports has")
+    return {
+        "compared": _object(
+            {"images": _array(_image()), "only_before": _array(named), "only_now": _array(named)},
+            about="What changed since the report that --compare names",
+        ),
+        "change": _object(
+            {"before": {"type": ["integer", "null"], "minimum": 0}, "now": {"type": ["integer", "null"], "minimum": 0}},
+            about="A figure of both reports; null where one does not have it",
+        ),
+    }
+
+
+def _object(needed: Mapping[str, Any], optional: Mapping[str, Any] | None = None, about: str = "") -> dict[str, Any]:
+    return {
+        "type": "object",
+        **({"description": about} if about else {}),
+        "properties": {**needed, **(optional or {})},
+        "required": list(needed),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _image() -> dict[str, Any]:
+    same = {**_FLAG, "description": "Whether it is the same file to the byte"}
+    owners = {**_array(_owner()), "description": "All of both reports, largest change first"}
+    needed = {"firmware": _TEXT, "same": same, "flash": _CHANGE, "ram": _CHANGE, "owners": owners}
+    return _object(needed, {"target": _TEXT})
+
+
+def _owner() -> dict[str, Any]:
+    kinds = _object(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS), _CHANGE))
+    piece = _object({"name": _TEXT, "kind": _TEXT, "flash": _FLAG, "ram": _FLAG, "bytes": _CHANGE})
+    figures = dict.fromkeys(("bytes", "macs", "instructions"), _CHANGE)
+    operator = _object({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures})
+    changed = "that changed, largest change first"
+    return _object({
+        "name": _TEXT,
+        "model": _FLAG,
+        "flash": _CHANGE,
+        "ram": _CHANGE,
+        "kinds": kinds,
+        "pieces": {**_array(piece), "description": f"Functions, constants and variables {changed}"},
+        "operators": {**_array(operator), "description": f"Operators {changed}; where both reports have networks"},
+    })  # fmt: skip

@@ -1,0 +1,99 @@
+"""Reading a report's JSON again: one of a build before, or of another machine, which nobody vouches for.
+
+What is read fits the schema and adds up, so that whatever shows or compares it may trust it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.errors import InputFileError
+from mlfbuild.files import read_bytes
+from mlfbuild.library.fields import parse_json
+from mlfbuild.manifest import Budget
+from mlfbuild.messages import printable, shown
+from mlfbuild.report.schema import FORMAT, report_schema
+from mlfbuild.report.schema_check import mistake_in
+from mlfbuild.report.sizes import Owner, Piece, Sizes
+
+Report = Mapping[str, Any]
+"""A report in its JSON form."""
+_VERSION = "mlfbuild_report"
+_WRITES = "`mlfbuild report -o FILE.json`"
+
+
+def read_report(path: Path) -> Report:
+    """Return the report in the file ``path``.
+
+    Raises ``InputFileError`` where it is missing, damaged, something else, of another version of the form, or says
+    of one thing two different sizes.
+    """
+    found = parse_json(read_bytes(path, "report"), f"{path}: is no report, which {_WRITES} writes")
+    if not isinstance(found, dict) or _VERSION not in found:
+        raise InputFileError(f"{path}: is no report, which {_WRITES} writes")
+    version = found[_VERSION]
+    if version != FORMAT and isinstance(version, int):
+        raise InputFileError(
+            f"{path}: is a report of version {shown(version, 40)}, which another version of mlfbuild made; this one "
+            f"reads version {FORMAT}: make the report again with this one"
+        )
+    mistake = mistake_in(found, report_schema()) or next(_contradictions(found), "")
+    if mistake:
+        raise InputFileError(f"{path}: is a damaged report: {mistake}; make it again with {_WRITES}")
+    return found
+
+
+def title_of(image: Report) -> str:
+    """Return what an image is called, ``app for m4``, or the name of its file where no project is known."""
+    target = image.get("target")
+    return f"{image['firmware']} for {target}" if target else str(image["firmware"])
+
+
+def sizes_in(image: Report) -> tuple[Sizes, dict[str, Budget], Budget]:
+    """Return whose the bytes of ``image`` are, the budgets of its models, and its own."""
+    models = tuple(_owner(owner) for owner in image["models"])
+    budgets = {owner["name"]: Budget(**owner["budget"]) for owner in image["models"] if "budget" in owner}
+    return Sizes(models, tuple(_owner(owner) for owner in image["others"])), budgets, Budget(**image["budget"])
+
+
+def _owner(owner: Report) -> Owner:
+    pieces = tuple(Piece(**{**piece, "name": printable(piece["name"])}) for piece in owner["pieces"])
+    return Owner(printable(owner["name"]), pieces)
+
+
+def _contradictions(report: Report) -> Iterator[str]:
+    seen: set[str] = set()
+    for at, image in enumerate(report["images"]):
+        where = f"images[{at}]"
+        if title_of(image) in seen:
+            yield f"{where}: {shown(title_of(image))} stands there twice"
+        seen.add(title_of(image))
+        yield from _wrong_sums(image, where)
+
+
+def _wrong_sums(image: Report, where: str) -> Iterator[str]:
+    for group in ("models", "others"):
+        names = Counter(owner["name"] for owner in image[group])
+        yield from (f"{where}.{group}: {shown(name)} stands there twice" for name in names if names[name] > 1)
+        for at, owner in enumerate(image[group]):
+            yield from _wrong_sums_of(owner, f"{where}.{group}[{at}]")
+    owners = [*image["models"], *image["others"]]
+    for memory in ("flash", "ram"):
+        yield from _unless(f"{where}.{memory}", image[memory], sum(owner[memory] for owner in owners), "its owners")
+
+
+def _wrong_sums_of(owner: Report, where: str) -> Iterator[str]:
+    for memory, kinds in owner["kinds"].items():
+        taken = sum(piece["size"] for piece in owner["pieces"] if piece[memory])
+        yield from _unless(f"{where}.{memory}", owner[memory], taken, "its pieces")
+        for kind, size in kinds.items():
+            of_kind = sum(piece["size"] for piece in owner["pieces"] if piece["kind"] == kind)
+            yield from _unless(f"{where}.kinds.{memory}.{kind}", size, of_kind, "its pieces")
+
+
+def _unless(where: str, size: int, parts: int, whose: str) -> Iterator[str]:
+    if size != parts:
+        yield f"{where}: is {size:,}, but {whose} have {parts:,}"

@@ -1,0 +1,134 @@
+"""Reports as files and as text: of a build or from a file, alone or compared with an older one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.files import read_bytes, write_atomic
+from mlfbuild.messages import listed, printable, shown
+from mlfbuild.report.baseline import differences
+from mlfbuild.report.compare import Comparison, compare_reports, comparison_json
+from mlfbuild.report.compare_text import comparison_text
+from mlfbuild.report.read import Report, read_report, sizes_in, title_of
+from mlfbuild.report.text import sizes_text
+from mlfbuild.steps.outputs import check_replaced
+
+
+@dataclass(frozen=True)
+class Presented:
+    """A report as it is shown: in full, or what changed since an older one."""
+
+    report: Report
+    """The JSON form."""
+    text: Callable[[bool], str]
+    """The text form; of everything where its argument is true."""
+    before: Report | None = None
+    """The older one."""
+    before_name: str = ""
+    """What that is called."""
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What changed, where there is an older report."""
+        return compare_reports(self.report, self.before) if self.before is not None else None
+
+    def as_text(self, *, verbose: bool = False) -> str:
+        """Return the report for people; what changed where there is an older one."""
+        comparison = self.comparison
+        if comparison is None:
+            return self.text(verbose)
+        return comparison_text(comparison, self.before_name, verbose=verbose)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for programs, with what changed where there is an older one."""
+        comparison = self.comparison
+        return {**self.report, **({"compared": comparison_json(comparison)} if comparison else {})}
+
+    def write(self, path: Path) -> None:
+        """Write it to ``path`` in the form that its suffix tells; raises as ``form_of``, and ``StorageError``."""
+        write_atomic(path, f"{_FORMS[form_of(path)](self)}\n".encode())
+
+
+def _json_file(presented: Presented) -> str:
+    return json.dumps(presented.as_json(), indent=2)
+
+
+_FORMS: Mapping[str, Callable[[Presented], str]] = {".txt": Presented.as_text, ".json": _json_file}
+_NAMES = {".txt": "text", ".json": "JSON"}
+_BEGINNINGS = {
+    ".txt": re.compile(rb"[^\n]+(: [\d,]+ bytes of flash, [\d,]+ of RAM \(|: the same image as in |, compared with )"),
+    ".json": re.compile(rb'\s*\{\s*"mlfbuild_report"\s*:'),
+}
+"""How a report of each form begins."""
+
+
+def form_of(path: Path) -> str:
+    """Return the suffix of ``path``, which says what form a report has; raises ``UsageError`` where none does."""
+    if path.suffix not in _FORMS:
+        names = listed(list(_FORMS)[:-1])
+        raise UsageError(f"{path}: reports are text or JSON: call it {names} or {list(_FORMS)[-1]}")
+    return path.suffix
+
+
+def check_report_output(output: Path, *sources: Path) -> None:
+    """Raise ``ConflictError`` where ``output`` is one of ``sources`` or holds something else than a report of its form.
+
+    Raises ``UsageError`` as ``form_of``, and where it is a folder.
+    """
+    form = form_of(output)
+    check_replaced(
+        output, sources, "report", f"report as {_NAMES[form]}", lambda path: _is_report(path, _BEGINNINGS[form])
+    )
+
+
+def _is_report(path: Path, beginning: re.Pattern[bytes]) -> bool:
+    data = read_bytes(path, "report")
+    return not data or beginning.match(data) is not None
+
+
+def saved(path: Path) -> Presented:
+    """Return the report in the file ``path``, of a build before or of another machine; raises as ``read_report``."""
+    found = read_report(path)
+
+    def text(verbose: bool) -> str:
+        return "\n\n".join(_image_text(image, path, verbose=verbose) for image in found["images"])
+
+    return Presented(found, text)
+
+
+def _image_text(image: Report, path: Path, *, verbose: bool) -> str:
+    sizes, budgets, whole = sizes_in(image)
+    head = f"{printable(title_of(image))}: {image['flash']:,} bytes of flash, {image['ram']:,} of RAM ({path})"
+    parts = [head, sizes_text(sizes, budgets, whole, verbose=verbose)]
+    if "baseline" in image:
+        parts.append("\n".join(differences(sizes, image["baseline"], list(budgets), Path("the baseline"))))
+    return "\n\n".join(parts)
+
+
+def older(path: Path) -> Report:
+    """Return the report in the file ``path``, to compare one with; raises as ``read_report``."""
+    return read_report(path)
+
+
+def compared_with(presented: Presented, before: Report, old: Path) -> Presented:
+    """Return the report, compared with that ``before``, which was read from ``old``.
+
+    Raises ``InputFileError`` where the two have no image in common.
+    """
+    titles, own = ([title_of(image) for image in report["images"]] for report in (before, presented.report))
+    if not set(titles) & set(own):
+        raise InputFileError(
+            f"{old}: is a report of other firmware: it has {_shown(titles)}, this report {_shown(own)}; name one of "
+            "the same firmware and target"
+        )
+    return Presented(presented.report, presented.text, before, str(old))
+
+
+def _shown(titles: list[str]) -> str:
+    return listed([shown(title, 60) for title in titles])

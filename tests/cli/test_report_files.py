@@ -1,0 +1,155 @@
+"""Reports in files, `mlfbuild report -o`, `--from` and `--compare`, of an image that is linked for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from support.command import Folder
+
+OF_IMAGE = ("report", "--elf", "app.elf")
+
+
+@pytest.fixture(scope="module")
+def grown(linked: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A folder with the image of a firmware whose model has more weights and no more RAM."""
+    folder = tmp_path_factory.mktemp("grown")
+    for name in ("main.o", "libhelper.a", "alpha.c"):
+        shutil.copy(linked / name, folder)
+    source = (folder / "alpha.c").read_text()
+    assert "tvmgen_alpha_filter[1000]" in source
+    (folder / "alpha.c").write_text(source.replace("filter[1000]", "filter[1500]"))
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]
+    subprocess.run([*gcc, "-c", "alpha.c"], cwd=folder, check=True)
+    subprocess.run([tool("arm-none-eabi-ar"), "rcs", "libmlf_alpha.a", "alpha.o"], cwd=folder, check=True)
+    libraries = ["main.o", "libmlf_alpha.a", "libhelper.a"]
+    subprocess.run([*gcc, "-nostdlib", "-Wl,-Map=%.map", *libraries, "-o", "app.elf"], cwd=folder, check=True)
+    return folder
+
+
+@pytest.fixture
+def reported(bare: Folder, grown: Path) -> Folder:
+    """A folder with the report ``old.json``, and the image of a larger model."""
+    assert bare.run(*OF_IMAGE, "-q", "-o", "old.json").status == 0
+    for name in ("app.elf", "app.elf.map"):
+        shutil.copy(grown / name, bare.root)
+    return bare
+
+
+def test_files_have_what_is_printed(bare: Folder) -> None:
+    ended = bare.run(*OF_IMAGE, "-o", "out/report.txt", "-o", "sizes.json")
+    assert (ended.status, ended.err) == (0, "out/report.txt: written\nsizes.json: written\n")
+    assert (bare.root / "out/report.txt").read_text() == ended.out
+    assert (bare.root / "sizes.json").read_text() == bare.run(*OF_IMAGE, "--format", "json").out
+    ended = bare.run(*OF_IMAGE, "-v", "-o", "out/report.txt")
+    assert "model alpha, all in flash" in ended.out
+    assert "model alpha, largest in flash" in (bare.root / "out/report.txt").read_text(), "files do not depend on -v"
+
+
+def test_nothing_is_said_when_quiet(bare: Folder) -> None:
+    ended = bare.run(*OF_IMAGE, "-q", "-o", "report.txt")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+    assert (bare.root / "report.txt").is_file()
+
+
+def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
+    for _ in range(2):
+        assert reported.run(*OF_IMAGE, "-q", "-o", "old.json", "-o", "new.txt").status == 0
+        assert reported.run(*OF_IMAGE, "-q", "--compare", "old.json", "-o", "new.txt", "-o", "both.json").status == 0
+        assert reported.run(*OF_IMAGE, "-q", "--compare", "both.json", "-o", "new.txt").status == 0
+        (reported.root / "both.json").write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("notes.txt", 6, "notes.txt: is there and is no report as text; remove it or choose another file for -o"),
+        ("data.json", 6, "data.json: is there and is no report as JSON; remove it or choose another file for -o"),
+        ("app.elf", 2, "app.elf: reports are text or JSON: call it .txt or .json"),
+        ("old.json", 6, "old.json: is what is to be read; choose another file for -o"),
+        ("link.json", 6, "link.json: is what is to be read; choose another file for -o"),
+        ("folder.txt", 2, "folder.txt: is a folder; -o names the report to write"),
+        ("notes.txt/report.txt", 8, "notes.txt: cannot write: File exists; a file stands where a folder is needed"),
+    ],
+)
+def test_what_is_never_written_over(name: str, status: int, message: str, reported: Folder) -> None:
+    reported.write("notes.txt", "app for m4: remember the milk\n")
+    reported.write("data.json", '{"answer": {"mlfbuild_report": 1}}')
+    (reported.root / "link.json").symlink_to("old.json")
+    (reported.root / "folder.txt").mkdir()
+    before = {path: (reported.root / path).read_bytes() for path in reported.files()}
+    ended = reported.run(*OF_IMAGE, "--compare", "old.json", "-q", "-o", name)
+    assert (ended.status, ended.out) == (status, "")
+    assert ended.err.startswith(f"mlfbuild: {message}") and ended.err.count("\n") == 1
+    assert {path: (reported.root / path).read_bytes() for path in reported.files()} == before
+
+
+def test_a_report_from_a_file_is_the_one_of_its_image(reported: Folder) -> None:
+    assert reported.run(*OF_IMAGE, "-q", "-o", "new.json").status == 0
+    (reported.root / "app.elf").rename(reported.root / "image")
+    ended = reported.run("report", "--from", "new.json")
+    (reported.root / "image").rename(reported.root / "app.elf")
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == reported.run(*OF_IMAGE).out.replace("(app.elf)", "(new.json)")
+    facts = reported.run("report", "--from", "new.json", "--format", "json").json
+    assert facts == json.loads((reported.root / "new.json").read_text())
+
+
+def test_what_changed(reported: Folder) -> None:
+    ended = reported.run(*OF_IMAGE, "--compare", "old.json", "-o", "changes.txt", "-o", "new.json")
+    assert ended.status == 0
+    assert (reported.root / "changes.txt").read_text() == ended.out
+    assert ended.out.startswith("app.elf, compared with old.json\n\n")
+    assert "\n  weights                                 1,000      1,500       +500    +50.0 %\n" in ended.out
+    assert "\nas before: firmware, helper, alignment\n" in ended.out
+    assert ended.out.endswith(
+        "\nlargest changes in flash\n      +500     1,000     1,500  weights tvmgen_alpha_filter\n"
+    )
+    assert reported.run("report", "--from", "new.json", "--compare", "old.json").out == ended.out
+    facts = json.loads((reported.root / "new.json").read_text())
+    jsonschema.Draft202012Validator(reported.run("schema", "--report").json).validate(facts)
+    (changed,) = facts["compared"]["images"]
+    assert changed["flash"]["now"] - changed["flash"]["before"] == 500
+    assert changed["ram"]["now"] == changed["ram"]["before"] >= 2048
+    (model,) = (owner for owner in changed["owners"] if owner["model"])
+    assert [(piece["name"], piece["bytes"]) for piece in model["pieces"]] == [
+        ("tvmgen_alpha_filter", {"before": 1000, "now": 1500})
+    ]
+    backwards = reported.run("report", "--from", "old.json", "--compare", "new.json").out
+    assert "      -500     1,500     1,000  weights tvmgen_alpha_filter\n" in backwards
+
+
+def test_a_report_of_other_firmware(reported: Folder) -> None:
+    text = (reported.root / "old.json").read_text()
+    reported.write("other.json", text.replace('"app.elf"', '"bootloader.elf"'))
+    ended = reported.run(*OF_IMAGE, "--compare", "other.json", "-o", "new.json")
+    assert (ended.status, ended.out) == (5, "")
+    assert ended.err == (
+        "mlfbuild: other.json: is a report of other firmware: it has bootloader.elf, this report app.elf; name one of "
+        "the same firmware and target\n"
+    )
+    assert not (reported.root / "new.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--from old.json --elf app.elf", "--from and --elf are two reports; name one of them"),
+        ("--from old.json --map app.elf.map", "--map needs --elf"),
+        ("--from old.json --update-baseline", "--update-baseline means nothing with --from: a baseline has the images"),
+        ("--from old.json --target m4", "--target means nothing with --from: the report is there, whatever it was"),
+        ("--from old.json -f other.yml", "--file means nothing with --from: the report is there, whatever it was"),
+        ("--from old.json -o report.md", "report.md: reports are text or JSON: call it .txt or .json"),
+        ("--from old.json -o report", "report: reports are text or JSON: call it .txt or .json"),
+    ],
+)
+def test_usage_mistakes(arguments: str, message: str, reported: Folder) -> None:
+    ended = reported.run("report", *arguments.split())
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err.startswith(f"mlfbuild: {message}") and ended.err.count("\n") == 1

@@ -1,0 +1,124 @@
+"""What changed between two reports, as values, JSON and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+
+from mlfbuild.report.compare import Change, compare_reports, comparison_json
+from mlfbuild.report.compare_text import comparison_text
+from mlfbuild.report.schema import report_schema
+from support.reports import image, kws, others, owner, piece, report
+
+Json = dict[str, Any]
+BEFORE = report(image("app for m4", [kws()], others()))
+LONG = "tvmgen_kws_a_name_that_is_much_longer_than_any_terminal_is_wide_so_that_its_middle_goes_0_filter"
+
+
+def text(now: Json, before: Json = BEFORE, *, verbose: bool = False) -> str:
+    """The text, which fits a terminal."""
+    made = comparison_text(compare_reports(now, before), "old.json", verbose=verbose)
+    assert all(len(line) <= 80 and line == line.rstrip() for line in made.splitlines()), made
+    return made
+
+
+def changed(sha256: str = "1" * 64, **more: Any) -> Json:
+    models = [kws(9024, **more), owner("vww", piece(LONG, "weights", 700), piece("tvmgen_vww_run", "code", 90))]
+    firmware = [owner("firmware", piece("main", "code", 460), piece("counters", "data", 48)), others()[1]]
+    return report(image("app for m4", models, firmware, sha256=sha256))
+
+
+def test_figures_of_both() -> None:
+    (found,) = compare_reports(changed(), BEFORE).images
+    assert found.flash == Change(9196, 10978) and found.ram == Change(3040, 3048)
+    assert not found.same
+    assert [each.name for each in found.owners] == ["kws", "vww", "firmware", "stack"], "the largest change first"
+    model, new, firmware, stack = found.owners
+    assert (model.flash, model.kinds["weights"], model.kinds["code"]) == (
+        Change(8656, 9680), Change(8000, 9024), Change(400, 400),
+    )  # fmt: skip
+    assert [(each.name, each.bytes) for each in model.pieces] == [("tvmgen_kws_conv2d_0_filter", Change(8000, 9024))]
+    assert (new.flash, new.ram, new.kinds["arena"]) == (Change(None, 790), Change(None, 0), Change(None, 0))
+    assert [(each.name, each.bytes.more) for each in firmware.pieces] == [("main", -40), ("counters", 8)]
+    assert not firmware.model and not stack.pieces and stack.weight == 0
+
+
+def test_pieces_of_one_name_count_together() -> None:
+    def of(*sizes: int) -> Json:
+        firmware = owner("firmware", *(piece("handler", "code", size) for size in sizes), piece("handler", "tables", 7))
+        return report(image("app", [], [firmware], sha256=f"{sum(sizes):064}"))
+
+    (found,) = compare_reports(of(10, 20), of(25, 5)).images
+    assert found.owners[0].pieces == ()
+    (found,) = compare_reports(of(10, 20), of(10)).images
+    assert [(each.name, each.kind, each.bytes) for each in found.owners[0].pieces] == [
+        ("handler", "code", Change(10, 30))
+    ]
+
+
+def test_text_of_a_larger_model(golden: Callable[[str, str], None]) -> None:
+    golden(text(changed()) + "\n", "changes.txt")
+
+
+def test_text_of_a_model_that_went(golden: Callable[[str, str], None]) -> None:
+    golden(text(BEFORE, changed()) + "\n", "changes.txt")
+
+
+def test_the_same_image() -> None:
+    assert text(BEFORE) == "app for m4: the same image as in old.json"
+    relinked = report(image("app for m4", [kws()], others(), sha256="f" * 64))
+    assert text(relinked).splitlines() == [
+        "app for m4, compared with old.json",
+        "",
+        "                                         before        now     change",
+        "the image, flash                          9,196      9,196       same",
+        "the image, RAM                            3,040      3,040       same",
+        "",
+        "as before: kws, firmware, stack",
+    ]
+
+
+def test_images_of_one_side() -> None:
+    now = report(image("app for m4", [kws()], others()), image("app for m7", [kws()], others()))
+    before = report(image("app for m4", [kws()], others()), image("tool", [], others()))
+    found = compare_reports(now, before)
+    assert (found.only_now, found.only_before) == ((("app", "m7"),), (("tool", None),))
+    assert text(now, before) == (
+        "app for m4: the same image as in old.json\n\n"
+        "app for m7: not in old.json, so there is nothing to compare it with\n"
+        "tool: in old.json alone"
+    )
+
+
+def test_long_lists_are_cut_and_shown_when_asked_for() -> None:
+    def of(size: int) -> Json:
+        pieces = [piece(f"function_{at:02}", "code", size * (at + 1)) for at in range(12)]
+        return report(image("app", [], [owner("firmware", *pieces)], sha256=f"{size:064}"))
+
+    lines = text(of(20), of(10)).splitlines()
+    assert lines[-10:-8] == [
+        "largest changes in flash",
+        "      +120       120       240  code    function_11",
+    ]
+    assert lines[-1] == "            and 4 others, which -v shows"
+    verbose = text(of(20), of(10), verbose=True).splitlines()
+    assert verbose[-13] == "all changes in flash" and verbose[-1].endswith(" code    function_00")
+
+
+def test_names_that_nobody_vouches_for() -> None:
+    evil = owner("\x1b[2J", piece("a\nb", "code", 3))
+    made = text(report(image("a\rb for m4", [], [evil], sha256="1" * 64)), report(image("a\rb for m4", [], others())))
+    assert made.replace("\n", "").isprintable()
+    assert "\\x1b[2J, flash" in made and "  a\\nb" in made
+
+
+@pytest.mark.parametrize(("now", "before"), [(changed(), BEFORE), (BEFORE, changed()), (BEFORE, BEFORE)])
+def test_json_fits_the_schema(now: Json, before: Json) -> None:
+    facts = {**now, "compared": comparison_json(compare_reports(now, before))}
+    jsonschema.Draft202012Validator(report_schema()).validate(facts)
+    (found,) = facts["compared"]["images"]
+    assert (found["firmware"], found["target"], found["same"]) == ("app", "m4", now is before)
+    assert found["flash"] == {"before": before["images"][0]["flash"], "now": now["images"][0]["flash"]}
