@@ -39,7 +39,7 @@ _NO_OPERATORS = {
 )  # fmt: skip
 @click.option(
     "-o", "outputs", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
-    help="Write the report to FILE, too: text or JSON by its suffix, .txt or .json; may be repeated.",
+    help="Write the report to FILE, too: text, JSON or HTML by its suffix, .txt, .json or .html; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--update-baseline", "update", is_flag=True, help="Write the sizes to the project's budget-file: they are accepted."

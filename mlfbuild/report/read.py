@@ -17,7 +17,7 @@ from mlfbuild.manifest import Budget
 from mlfbuild.messages import printable, shown
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
-from mlfbuild.report.sizes import Owner, Piece, Sizes
+from mlfbuild.report.sizes import FLASH_KINDS, Owner, Piece, Sizes
 
 Report = Mapping[str, Any]
 """A report in its JSON form."""
@@ -80,6 +80,8 @@ def _wrong_sums(image: Report, where: str) -> Iterator[str]:
         yield from (f"{where}.{group}: {shown(name)} stands there twice" for name in names if names[name] > 1)
         for at, owner in enumerate(image[group]):
             yield from _wrong_sums_of(owner, f"{where}.{group}[{at}]")
+    for at, model in enumerate(image["models"]):
+        yield from _wrong_networks(model, f"{where}.models[{at}]")
     owners = [*image["models"], *image["others"]]
     for memory in ("flash", "ram"):
         yield from _unless(f"{where}.{memory}", image[memory], sum(owner[memory] for owner in owners), "its owners")
@@ -92,6 +94,31 @@ def _wrong_sums_of(owner: Report, where: str) -> Iterator[str]:
         for kind, size in kinds.items():
             of_kind = sum(piece["size"] for piece in owner["pieces"] if piece["kind"] == kind)
             yield from _unless(f"{where}.kinds.{memory}.{kind}", size, of_kind, "its pieces")
+
+
+def _wrong_networks(model: Report, where: str) -> Iterator[str]:
+    networks = model.get("networks", [])
+    parts = [part for network in networks for part in (*network["operators"], network["rest"])]
+    taken = sum(part[kind] for part in parts for kind in FLASH_KINDS)
+    if taken > model["flash"]:
+        yield f"{where}.networks: have {taken:,} bytes of flash, but the model {model['flash']:,}"
+    for at, network in enumerate(networks):
+        yield from _wrong_numbers(network, f"{where}.networks[{at}]")
+
+
+def _wrong_numbers(network: Report, where: str) -> Iterator[str]:
+    """Yield what names an operator or a tensor that is not there."""
+    operators, tensors = len(network["operators"]), len(network["tensors"])
+    for at, tensor in enumerate(network["tensors"]):
+        if not tensor["first"] <= tensor["last"] < max(operators, 1):
+            yield f"{where}.tensors[{at}]: is needed from operator {tensor['first']} to {tensor['last']} of {operators}"
+    for at, operator in enumerate(network["operators"]):
+        for key in ("inputs", "outputs"):
+            yield from (
+                f"{where}.operators[{at}].{key}: {number} is the number of no tensor"
+                for number in operator[key]
+                if number >= tensors
+            )
 
 
 def _unless(where: str, size: int, parts: int, whose: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         raise UsageError(f'{target[0]}: needs an image: env.MlfReport("{target[0]}", app)')
     from mlfbuild.steps.report_files import form_of  # only where reports are asked for
 
-    form_of(Path(str(target[0])))
+    form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
     if job is not None and job.target.toolchain is None:
         raise UsageError(f"target {job.target.name!r}: is this machine; reports are of firmware for a target's CPU")
@@ -38,7 +38,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         env.Depends(target, env.Value(job.report_settings()))
     if job is not None and job.budget_file is not None:
         env.Depends(target, env.File(str(job.budget_file.path)))
-    if job is not None and suffix == ".json":  # which tells of operators and tensors
+    if job is not None and form != ".txt":  # the others tell of operators and tensors
         env.Depends(target, [env.File(str(model.archive)) for model in job.target.models])
     env.NoCache(target)  # the map is no source of it
     return target, source

@@ -59,11 +59,22 @@ def _json_file(presented: Presented) -> str:
     return json.dumps(presented.as_json(), indent=2)
 
 
-_FORMS: Mapping[str, Callable[[Presented], str]] = {".txt": Presented.as_text, ".json": _json_file}
-_NAMES = {".txt": "text", ".json": "JSON"}
-_BEGINNINGS = {
+def _html_file(presented: Presented) -> str:
+    from mlfbuild.report.html import page  # loads templates
+
+    return page(presented.report, presented.before)
+
+
+_FORMS: Mapping[str, Callable[[Presented], str]] = {
+    ".txt": Presented.as_text,
+    ".json": _json_file,
+    ".html": _html_file,
+}
+_NAMES = {".txt": "text", ".json": "JSON", ".html": "HTML"}
+_MARKS = {
     ".txt": re.compile(rb"[^\n]+(: [\d,]+ bytes of flash, [\d,]+ of RAM \(|: the same image as in |, compared with )"),
     ".json": re.compile(rb'\s*\{\s*"mlfbuild_report"\s*:'),
+    ".html": re.compile(rb"<!DOCTYPE html>.*? mlfbuild report</title>", re.DOTALL),
 }
 """How a report of each form begins."""
 
@@ -71,8 +82,7 @@ _BEGINNINGS = {
 def form_of(path: Path) -> str:
     """Return the suffix of ``path``, which says what form a report has; raises ``UsageError`` where none does."""
     if path.suffix not in _FORMS:
-        names = listed(list(_FORMS)[:-1])
-        raise UsageError(f"{path}: reports are text or JSON: call it {names} or {list(_FORMS)[-1]}")
+        raise UsageError(f"{path}: reports are text, JSON or HTML: call it .txt, .json or .html")
     return path.suffix
 
 
@@ -82,9 +92,7 @@ def check_report_output(output: Path, *sources: Path) -> None:
     Raises ``UsageError`` as ``form_of``, and where it is a folder.
     """
     form = form_of(output)
-    check_replaced(
-        output, sources, "report", f"report as {_NAMES[form]}", lambda path: _is_report(path, _BEGINNINGS[form])
-    )
+    check_replaced(output, sources, "report", f"report as {_NAMES[form]}", lambda path: _is_report(path, _MARKS[form]))
 
 
 def _is_report(path: Path, beginning: re.Pattern[bytes]) -> bool:

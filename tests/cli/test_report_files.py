@@ -52,6 +52,17 @@ def test_files_have_what_is_printed(bare: Folder) -> None:
     assert "model alpha, largest in flash" in (bare.root / "out/report.txt").read_text(), "files do not depend on -v"
 
 
+def test_a_page_that_needs_nothing_else(reported: Folder) -> None:
+    for arguments in ((), ("--compare", "old.json")):
+        ended = reported.run(*OF_IMAGE, *arguments, "-o", "report.html", "-o", "new.json")
+        assert (ended.status, ended.err) == (0, "report.html: written\nnew.json: written\n")
+        html = (reported.root / "report.html").read_text()
+        assert html.startswith("<!DOCTYPE html>") and "app.elf – mlfbuild report</title>" in html
+        assert "tvmgen_alpha_filter" in html
+        assert reported.run("report", "--from", "new.json", *arguments, "-q", "-o", "again.html").status == 0
+        assert (reported.root / "again.html").read_text() == html
+
+
 def test_nothing_is_said_when_quiet(bare: Folder) -> None:
     ended = bare.run(*OF_IMAGE, "-q", "-o", "report.txt")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
@@ -71,7 +82,8 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
     [
         ("notes.txt", 6, "notes.txt: is there and is no report as text; remove it or choose another file for -o"),
         ("data.json", 6, "data.json: is there and is no report as JSON; remove it or choose another file for -o"),
-        ("app.elf", 2, "app.elf: reports are text or JSON: call it .txt or .json"),
+        ("page.html", 6, "page.html: is there and is no report as HTML; remove it or choose another file for -o"),
+        ("app.elf", 2, "app.elf: reports are text, JSON or HTML: call it .txt, .json or .html"),
         ("old.json", 6, "old.json: is what is to be read; choose another file for -o"),
         ("link.json", 6, "link.json: is what is to be read; choose another file for -o"),
         ("folder.txt", 2, "folder.txt: is a folder; -o names the report to write"),
@@ -80,6 +92,7 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
 )
 def test_what_is_never_written_over(name: str, status: int, message: str, reported: Folder) -> None:
     reported.write("notes.txt", "app for m4: remember the milk\n")
+    reported.write("page.html", "<!DOCTYPE html><title>A page</title>")
     reported.write("data.json", '{"answer": {"mlfbuild_report": 1}}')
     (reported.root / "link.json").symlink_to("old.json")
     (reported.root / "folder.txt").mkdir()
@@ -145,8 +158,8 @@ def test_a_report_of_other_firmware(reported: Folder) -> None:
         ("--from old.json --update-baseline", "--update-baseline means nothing with --from: a baseline has the images"),
         ("--from old.json --target m4", "--target means nothing with --from: the report is there, whatever it was"),
         ("--from old.json -f other.yml", "--file means nothing with --from: the report is there, whatever it was"),
-        ("--from old.json -o report.md", "report.md: reports are text or JSON: call it .txt or .json"),
-        ("--from old.json -o report", "report: reports are text or JSON: call it .txt or .json"),
+        ("--from old.json -o report.md", "report.md: reports are text, JSON or HTML: call it .txt, .json or .html"),
+        ("--from old.json -o report", "report: reports are text, JSON or HTML: call it .txt, .json or .html"),
     ],
 )
 def test_usage_mistakes(arguments: str, message: str, reported: Folder) -> None:

@@ -11,6 +11,7 @@ import pytest
 from mlfbuild.report.compare import Change, compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.schema import report_schema
+from support.report_sketch import chain, model
 from support.reports import image, kws, others, owner, piece, report
 
 Json = dict[str, Any]
@@ -65,6 +66,35 @@ def test_text_of_a_larger_model(golden: Callable[[str, str], None]) -> None:
 
 def test_text_of_a_model_that_went(golden: Callable[[str, str], None]) -> None:
     golden(text(BEFORE, changed()) + "\n", "changes.txt")
+
+
+def networks(length: int, sha256: str, *, work: int = 0, counted: bool = True) -> Json:
+    """A report of a model with a network; its second operator has ``work`` more MACs and instructions."""
+    network = chain(length, counted=counted)
+    network.pop("profile", None)
+    second = network["operators"][1]
+    second["macs"] += work
+    second["instructions"] = second["instructions"] + 2 * work if counted else None
+    return report(image("app for m4", [model("net", [network])], others(), sha256=sha256 * 64))
+
+
+def test_operators_that_changed(golden: Callable[[str, str], None]) -> None:
+    now, before = networks(4, "1", work=5_000), networks(6, "2")
+    (found,) = compare_reports(now, before).images[0].owners[0].operators[:1]
+    assert (found.module, found.name, found.operator, found.bytes) == ("net", "conv_4", "CONV_2D", Change(756, None))
+    assert [each.name for each in compare_reports(now, before).images[0].owners[0].operators] == [
+        "conv_4", "conv_3", "softmax_5", "softmax_3", "conv_1",
+    ]  # fmt: skip
+    golden(text(now, before) + "\n", "changes.txt")
+    golden(text(before, now) + "\n", "back.txt")
+    assert "operators that changed" not in text(now, report(image("app for m4", [kws()], others())))
+
+
+def test_what_one_side_did_not_count_is_no_change() -> None:
+    now, before = networks(4, "1"), networks(4, "2", counted=False)
+    assert compare_reports(now, before).images[0].owners[0].operators == ()
+    (found,) = compare_reports(networks(4, "1", work=5_000), before).images[0].owners[0].operators
+    assert (found.macs.more, found.instructions) == (5_000, Change(None, None))
 
 
 def test_the_same_image() -> None:

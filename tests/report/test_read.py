@@ -17,16 +17,18 @@ from hypothesis import strategies as st
 from mlfbuild.errors import InputFileError
 from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
+from mlfbuild.report.html import page
 from mlfbuild.report.read import read_report, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
-from support.reports import image, kws, others, report
+from support.report_sketch import chain, model
+from support.reports import budget, image, kws, others, report
 
 Json = dict[str, Any]
 GOOD = report(
-    image("app for m4", [kws(budget={"flash": 9000, "ram": None})], others(), baseline={"": {"flash": 1, "ram": 2}}),
-    image("app for m7", [kws()], others()),
+    image("app for m4", [kws(budget=budget(flash=9000))], others(), baseline={"": {"flash": 1, "ram": 2}}),
+    image("app for m7", [kws(), model("net", [chain(3, counted=False)])], others()),
 )
 GOOD["compared"] = comparison_json(compare_reports(GOOD, report(image("app for m4", [kws(7000)], others()))))
 AGAIN = "; make it again with `mlfbuild report -o FILE.json`"
@@ -122,6 +124,16 @@ def test_another_version(version: int, tmp_path: Path) -> None:
         ("images/0/models", [kws(), kws()], "images[0].models: kws stands there twice"),
         ("images/1/target", "m4", "images[1]: app for m4 stands there twice"),
         ("images/0/baseline", {}, "images[0].baseline.: is missing"),
+        ("images/1/models/1/networks/0/rest/code", 9999,
+         "images[1].models[1].networks: have 11,921 bytes of flash, but the model 2,042"),
+        ("images/1/models/1/networks/0/operators/1/inputs/0", 4,
+         "images[1].models[1].networks[0].operators[1].inputs: 4 is the number of no tensor"),
+        ("images/1/models/1/networks/0/operators/1/scratch", 4,
+         "images[1].models[1].networks[0].operators[1].scratch: must be an object"),
+        ("images/1/models/1/networks/0/tensors/1/last", 3,
+         "images[1].models[1].networks[0].tensors[1]: is needed from operator 0 to 3 of 3"),
+        ("images/1/models/1/networks/0/tensors/1/first", 2,
+         "images[1].models[1].networks[0].tensors[1]: is needed from operator 2 to 1 of 3"),
         ("compared/images/0/flash/now", "all", "compared.images[0].flash.now: must be a whole number or null"),
     ],
 )  # fmt: skip
@@ -208,6 +220,7 @@ def test_mutations_are_refused_in_one_line_or_shown(
         return
     for each in found["images"]:
         assert sizes_text(*sizes_in(each)).encode()
+    assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()
     jsonschema.Draft202012Validator(report_schema()).validate({**found, "compared": comparison_json(comparison)})

@@ -163,7 +163,7 @@ def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ('"build/report.html", app', "build/report.html: reports are text or JSON: call it .txt or .json"),
+        ('"build/report.md", app', "build/report.md: reports are text, JSON or HTML: call it .txt, .json or .html"),
         ('"build/report.txt", []', 'build/report.txt: needs an image: env.MlfReport("build/report.txt", app)'),
     ],
 )

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+from mlfbuild.manifest import Budget
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
 Json = dict[str, Any]
 _BOTH = "data"
+
+
+def budget(**limits: int) -> Json:
+    return asdict(Budget(**limits))
 
 
 def piece(name: str, kind: str, size: int) -> Json:
@@ -37,7 +43,7 @@ def image(title: str, models: list[Json], others: list[Json], **more: Any) -> Js
         "flash": sum(each["flash"] for each in owners),
         "ram": sum(each["ram"] for each in owners),
         "size": {"text": 1, "data": 2, "bss": 3},
-        "budget": {"flash": None, "ram": None},
+        "budget": budget(),
         "models": models,
         "others": others,
         **more,
