@@ -130,7 +130,9 @@ def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Pres
     show_in(presented([any_image_sizes(elf, linker_map)]))
 
 
-def _report_of_project(settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool) -> None:
+def _report_of_project(
+    settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool
+) -> None:
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all

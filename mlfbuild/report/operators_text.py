@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.library import NetworkOperator
 from mlfbuild.library.network import ARENA
 from mlfbuild.messages import counted, printable
 from mlfbuild.report.network import FlashPart, NetworkSizes
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes import FLASH_KINDS, Owner
 
 _INDEX, _KIND, _NAME = 3, 17, 12
 _LABEL = _INDEX + 2 + _KIND + 1 + _NAME
@@ -16,6 +16,14 @@ _MACS, _FLASH, _OUTPUT = 12, (7, 10, 7), 9
 """Widths of the columns of numbers; with the label before them 80."""
 _TENSOR = 40
 _TOGETHER = " + "
+
+
+def all_operators(models: Sequence[Owner], networks: Mapping[str, Sequence[NetworkSizes]]) -> Iterator[str]:
+    """Yield the operators of each module of ``models`` in an image, or that nobody knows them."""
+    for owner in models:
+        yield from (operators_text(owner.name, sizes) for sizes in networks[owner.name])
+        if owner.pieces and not networks[owner.name]:
+            yield f"model {owner.name}: its archive does not tell its operators"
 
 
 def operators_text(model: str, sizes: NetworkSizes) -> str:

@@ -12,9 +12,12 @@ from typing import Any
 
 from mlfbuild.errors import InputFileError
 from mlfbuild.files import read_bytes
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.library.fields import parse_json
+from mlfbuild.library.network import Scratch
 from mlfbuild.manifest import Budget
 from mlfbuild.messages import printable, shown
+from mlfbuild.report.network import FlashPart, NetworkSizes
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.sizes import FLASH_KINDS, Owner, Piece, Sizes
@@ -57,6 +60,34 @@ def sizes_in(image: Report) -> tuple[Sizes, dict[str, Budget], Budget]:
     models = tuple(_owner(owner) for owner in image["models"])
     budgets = {owner["name"]: Budget(**owner["budget"]) for owner in image["models"] if "budget" in owner}
     return Sizes(models, tuple(_owner(owner) for owner in image["others"])), budgets, Budget(**image["budget"])
+
+
+def networks_in(model: Report) -> tuple[NetworkSizes, ...]:
+    """Return the networks of a model, with what each operator has of its flash; none where nobody knows them."""
+    return tuple(_network(network) for network in model.get("networks", ()))
+
+
+def _network(found: Report) -> NetworkSizes:
+    tensors = tuple(NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
+    operators = tuple(
+        NetworkOperator(
+            name=operator["name"],
+            operator=operator["operator"],
+            function=operator["function"],
+            macs=operator["macs"],
+            inputs=tuple(operator["inputs"]),
+            outputs=tuple(operator["outputs"]),
+            scratch=Scratch(**operator["scratch"]) if operator["scratch"] else None,
+        )
+        for operator in found["operators"]
+    )
+    network = Network(found["arena"], tensors, operators)
+    parts = tuple(_part(operator) for operator in found["operators"])
+    return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
+
+
+def _part(sizes: Report) -> FlashPart:
+    return FlashPart(tuple(Piece("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
 
 
 def _owner(owner: Report) -> Owner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.manifest import Budget, Project
 from mlfbuild.report.network import NetworkSizes, network_json
-from mlfbuild.report.operators_text import operators_text
+from mlfbuild.report.operators_text import all_operators
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
@@ -54,17 +54,8 @@ def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(difference_lines(job, found.sizes)))
-    parts += _operators(found) if operators else ()
+    parts += all_operators(found.sizes.models, networks_of(found)) if operators else ()
     return "\n\n".join(parts)
-
-
-def _operators(found: ImageSizes) -> Iterator[str]:
-    """Yield the operators of each module in the image, or that nobody knows them."""
-    networks = networks_of(found)
-    for owner in found.sizes.models:
-        yield from (operators_text(owner.name, sizes) for sizes in networks[owner.name])
-        if owner.pieces and not networks[owner.name]:
-            yield f"model {owner.name}: its archive does not tell its operators"
 
 
 def _budget(found: ImageSizes) -> Budget:

@@ -15,7 +15,8 @@ from mlfbuild.messages import listed, printable, shown
 from mlfbuild.report.baseline import differences
 from mlfbuild.report.compare import Comparison, compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
-from mlfbuild.report.read import Report, read_report, sizes_in, title_of
+from mlfbuild.report.operators_text import all_operators
+from mlfbuild.report.read import Report, networks_in, read_report, sizes_in, title_of
 from mlfbuild.report.text import sizes_text
 from mlfbuild.steps.outputs import check_replaced
 
@@ -100,22 +101,28 @@ def _is_report(path: Path, beginning: re.Pattern[bytes]) -> bool:
     return not data or beginning.match(data) is not None
 
 
-def saved(path: Path) -> Presented:
-    """Return the report in the file ``path``, of a build before or of another machine; raises as ``read_report``."""
+def saved(path: Path, *, operators: bool = False) -> Presented:
+    """Return the report in the file ``path``, of a build before or of another machine.
+
+    Its text has ``operators``, too, if asked for. Raises as ``read_report``.
+    """
     found = read_report(path)
 
     def text(verbose: bool) -> str:
-        return "\n\n".join(_image_text(image, path, verbose=verbose) for image in found["images"])
+        return "\n\n".join(_image_text(image, path, verbose=verbose, operators=operators) for image in found["images"])
 
     return Presented(found, text)
 
 
-def _image_text(image: Report, path: Path, *, verbose: bool) -> str:
+def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) -> str:
     sizes, budgets, whole = sizes_in(image)
     head = f"{printable(title_of(image))}: {image['flash']:,} bytes of flash, {image['ram']:,} of RAM ({path})"
     parts = [head, sizes_text(sizes, budgets, whole, verbose=verbose)]
     if "baseline" in image:
         parts.append("\n".join(differences(sizes, image["baseline"], list(budgets), Path("the baseline"))))
+    if operators:
+        networks = {printable(model["name"]): networks_in(model) for model in image["models"]}
+        parts += all_operators(sizes.models, networks)
     return "\n\n".join(parts)
 
 

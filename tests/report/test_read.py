@@ -15,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlfbuild.errors import InputFileError
+from mlfbuild.messages import printable
 from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.html import page
-from mlfbuild.report.read import read_report, sizes_in
+from mlfbuild.report.operators_text import all_operators
+from mlfbuild.report.read import networks_in, read_report, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
@@ -219,7 +221,11 @@ def test_mutations_are_refused_in_one_line_or_shown(
     if found is None:
         return
     for each in found["images"]:
-        assert sizes_text(*sizes_in(each)).encode()
+        sizes, budgets, whole = sizes_in(each)
+        assert sizes_text(sizes, budgets, whole).encode()
+        networks = {printable(model["name"]): networks_in(model) for model in each["models"]}
+        for text in all_operators(sizes.models, networks):
+            assert text.encode()
     assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()
