@@ -1,5 +1,7 @@
 /** Sizes as a map: each owner a frame, in it its operators, in them its pieces, as large as their bytes. */
 const HEAD = 18;
+/** What is narrower has no frame of its own, for its bytes to be seen. */
+const BARE = 36;
 
 /** Squarified layout: rows along the shorter side, each as long as that keeps its tiles closest to squares. */
 function squarify(items, box) {
@@ -164,7 +166,8 @@ class Treemap {
 
   frame(at, above) {
     const frame = document.createElement("div");
-    frame.className = above.length ? "frame inner" : "frame";
+    const bare = Math.min(at.width, at.height) < BARE;
+    frame.className = `frame${above.length ? " inner" : ""}${bare ? " bare" : ""}`;
     place(frame, at);
     const names = [...above, at.item.name];
     const headed = at.height > 2 * HEAD && at.width > 34;
@@ -179,7 +182,10 @@ class Treemap {
       frame.append(head);
     }
     const top = headed ? HEAD : 0;
-    this.fill(frame, at.item, { x: 1, y: top, width: at.width - 4, height: at.height - top - 3 }, names);
+    const inside = bare
+      ? { x: 0, y: 0, width: at.width, height: at.height }
+      : { x: 1, y: top, width: at.width - 4, height: at.height - top - 3 };
+    this.fill(frame, at.item, inside, names);
     return frame;
   }
 
