@@ -1,0 +1,234 @@
+"""What the pages show is run: commands, their output, and files in every language that a page has blocks of."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mlfbuild.errors import ProjectFileError
+from mlfbuild.manifest import load_project
+from support.document_shell import FOLDERS, Shell, problem, steps
+from support.documents import PAGES, REPOSITORY, Block, Page, matches, read_page
+
+WITH_BLOCKS = [page for page in map(read_page, PAGES) if page.blocks and "generated" not in page.words]
+TARGETS = {
+    "m4": {"cpu": "cortex-m4", "board": "mps2-an386"},
+    "m55": {"cpu": "cortex-m55", "board": "mps3-an547"},
+    "pc": {"cpu": "host"},
+}
+MODELS = {
+    "digits": {"source": "models/digits.tflite"},
+    "vww": {"source": "vww.tflite"},
+    "kws": {"source": "kws.tflite"},
+}
+SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
+MOST_SKIPPED = 33
+
+
+@pytest.fixture
+def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[Page], Shell]:
+    """A function that prepares the folder of a page."""
+
+    def prepare(page: Page) -> Shell:
+        for name in ("folder", "programs"):
+            (tmp_path / name).mkdir()
+        FOLDERS[page.words.get("project", "empty")](tmp_path / "folder", lambda: request.getfixturevalue("shared"))
+        return Shell(tmp_path / "folder", tmp_path / "programs")
+
+    return prepare
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.path.relative_to(REPOSITORY).as_posix())
+def test_the_page_tells_how_it_is(page: Page, shell: Callable[[Page], Shell]) -> None:
+    here = shell(page)
+    for block in page.blocks:
+        reason = "" if "skip" in block.words or block.quoted else wrong(block, here)
+        assert reason == "", f"{block.place}: {reason}"
+
+
+def wrong(block: Block, shell: Shell) -> str:
+    """Return what is wrong with ``block``, ``""`` where it is as the page says."""
+    if "before" in block.words:
+        ran = shell.run(block.words["before"])
+        if ran.status != 0:
+            return f"before: {ran.printed}"
+    if "file" in block.words:
+        shell.path(block.words["file"]).write_text(block.text)
+    if "merge" in block.words:
+        merge(shell.path("mlfbuild.yml"), yaml.safe_load(block.text))
+    return CHECKS.get(block.kind, untested)(block, shell)
+
+
+def untested(block: Block, _shell: Shell) -> str:
+    return "" if "file" in block.words else "nothing says how it is tested, or why it is not"
+
+
+def console(block: Block, shell: Shell) -> str:
+    told = list(steps(block.text))
+    for number, (command, shown) in enumerate(told, 1):
+        status = int(block.words.get("status", 0)) if number == len(told) else 0
+        reason = problem(shell.run(command), shown, status, wrapped="wrapped" in block.words)
+        if reason:
+            return f"`{command}` {reason}"
+    return ""
+
+
+def output(block: Block, shell: Shell) -> str:
+    status = int(block.words.get("status", 0))
+    reason = problem(shell.run(block.words["run"]), block.text, status, wrapped="wrapped" in block.words)
+    return f"`{block.words['run']}` {reason}" if reason else ""
+
+
+def commands(block: Block, shell: Shell) -> str:
+    ran = shell.run(block.text)
+    status = int(block.words.get("status", 0))
+    return "" if ran.status == status else f"exit status {ran.status}, not {status}:\n{ran.printed}"
+
+
+def project_file(block: Block, shell: Shell) -> str:
+    """A whole project file, or keys that are laid over a small one."""
+    if "merge" in block.words:
+        load_project(shell.path("mlfbuild.yml"))
+        return ""
+    path = shell.folder / "of-a-page.yml"
+    found = yaml.safe_load(block.text) or {}
+    for key in reversed(block.words.get("inside", "").split(".") if "inside" in block.words else []):
+        found = {key: found}
+    path.write_text(block.text if "mlfbuild" in found else yaml.safe_dump(laid(SMALL, found), sort_keys=False))
+    try:
+        load_project(path)
+    except ProjectFileError as error:
+        return str(error)
+    finally:
+        path.unlink()
+    return ""
+
+
+def laid(below: Any, above: Any) -> Any:
+    """Return two values of YAML, one laid over the other, key by key."""
+    if not (isinstance(below, dict) and isinstance(above, dict)):
+        return above
+    return {**below, **{key: laid(below.get(key), value) for key, value in above.items()}}
+
+
+def merge(path: Path, over: dict[str, Any]) -> None:
+    """Lay ``over`` over the project file at ``path``, key by key."""
+
+    path.write_text(yaml.safe_dump(laid(yaml.safe_load(path.read_text()), over), sort_keys=False))
+
+
+def json_text(block: Block, _shell: Shell) -> str:
+    try:
+        json.loads(block.text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def python(block: Block, _shell: Shell) -> str:
+    try:
+        ast.parse(block.text)
+    except SyntaxError as error:
+        return str(error)
+    return ""
+
+
+def cmake(block: Block, shell: Shell) -> str:
+    """CMake reads a file to its end before it runs the first command of it; this one runs none."""
+    path = shell.folder / "of-a-page.cmake"
+    path.write_text(f"return()\n{block.text}")
+    done = subprocess.run(["cmake", "-P", path], capture_output=True, text=True)
+    path.unlink()
+    return done.stderr
+
+
+def c(block: Block, shell: Shell) -> str:
+    """Compiled with the headers and declarations that ``with`` names, in a function where ``inside`` says so."""
+    before = "".join(f"{line.strip()}\n" for line in block.words.get("with", "").split("|"))
+    body = (
+        f"int page(void);\nint page(void)\n{{\n{block.text}\nreturn 0;\n}}\n" if "inside" in block.words else block.text
+    )
+    path = shell.folder / "of-a-page.c"
+    path.write_text(f"#include <stdint.h>\n{before}{body}")
+    ran = shell.run(
+        f"gcc -std=gnu11 -Wall -Wextra -Wno-unused -fsyntax-only $(find . -name include -printf '-I%p ') {path}"
+    )
+    return ran.printed
+
+
+CHECKS: dict[str, Callable[[Block, Shell], str]] = {
+    "console": console,
+    "output": output,
+    "sh": commands,
+    "yaml": project_file,
+    "json": json_text,
+    "python": python,
+    "cmake": cmake,
+    "c": c,
+}
+
+
+def test_what_is_not_tested_says_why() -> None:
+    skipped = [block for page in WITH_BLOCKS for block in page.blocks if "skip" in block.words]
+    assert [block.place for block in skipped if len(block.words["skip"].split()) < 3] == []
+    assert len(skipped) <= MOST_SKIPPED, Counter(block.page.name for block in skipped)
+    assert sum(len(page.blocks) for page in WITH_BLOCKS) > 3 * len(skipped)
+
+
+def test_pages_that_are_not_tested_are_the_generated_ones() -> None:
+    generated = {path for path in PAGES if "generated" in read_page(path).words}
+    assert {path.parent.name for path in generated} == {"reference"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "same"),
+    [
+        ("a\nb\n", "a\nb\n", True),
+        ("a\nb\n", "a\nc\n", False),
+        ("a\n", "a\nb\n", False),
+        ("a\n...\n", "a\nb\nc\n", True),
+        ("...\nc\n", "a\nb\nc\n", True),
+        ("a\n...\nc\n", "a\nc\n", True),
+        ("sha256 8e3f...  by 0.1\n", "sha256 8e3f4b2c  by 0.1\n", True),
+        ("sha256 8e3f...  by 0.1\n", "sha256 8e3f4b2c  by 0.2\n", False),
+        ("", "", True),
+        ("", "a\n", False),
+        ("a\n", "", False),
+        ("x.y\n", "xzy\n", False),
+    ],
+)
+def test_output_is_compared_to_the_letter_but_for_ellipses(shown: str, printed: str, same: bool) -> None:
+    assert matches(shown, printed) is same
+
+
+def test_figures_of_another_compiler_are_other_figures() -> None:
+    assert matches("digits  13,528  5 %\n", "digits   9,528  7 %\n", any_number=True)
+    assert not matches("digits  13,528\n", "digits  none\n", any_number=True)
+    assert matches("a b\nc\n", "a b c\n", wrapped=True)
+    assert not matches("a b\nc\n", "a b d\n", wrapped=True)
+
+
+def test_a_page_that_is_wrong_is_found(tmp_path: Path, shell: Callable[[Page], Shell]) -> None:
+    here = shell(Page(tmp_path, {}, ()))
+    wrongs = {
+        "console": ("", "$ echo right\nwrong\n", "`echo right` prints\nright\n"),
+        "status": ("", "$ false\n", "exit status 1, not 0"),
+        "sh": ("sh", "true\nfalse\ntrue\n", "exit status 1, not 0"),
+        "yaml": ("yaml", "models:\n  a: {sauce: a.tflite}\n", "models.a.sauce: unknown key"),
+        "json": ("json", '{"a": }', "Expecting value"),
+        "python": ("python", "def f(:\n", "invalid syntax"),
+        "cmake": ("cmake", "add_library(a", "Parse error"),
+        "c": ("c", "int f(void) { return g; }\n", "undeclared (first use in this function)"),
+        "nothing": ("", "a tree of files\n", "nothing says how it is tested"),
+        "unknown": ("cobol", "ADD 1 TO A.\n", "nothing says how it is tested"),
+    }
+    for language, text, reason in wrongs.values():
+        assert reason in wrong(Block(tmp_path, 1, language, text), here)

@@ -1,0 +1,174 @@
+"""A folder in which the commands of a page run one after the other, as a reader would run them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.documents import REPOSITORY, matches
+
+_PROGRESS = re.compile(r"^[^\n]* \((?:\d+ min )?[\d.]+ s\)\n|^nothing to build: [^\n]*\n", re.MULTILINE)
+_COMMAND = re.compile(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n?", re.MULTILINE)
+PROGRAMS = {"mlfbuild": "-m mlfbuild", "scons": "-m SCons", "python": "", "python3": ""}
+GCC_OF_THE_PAGES = "12."
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed, with what it wrote to stderr in between, and how it ended."""
+
+    printed: str
+    status: int
+
+
+class Shell:
+    """Commands in ``folder``; the folder that one of them changes to is that of the next one."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.folder = folder
+        self._now = folder
+        self._state = programs / "folder"
+        self._programs = programs
+        for name, arguments in PROGRAMS.items():
+            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+            (programs / name).chmod(0o755)
+
+    def run(self, command: str) -> Ran:
+        """Run ``command`` with Bash, which stops at the first of several that fails."""
+        environment = {
+            **{name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "SCONSFLAGS", "TERM"}},
+            "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(REPOSITORY),
+            "PYTHONUNBUFFERED": "1",
+            "mlfbuild_ROOT": str(REPOSITORY / "cmake"),  # as if the package were installed where CMake looks
+            "XDG_CACHE_HOME": str(self._programs / "cache"),
+            "HOME": str(self._programs),
+        }
+        script = f"trap 'pwd >\"{self._state}\"' EXIT\n{command}\n"
+        done = subprocess.run(
+            ["bash", "-e", "-c", script], cwd=self._now, env=environment, timeout=300, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self._now = Path(self._state.read_text().strip())
+        return Ran(done.stdout, done.returncode)
+
+    def path(self, name: str) -> Path:
+        """The file ``name`` of the folder that commands are in now."""
+        path = self._now / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def steps(session: str) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console session with what the page shows below it."""
+    found = list(_COMMAND.finditer(session))
+    ends = [*(command.start() for command in found[1:]), len(session)]
+    for command, end in zip(found, ends, strict=True):
+        yield command[1], session[command.end() : end]
+
+
+def problem(ran: Ran, shown: str, status: int, *, wrapped: bool = False) -> str:
+    """Return what is wrong with how a command ended, ``""`` where the page tells it as it is.
+
+    A page may leave out the lines of progress, which tell what was not up to date.
+    """
+    other_compiler = not _gcc_version().startswith(GCC_OF_THE_PAGES)
+    if ran.status != status:
+        return f"exit status {ran.status}, not {status}:\n{ran.printed}"
+    for printed in (ran.printed, _PROGRESS.sub("", ran.printed)):
+        if matches(shown, printed, wrapped=wrapped, any_number=other_compiler):
+            return ""
+    return f"prints\n{ran.printed}\nand the page shows\n{shown}"
+
+
+def _gcc_version() -> str:
+    return subprocess.run(["arm-none-eabi-gcc", "-dumpversion"], capture_output=True, text=True, check=True).stdout
+
+
+_FIRMWARE = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, board: mps2-an386}
+  m33: {cpu: cortex-m33, board: mps2-an505}
+  m55: {cpu: cortex-m55, board: mps3-an547}
+models:
+  kws: {source: kws.tflite, vectors: kws.npz}
+  digits: {source: models/digits.tflite, vectors: tests/digits.npz}
+firmware:
+  app: {sources: [src/main.c]}
+"""
+_MAIN = "int main(void) { return 0; }\n"
+_WAKE = """\
+#include <stdint.h>
+#define TVMGEN_WAKE_FRAME_SIZE 16
+#define TVMGEN_WAKE_SCORES_SIZE 4
+#define MLF_WAKE_STATE_SIZE 480
+#define MLF_WAKE_STATE_ALIGNMENT 8
+enum { WORD = 1, THRESHOLD = 100 };
+struct tvmgen_wake_inputs { void* frame; };
+struct tvmgen_wake_outputs { void* scores; };
+int32_t tvmgen_wake_run(struct tvmgen_wake_inputs* inputs, struct tvmgen_wake_outputs* outputs);
+int32_t tvmgen_wake_reset(void);
+int32_t mlf_wake_reset(void* kept);
+int32_t mlf_wake_run(const struct tvmgen_wake_inputs* inputs, const struct tvmgen_wake_outputs* outputs,
+                     void* workspace, void* kept);
+void wake(void);
+"""
+
+
+def empty(_folder: Path, _shared: Callable[[], Path]) -> None:
+    """Nothing."""
+
+
+def digits(folder: Path, _shared: Callable[[], Path]) -> None:
+    """The example of README.md, before its first build."""
+    left = shutil.ignore_patterns("build", ".sconsign.dblite", "__pycache__")
+    shutil.copytree(REPOSITORY / "examples/digits", folder, ignore=left, dirs_exist_ok=True)
+
+
+def checkout(folder: Path, _shared: Callable[[], Path]) -> None:
+    """The repository, as far as README.md runs what is in it."""
+    digits(folder / "examples/digits", _shared)
+
+
+def tutorial(folder: Path, _shared: Callable[[], Path]) -> None:
+    """A checkout beside which a beginner works, as far as the tutorial takes files from it."""
+    digits(folder / "mlfbuild/examples/digits", _shared)
+
+
+def firmware(folder: Path, shared: Callable[[], Path]) -> None:
+    """A firmware repo of two networks, kws and digits, with targets m4, m33 and m55."""
+    digits(folder, shared)
+    kws(folder, shared)
+    (folder / "CMakeLists.txt").unlink()
+    (folder / "mlfbuild.yml").write_text(_FIRMWARE)
+    (folder / "src/main.c").write_text(_MAIN)
+
+
+def wake(folder: Path, _shared: Callable[[], Path]) -> None:
+    """The header of a streaming network, as docs/c-interface.md shows it, and what the firmware around it declares."""
+    (folder / "include").mkdir()
+    (folder / "include/tvmgen_wake.h").write_text(_WAKE)
+
+
+def kws(folder: Path, shared: Callable[[], Path]) -> None:
+    """A keyword spotter of MLPerf Tiny: kws.tflite, its archive kws.tar, and kws.npz with eight cases."""
+    data = shared()
+    shutil.copyfile(data / "models/kws_int8.tflite", folder / "kws.tflite")
+    shutil.copyfile(data / "golden/kws_int8.npz", folder / "kws.npz")
+
+
+def archives(folder: Path, shared: Callable[[], Path]) -> None:
+    """Archives that TVM exported, by the names of ../shared/archives."""
+    for path in (shared() / "archives").glob("*.*"):
+        shutil.copyfile(path, folder / path.name)
+
+
+FOLDERS = {maker.__name__: maker for maker in (empty, digits, checkout, firmware, tutorial, wake, kws, archives)}
+"""What `project=` of a page names."""
