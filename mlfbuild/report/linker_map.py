@@ -20,6 +20,12 @@ _PLACED = re.compile(r"^( ?)(\*fill\*|[^\s*(][^\s(]*)?\s+0x([0-9a-f]+)\s+0x([0-9
 _NAME = re.compile(r"^( ?)([^\s*(][^\s(]*)$")
 _CONTINUED = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _MEMBER = re.compile(r"(.*\.a)\(([^()]*)\)")
+_OTHERS = {
+    "lld": re.compile(r"\A *VMA +LMA +Size +Align +Out +In +Symbol$", re.MULTILINE),
+    "armlink": re.compile(r"^Component: .*Tool: armlink", re.MULTILINE),
+    "IAR's linker": re.compile(r"^# +IAR ELF Linker ", re.MULTILINE),
+}
+"""How the maps of other linkers begin."""
 FILL = "*fill*"
 
 
@@ -61,8 +67,18 @@ def read_map(path: Path) -> list[InputSection]:
     text = read_bytes(path, "linker map").decode(errors="replace")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:
-        raise InputFileError(f"{path}: is no map of GNU ld (-Wl,-Map=FILE); lld and armlink write other ones")
+        raise InputFileError(f"{path}: {_no_map(text)}")
     return list(_sections(text[begin + len(_BEGIN) + 2 :]))
+
+
+def _no_map(text: str) -> str:
+    """Return what is wrong with a file that GNU ld did not write."""
+    for name, begins in _OTHERS.items():
+        if begins.search(text):
+            return (
+                f"is the map of {name}, and only that of GNU ld can be read; link the image with GNU ld, -Wl,-Map=FILE"
+            )
+    return "is no map of GNU ld (-Wl,-Map=FILE); lld and armlink write other ones"
 
 
 def _sections(text: str) -> Iterator[InputSection]:

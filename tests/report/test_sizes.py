@@ -81,6 +81,9 @@ def test_an_image_of_link_time_optimisation_is_told(tmp_path: Path, tool: Callab
 def test_a_file_that_is_no_map(tmp_path: Path) -> None:
     path = tmp_path / "app.map"
     path.write_text("             VMA              LMA     Size Align Out     In      Symbol\n")
+    with pytest.raises(InputFileError, match=r"app\.map: is the map of lld, and only that of GNU ld can be read"):
+        read_map(path)
+    path.write_text("hello")
     with pytest.raises(InputFileError, match=r"app\.map: is no map of GNU ld"):
         read_map(path)
     with pytest.raises(InputFileError, match=r"none\.map"):

@@ -1,0 +1,231 @@
+"""What a report is made of as it should not be: exit status 5, one line that says why, and never a number.
+
+A project's image is built once; each test spoils one thing behind the back of the build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.cli.run import run
+from support.command import Ended
+from support.firmware_repo import tiny_network
+
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}}
+models:
+  alpha: {source: alpha.tflite, budget: {flash: 16 KiB}}
+firmware:
+  app: {sources: [main.c]}
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+int main(void)
+{
+    int8_t x[8] = {0}, y[4];
+    struct tvmgen_alpha_inputs inputs = {x};
+    struct tvmgen_alpha_outputs outputs = {y};
+    return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
+ELF, MAP = "build/m4/app/app.elf", "build/m4/app/app.elf.map"
+STAMP = "build/m4/app/.mlfbuild-budgets"
+"""What tells a build that the budgets of an image hold; without it they are checked again."""
+OTHER_MAPS = {
+    "lld": """\
+     VMA      LMA     Size Align Out     In      Symbol
+   200d4    200d4       28     4 .text
+   200d4    200d4       28     4         a.o:(.text)
+   200d4    200d4        0     1                 $t
+   200d5    200d5       28     1                 _start
+""",
+    "armlink": """\
+Component: ARM Compiler 5.06 update 6 (build 750) Tool: armlink [4d35ed]
+
+==============================================================================
+
+Memory Map of the image
+
+  Image Entry point : 0x08000131
+""",
+    "IAR's linker": """\
+###############################################################################
+#
+# IAR ELF Linker V8.32.2.178/W32 for ARM
+#
+###############################################################################
+*******************************************************************************
+*** PLACEMENT SUMMARY
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A repo whose image is built, with its report in good.json."""
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    root = tmp_path_factory.mktemp("built")
+    for name, content in (("mlfbuild.yml", PROJECT), ("main.c", MAIN)):
+        (root / name).write_text(content)
+    (root / "alpha.tflite").write_bytes(tiny_network(1))
+    folder = Path.cwd()
+    try:
+        assert run(["report", "-q", "-j", "1", "-C", str(root), "-o", "good.json"]) == 0
+    finally:
+        os.chdir(folder)
+    return root
+
+
+@pytest.fixture
+def repo(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """That repo, and all as it was afterwards."""
+    before = {name: (built / name).read_bytes() for name in (ELF, MAP, "mlfbuild.yml", "good.json")}
+    (built / STAMP).unlink(missing_ok=True)
+    monkeypatch.chdir(built)
+    yield built
+    for name, content in before.items():
+        (built / name).write_bytes(content)
+    for name in ("sizes.json", "new.json", "new.html"):
+        (built / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """A function that runs a verb, which must refuse what it is given, and returns the one line that says why."""
+
+    def ended(*arguments: str) -> Ended:
+        capsys.readouterr()
+        status = run([*arguments, "-q", "-j", "1"] if "--elf" not in arguments else [*arguments, "-q"])
+        return Ended(status, *capsys.readouterr())
+
+    def check(*arguments: str) -> str:
+        found = ended(*arguments)
+        assert (found.status, found.out) == (5, ""), found
+        assert re.fullmatch(r"mlfbuild: [^\n]+\n", found.err), found.err
+        assert not (repo / "new.json").exists() and not (repo / "new.html").exists()
+        return found.err.removeprefix("mlfbuild: ").removesuffix("\n")
+
+    return check
+
+
+OUTPUTS = ("-o", "new.json", "-o", "new.html")
+Refused = Callable[..., str]
+
+
+def everywhere(refused: Refused) -> str:
+    """The reason why the image has no report, which is the same where its budget is to be checked, and of any build."""
+    reason = refused("report", *OUTPUTS)
+    assert refused("build") == reason, "a budget that nobody can check does not hold"
+    assert refused("report", "--elf", ELF, *OUTPUTS) == reason
+    return reason
+
+
+def test_the_repo_is_sound(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["report", "-q", "-j", "1", "--compare", "good.json", *OUTPUTS]) == 0
+    assert json.loads((repo / "new.json").read_text())["compared"]["images"][0]["same"]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_stripped_image(repo: Path, refused: Refused) -> None:
+    subprocess.run(["arm-none-eabi-strip", repo / ELF], check=True)
+    assert everywhere(refused) == f"{ELF}: has no symbols (stripped); name the ELF that the linker wrote"
+
+
+def test_an_image_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
+    shutil.copyfile(linked / "app.elf", repo / ELF)
+    assert re.fullmatch(
+        rf"{MAP}: is not the map of this image: \S+ has [\d,]+ bytes there and [\d,]+ in the image; link it again",
+        everywhere(refused),
+    )
+
+
+def test_a_map_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
+    shutil.copyfile(linked / "app.elf.map", repo / MAP)
+    assert everywhere(refused).startswith(f"{MAP}: is not the map of this image: ")
+
+
+def test_a_map_that_was_cut_off(repo: Path, refused: Refused) -> None:
+    text = (repo / MAP).read_text()
+    (repo / MAP).write_text(text[: text.index("Linker script and memory map")])
+    assert everywhere(refused).startswith(f"{MAP}: is no map of GNU ld ")
+    begin = text.index("Linker script and memory map")
+    (repo / MAP).write_text(text[: text.index("libmlf_alpha.a(", begin)])
+    assert everywhere(refused).startswith(f"{MAP}: is not the map of this image: ")
+
+
+@pytest.mark.parametrize("linker", OTHER_MAPS)
+def test_a_map_of_another_linker(linker: str, repo: Path, refused: Refused) -> None:
+    (repo / MAP).write_text(OTHER_MAPS[linker])
+    assert everywhere(refused) == (
+        f"{MAP}: is the map of {linker}, and only that of GNU ld can be read; link the image with GNU ld, -Wl,-Map=FILE"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is no ELF image"),
+        (b"\x7fELF", "is a damaged ELF image: "),
+        (b":020000040000FA\n:00000001FF\n", "is no ELF image"),
+    ],
+)
+def test_what_is_no_image(content: bytes, reason: str, repo: Path, refused: Refused) -> None:
+    (repo / ELF).write_bytes(content)
+    assert everywhere(refused).startswith(f"{ELF}: {reason}")
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_a_report_of_another_version(version: int, repo: Path, refused: Refused) -> None:
+    text = (repo / "good.json").read_text()
+    (repo / "good.json").write_text(text.replace('"mlfbuild_report": 2', f'"mlfbuild_report": {version}'))
+    reason = (
+        f"good.json: is a report of version {version}, which another version of mlfbuild made; this one reads version "
+        "2: make the report again with this one"
+    )
+    assert refused("report", "--compare", "good.json", *OUTPUTS) == reason
+    assert refused("report", "--from", "good.json", *OUTPUTS) == reason
+
+
+def test_a_report_whose_sizes_somebody_changed(repo: Path, refused: Refused) -> None:
+    facts = json.loads((repo / "good.json").read_text())
+    facts["images"][0]["models"][0]["pieces"][0]["size"] -= 2
+    (repo / "good.json").write_text(json.dumps(facts))
+    assert re.fullmatch(
+        r"good\.json: is a damaged report: images\[0\]\.models\[0\]\.\w+: is [\d,]+, but its pieces have [\d,]+; "
+        r"make it again with `mlfbuild report -o FILE\.json`",
+        refused("report", "--compare", "good.json", *OUTPUTS),
+    )
+
+
+def test_a_report_of_other_firmware(repo: Path, refused: Refused) -> None:
+    text = (repo / "good.json").read_text()
+    (repo / "good.json").write_text(text.replace('"target": "m4"', '"target": "m7"'))
+    assert refused("report", "--compare", "good.json", *OUTPUTS) == (
+        "good.json: is a report of other firmware: it has app for m7, this report app for m4; name one of the same "
+        "firmware and target"
+    )
+
+
+@pytest.mark.parametrize(
+    ("images", "gone"),
+    [
+        ({"app for m4": {"": {"flash": 1, "ram": 1}, "beta": {"flash": 1, "ram": 1}}}, "model beta of app for m4"),
+        ({"boot for m4": {"": {"flash": 1, "ram": 1}}}, "image boot for m4"),
+    ],
+)
+def test_a_baseline_of_what_no_longer_exists(images: object, gone: str, repo: Path, refused: Refused) -> None:
+    (repo / "mlfbuild.yml").write_text(f"{PROJECT}budget-file: sizes.json\n")
+    (repo / "sizes.json").write_text(json.dumps({"mlfbuild_sizes": 1, "images": images}))
+    assert refused("report", *OUTPUTS) == (
+        f"sizes.json: has {gone}, which the project no longer has; `mlfbuild report --update-baseline` leaves that out"
+    )
