@@ -1,31 +1,34 @@
-"""What changed in an image since the report that it is compared with."""
+"""What changed in an image since the report that it is compared with, as rows of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from mlfbuild.report.html.numbers import Change, short_name
-from mlfbuild.report.html.operators import flash_of, paired
+from mlfbuild.report.compare import Change, ImageChange, OwnerChange
+from mlfbuild.report.html.numbers import short_name
+from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
-_Json = Mapping[str, Any]
 _SHOWN = 40
 
 
 @dataclass(frozen=True)
 class Line:
-    """Something of one or both reports, and its figures; ``state`` is ``added``, ``removed`` or nothing."""
+    """Something of one or both reports, and how its figures changed; ``None`` where it has no such figure."""
 
     name: str
     note: str
-    state: str
     changes: tuple[Change | None, ...]
+    part: bool = False
+    """Whether it is a part of what stands above it."""
 
     @property
-    def changed(self) -> bool:
-        """Whether any figure is another one."""
-        return bool(self.state) or any(change is not None and change.more for change in self.changes)
+    def state(self) -> str:
+        """``added``, ``removed``, or nothing."""
+        known = self.changes[0]
+        if known is None or self.part:
+            return ""
+        return "added" if known.before is None else "removed" if known.now is None else ""
 
 
 @dataclass(frozen=True)
@@ -36,85 +39,66 @@ class Differences:
     same: bool
     """Whether it is the same file to the byte."""
     owners: tuple[Line, ...]
-    """Flash and RAM of the image, its models and all else."""
+    """Flash and RAM of the image, its models and all else that changed."""
     operators: tuple[Line, ...]
-    """Flash, MACs and instructions of those that changed, largest change first."""
-    more: int
+    """Flash, MACs and instructions of those that changed."""
+    more_operators: int
     """How many changed beyond those."""
+    pieces: tuple[Line, ...]
+    """Bytes of functions, constants and variables that changed."""
+    more_pieces: int
 
 
-def title_of(image: _Json) -> str:
-    """Return the name of an image, by which those of two reports are matched: ``app for m4``."""
-    return f"{image['firmware']} for {image['target']}" if image.get("target") else str(image["firmware"])
-
-
-def differences(image: _Json, old: _Json | None) -> Differences:
-    """Return how ``image`` differs from ``old``; of an image that was not there, nothing but that."""
-    if old is None:
-        return Differences(found=False, same=False, owners=(), operators=(), more=0)
-    listed = [line for line in _operators(image, old) if line.changed]
-    listed.sort(key=lambda line: [-abs(change.more) if change else 0 for change in line.changes])
+def differences(change: ImageChange | None) -> Differences:
+    """Return how an image differs; ``None`` is one that was not there."""
+    if change is None:
+        return Differences(False, False, (), (), 0, (), 0)
+    operators = [
+        Line(f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions))
+        for owner in change.owners
+        for each in owner.operators
+    ]
+    pieces = [
+        Line(each.name, f"{each.kind} of {owner.name}", (each.bytes,))
+        for owner in change.owners
+        for each in owner.pieces
+    ]
+    operators.sort(key=_weight)
+    pieces.sort(key=_weight)
     return Differences(
-        found=True,
-        same=image["sha256"] == old["sha256"],
-        owners=tuple(_owners(image, old)),
-        operators=tuple(listed[:_SHOWN]),
-        more=len(listed[_SHOWN:]),
+        True,
+        change.same,
+        (Line("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
+        tuple(operators[:_SHOWN]),
+        len(operators[_SHOWN:]),
+        tuple(pieces[:_SHOWN]),
+        len(pieces[_SHOWN:]),
     )
 
 
-def _owners(image: _Json, old: _Json) -> Iterator[Line]:
-    yield Line("the image", "", "", _sizes(image, old))
-    for group, note in (("models", "model"), ("others", "")):
-        now = {owner["name"]: owner for owner in image[group]}
-        before = {owner["name"]: owner for owner in old[group]}
-        lines = [
-            Line(name, note, _state(now.get(name), before.get(name)), _sizes(now.get(name), before.get(name)))
-            for name in dict.fromkeys([*now, *before])
-        ]
-        yield from (line for line in lines if note or line.changed)
+def _weight(line: Line) -> list[int]:
+    return [-abs(change.more) if change else 0 for change in line.changes]
 
 
-def _state(now: _Json | None, before: _Json | None) -> str:
-    return "removed" if now is None else "added" if before is None else ""
+def _known(*changes: Change) -> tuple[Change | None, ...]:
+    """Return changes without those of which neither side tells."""
+    return tuple(None if change.before is None and change.now is None else change for change in changes)
 
 
-def _sizes(now: _Json | None, before: _Json | None) -> tuple[Change | None, ...]:
-    return tuple(Change(_figure(memory, now), _figure(memory, before)) for memory in ("flash", "ram"))
+def _owners(owners: Iterable[OwnerChange]) -> Iterator[Line]:
+    for owner in owners:
+        there = any((change.before, change.now) != (0, 0) for change in (owner.flash, owner.ram))
+        if there and (owner.model or owner.weight):
+            yield Line(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
+            yield from _kinds(owner) if owner.model else ()
 
 
-def _figure(key: str, of: _Json | None) -> int | None:
-    return None if of is None else of.get(key)
-
-
-def _operators(image: _Json, old: _Json) -> Iterator[Line]:
-    former = {model["name"]: model for model in old["models"]}
-    for model in image["models"]:
-        networks = {network["module"]: network for network in former.get(model["name"], {}).get("networks", ())}
-        for network in model.get("networks", ()):
-            if network["module"] in networks:
-                yield from _of_network(model["name"], network["operators"], networks[network["module"]]["operators"])
-
-
-def _of_network(model: str, now: Sequence[_Json], before: Sequence[_Json]) -> Iterator[Line]:
-    pairs = paired(now, before)
-    for operator, old in zip(now, pairs, strict=True):
-        yield _operator(model, operator, old)
-    kept = {id(old) for old in pairs if old is not None}
-    yield from (_operator(model, None, old) for old in before if id(old) not in kept)
-
-
-def _operator(model: str, now: _Json | None, before: _Json | None) -> Line:
-    named = now or before or {}
-    changes = (
-        Change(flash_of(now), flash_of(before)),
-        *(_counted(key, now, before) for key in ("macs", "instructions")),
-    )
-    return Line(f"{named['operator']} {short_name(named['name'])}", model, _state(now, before), changes)
-
-
-def _counted(key: str, now: _Json | None, before: _Json | None) -> Change | None:
-    """Return the change of a figure that a report may not have; ``None`` where one side does not tell."""
-    new, old = _figure(key, now), _figure(key, before)
-    known = (now is None or new is not None) and (before is None or old is not None)
-    return Change(new, old) if known else None
+def _kinds(owner: OwnerChange) -> Iterator[Line]:
+    """Yield the kinds of a model's bytes that changed, where it was there before and is."""
+    if owner.flash.before is None or owner.flash.now is None:
+        return
+    for kinds, place in ((FLASH_KINDS, 0), (RAM_KINDS, 1)):
+        for kind in kinds:
+            change = owner.kinds[kind]
+            if change.more:
+                yield Line(kind, "", (None, change) if place else (change, None), part=True)

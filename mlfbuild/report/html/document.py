@@ -16,6 +16,7 @@ from markupsafe import Markup
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.nodes import spans
 from mlfbuild.report.html.views import ImageView, views
+from mlfbuild.report.read import title_of
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")
@@ -45,13 +46,19 @@ def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) ->
         .get_template("page.html")
         .render(
             images=images,
-            compared=against is not None,
+            gone=_gone(report, against),
             style=Markup(style),  # noqa: S704 - our own files
             script=Markup(script),  # noqa: S704 - our own files
             policy=_policy(style, script),
             data=_data(images),
         )
     )
+
+
+def _gone(report: Mapping[str, Any], against: Mapping[str, Any] | None) -> list[str]:
+    """Return the images that only the second report has."""
+    here = {title_of(image) for image in report["images"]}
+    return [title_of(image) for image in against["images"] if title_of(image) not in here] if against else []
 
 
 def _joined(folder: str, names: tuple[str, ...], suffix: str) -> str:
@@ -86,10 +93,12 @@ def _environment() -> Environment:
     )
     made.tests["wide"] = spans
     made.filters |= {
+        "changed": numbers.change_text,
         "compact": numbers.compact,
         "count": numbers.count,
         "size": numbers.size,
         "share": numbers.share,
+        "sign": numbers.sign,
         "shorter": numbers.shorter,
         "ending": numbers.ending,
         "short_name": numbers.short_name,

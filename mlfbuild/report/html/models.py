@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mlfbuild.report.compare import Change
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
-from mlfbuild.report.html.numbers import Change
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
 from mlfbuild.report.sizes import FLASH_KINDS
 
@@ -101,7 +101,7 @@ def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
         value = figure(model)
         if value is not None:
             before = figure(old) if old else None
-            change = None if before is None else Change(value, before)
+            change = None if before is None else Change(before, value)
             yield owners.bar(title, unit, {kind: value}, budget.get(key), change)
 
 
@@ -197,5 +197,5 @@ def memory_bars(taken: _Json, everybody: Iterable[_Json], old: _Json | None) -> 
     """Yield the bars of flash and RAM of an image or a model, of which ``everybody`` has a part."""
     listed, budget = list(everybody), taken.get("budget", {})
     for title, memory in (("Flash", "flash"), ("RAM", "ram")):
-        change = Change(taken[memory], old[memory]) if old else None
+        change = Change(old[memory], taken[memory]) if old else None
         yield owners.bar(title, "bytes", owners.by_kind(listed, memory), budget.get(memory), change)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from mlfbuild.report.compare import Change
 
 NONE = "\N{EN DASH}"
 """Stands where a number is not known."""
@@ -79,34 +80,16 @@ def signed(value: int) -> str:
     return f"{_MINUS if value < 0 else '+' if value else ''}{abs(value):,}"
 
 
-@dataclass(frozen=True)
-class Change:
-    """How a number differs from the second report's; ``None`` is not there."""
+def sign(change: Change) -> str:
+    """Return ``more``, ``less`` or ``same``."""
+    return "more" if change.more > 0 else "less" if change.more < 0 else "same"
 
-    new: int | None
-    old: int | None
 
-    @property
-    def more(self) -> int:
-        """What was added; negative where it shrank."""
-        return (self.new or 0) - (self.old or 0)
-
-    @property
-    def sign(self) -> str:
-        """``more``, ``less`` or ``same``."""
-        return "more" if self.more > 0 else "less" if self.more < 0 else "same"
-
-    @property
-    def text(self) -> str:
-        """As ``+4,112 (+30.4 %)``."""
-        if self.more == 0:
-            return "same"
-        return signed(self.more) + (f" ({self.percent})" if self.percent else "")
-
-    @property
-    def percent(self) -> str:
-        """As ``+30.4 %``; empty where nothing was there before."""
-        if not self.old:
-            return ""
-        text = f"{abs(100 * self.more / self.old):,.1f} %"
-        return f"{_MINUS if self.more < 0 else '+'}{text}"
+def change_text(change: Change) -> str:
+    """Return a change as ``+4,112 (+30.4 %)``; without the part where nothing was there before."""
+    if change.more == 0:
+        return "same"
+    if not change.before:
+        return signed(change.more)
+    part = f"{abs(100 * change.more / change.before):,.1f} %"
+    return f"{signed(change.more)} ({_MINUS if change.more < 0 else '+'}{part})"

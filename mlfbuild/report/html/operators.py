@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlfbuild.report.compare import Change
 from mlfbuild.report.html import numbers
 from mlfbuild.report.sizes import FLASH_KINDS
 
@@ -18,7 +19,7 @@ class Cell:
     step: int
     kind: str
     sign: str = ""
-    """Of differences, as ``Change.sign``."""
+    """Of differences, as ``numbers.sign``."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def _cells(
     for key in ("macs", *FLASH_KINDS):
         yield Cell(numbers.count(operator.get(key)), numbers.step(operator.get(key), most[key]), key)
     if compared:
-        yield _change(numbers.Change(flash_of(operator), flash_of(old)), added=old is None)
+        yield _change(Change(flash_of(old), flash_of(operator)), added=old is None)
     if profile:
         done, macs, bound = (operator.get(key) for key in ("instructions", "macs", "bound"))
         yield Cell(numbers.count(done), numbers.step(done, most["instructions"]), "instructions")
@@ -121,13 +122,13 @@ def _cells(
         if compared:
             counted_before = (old or {}).get("instructions")
             known = done is not None and (old is None or counted_before is not None)
-            change = numbers.Change(done, counted_before)
+            change = Change(counted_before, done)
             yield _change(change, added=old is None) if known else Cell(numbers.NONE, 0, "change")
 
 
-def _change(change: numbers.Change, *, added: bool) -> Cell:
+def _change(change: Change, *, added: bool) -> Cell:
     text = "new" if added else numbers.signed(change.more)
-    return Cell(text, 0, "change", "more" if added else change.sign)
+    return Cell(text, 0, "change", "more" if added else numbers.sign(change))
 
 
 def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:

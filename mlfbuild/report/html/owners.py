@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlfbuild.report.compare import Change
 from mlfbuild.report.html import numbers
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
@@ -37,7 +38,7 @@ class Bar:
     taken: int
     limit: int | None
     parts: tuple[Part, ...]
-    change: numbers.Change | None
+    change: Change | None
 
     @property
     def over(self) -> bool:
@@ -76,9 +77,7 @@ def by_kind(owners: Iterable[Mapping[str, Any]], memory: str) -> dict[str, int]:
     return {kind: found[kind] for kind in KINDS if found[kind]}
 
 
-def bar(
-    title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: numbers.Change | None = None
-) -> Bar:
+def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: Change | None = None) -> Bar:
     """Return the bar of what is taken by kind; it is as long as the budget, where there is one and it holds."""
     taken = sum(kinds.values())
     whole = max(taken, limit or 0)

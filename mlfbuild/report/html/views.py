@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mlfbuild.report.compare import compare_reports
 from mlfbuild.report.html import numbers, operators
-from mlfbuild.report.html.differences import Differences, differences, title_of
+from mlfbuild.report.html.differences import Differences, differences
 from mlfbuild.report.html.models import ModelView, memory_bars, model_view
 from mlfbuild.report.html.owners import Bar, Piece, largest, tree
+from mlfbuild.report.read import title_of
 from mlfbuild.report.sizes import FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -46,10 +48,18 @@ class ImageView:
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
     """Return what is shown of each image; ``against`` is the report to compare with."""
-    before = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    images = [_linked(image) for image in report["images"]]
+    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    compared = compare_reports(report, against) if against else None
+    changes = {(change.firmware, change.target): change for change in compared.images} if compared else {}
     return tuple(
-        _image(f"image-{index}", _linked(image), before.get(title_of(image)), compared=against is not None)
-        for index, image in enumerate(report["images"])
+        _image(
+            f"image-{index}",
+            image,
+            former.get(title_of(image)),
+            differences(changes.get((image["firmware"], image.get("target")))) if compared else None,
+        )
+        for index, image in enumerate(images)
     )
 
 
@@ -58,7 +68,7 @@ def _linked(image: _Json) -> _Json:
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
 
 
-def _image(key: str, image: _Json, old: _Json | None, *, compared: bool) -> ImageView:
+def _image(key: str, image: _Json, old: _Json | None, changed: Differences | None) -> ImageView:
     everybody = (*image["models"], *image["others"])
     pieces, more = largest(everybody)
     former = {model["name"]: model for model in old["models"]} if old else {}
@@ -78,7 +88,7 @@ def _image(key: str, image: _Json, old: _Json | None, *, compared: bool) -> Imag
         tuple(_owner_rows(image)),
         pieces,
         more,
-        differences(image, old) if compared else None,
+        changed,
         {memory: tree(image, old, memory) for memory in ("flash", "ram")},
     )
 

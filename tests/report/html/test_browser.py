@@ -143,7 +143,8 @@ def test_the_map_has_every_byte_and_zooms(browser: Browser) -> None:
 
 
 def test_differences_are_shown(browser: Browser) -> None:
-    browser.open(sketch.report(digits(7, more=-100)), sketch.report(digits(6)))
+    browser.open(sketch.report(digits(7, more=-100)), sketch.report(digits(6), digits(target="m7")))
+    assert browser.texts(".gone") == ["Only the other report has app for m7."]
     rows = browser.rows(".differences tbody tr")
     assert rows[1] == "model digits 5,086 +776 (+18.0 %) 4,096 same"
     assert any(row.startswith("firmware 9,380 \N{MINUS SIGN}100 (\N{MINUS SIGN}1.1 %)") for row in rows), rows
