@@ -47,6 +47,9 @@ _NO_OPERATORS = {
 @click.option(
     "--operators", is_flag=True, help="Also list the operators of each model, and what its arena holds at its fullest."
 )
+@click.option(
+    "--profile", is_flag=True, help="Also run each model on its target's board in QEMU and tell its instructions."
+)
 def report(
     settings: Settings,
     elf: Path | None,
@@ -56,6 +59,7 @@ def report(
     outputs: tuple[Path, ...],
     update: bool,
     operators: bool,
+    profile: bool,
 ) -> None:
     """Build, then tell whose each byte of each firmware image is.
 
@@ -70,7 +74,7 @@ def report(
     from mlfbuild.steps.report_files import check_report_output
     from mlfbuild.steps.report_files import older as read_older
 
-    _check_options(settings, elf, linker_map, saved, update=update)
+    _check_options(settings, elf, linker_map, saved, update=update, profile=profile)
     if operators and (elf is not None or old is not None):
         raise UsageError(_NO_OPERATORS["--elf" if elf is not None else "--compare"])
     for path in outputs:
@@ -82,17 +86,19 @@ def report(
     elif elf is not None:
         _report_of_image(elf, linker_map, show_in)
     else:
-        _report_of_project(settings, show_in, update=update, operators=operators)
+        _report_of_project(settings, show_in, update=update, operators=operators, profile=profile)
 
 
 def _check_options(
-    settings: Settings, elf: Path | None, linker_map: Path | None, saved: Path | None, *, update: bool
+    settings: Settings, elf: Path | None, linker_map: Path | None, saved: Path | None, *, update: bool, profile: bool
 ) -> None:
     if saved is not None and elf is not None:
         raise UsageError("--from and --elf are two reports; name one of them")
     source = "--elf" if elf is not None else "--from" if saved is not None else ""
     if source and update:
         raise UsageError(f"--update-baseline means nothing with {source}: a baseline has the images of a project")
+    if source and profile:
+        raise UsageError(f"--profile means nothing with {source}: models run with the inputs and boards of a project")
     if linker_map is not None and elf is None:
         raise UsageError("--map needs --elf; the images of a project have their map beside them")
     for name in sorted(settings.given & {"file", "target"}) if source else ():
@@ -131,17 +137,20 @@ def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Pres
 
 
 def _report_of_project(
-    settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool
+    settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool, profile: bool
 ) -> None:
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+    from mlfbuild.steps.report_runs import check_boards, profiled
 
     project = load(settings.file)
     baseline.check_baseline(project, update=update)
     targets = target_jobs(project, settings.target)
     firmware = firmware_jobs(project, targets)
+    if profile:
+        check_boards(firmware)
     checked = baseline.unchecked(firmware) if update else firmware
     over = None
     try:
@@ -150,6 +159,9 @@ def _report_of_project(
     except OverBudgetError as error:
         over = error
     found = reports.report(firmware)
+    if profile:
+        with watching(settings) as watch:
+            found = profiled(found, watch)
     show_in(reports.presented(found, operators=operators))
     if over is not None:
         raise over

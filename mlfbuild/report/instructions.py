@@ -41,6 +41,16 @@ def counts_of(runs: Sequence[ModelRun]) -> dict[str, int]:
     return counts
 
 
+def budget_lines(runs: Sequence[ModelRun], limits: Counts) -> Iterator[str]:
+    """Yield a line for each of ``limits`` with what ``runs`` took of it."""
+    counts = counts_of(runs)
+    for name, limit in limits.items():
+        if name in counts:
+            subject = f"model {name}" if name else "all models of the image"
+            share = f"{100 * counts[name] / limit:.0f} %" if limit else "over"
+            yield f"  {subject}: {counts[name]:,} of {limit:,} instructions ({share})"
+
+
 def exceeded(runs: Sequence[ModelRun], limits: Counts, before: Counts) -> Iterator[str]:
     """Yield a line for each of ``limits`` that ``runs`` exceed.
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.report.sizes import FLASH_KINDS, TABLES, Owner, Piece
+
+if TYPE_CHECKING:
+    from mlfbuild.report.instructions import ModelRun
+    from mlfbuild.report.operator_runs import OperatorRun
 
 
 @dataclass(frozen=True)
@@ -64,18 +68,32 @@ def _taken(named: dict[str, list[Piece]], operator: NetworkOperator) -> Iterable
         yield from named.pop(name, ())
 
 
-def network_json(sizes: NetworkSizes) -> dict[str, Any]:
-    """Return ``sizes`` as JSON values."""
+def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:
+    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module."""
     network = sizes.network
+    runs = {each.number: each for each in run.operators if each.number is not None} if run else {}
     return {
         "module": sizes.module,
         "executor": sizes.executor,
         "arena": network.arena,
         "tensors": [_tensor_json(tensor) for tensor in network.tensors],
         "operators": [
-            _operator_json(operator, part) for operator, part in zip(network.operators, sizes.parts, strict=True)
+            {**_operator_json(operator, part), **_counts_json(operator, runs.get(number), counted=bool(runs))}
+            for number, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True))
         ],
         "rest": sizes.rest.kinds,
+        **({"profile": _profile_json(run)} if run else {}),
+    }
+
+
+def _profile_json(run: ModelRun) -> dict[str, Any]:
+    profile = run.profile
+    operators = sum(each.instructions for each in run.operators if each.number is not None)
+    return {
+        "board": profile.board,
+        "inputs": run.inputs,
+        "instructions": profile.instructions,
+        "rest": profile.instructions - operators,
     }
 
 
@@ -94,6 +112,12 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
         "scratch": None if operator.scratch is None else vars(operator.scratch),
         **part.kinds,
         "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
-        "instructions": None,
-        "bound": None,
     }
+
+
+def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:
+    """Return the instructions of an operator: none for one that does nothing, where those of others were counted."""
+    if run is None:
+        nothing = 0 if counted and not operator.function else None
+        return {"instructions": nothing, "bound": nothing}
+    return {"instructions": run.instructions, "bound": run.bound}

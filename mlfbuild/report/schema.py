@@ -107,7 +107,14 @@ def _network() -> dict[str, Any]:
         "operators": {**_array("operator"), "description": "In the order in which they run"},
         "rest": _object(_FLASH, about="Bytes of the model's flash that are no operator's own"),
     }
-    return _object(needed, about="A module of the model's archive; operators and rest of all are the model's flash")
+    profile = {
+        "board": {**_TEXT, "description": "Where it ran"},
+        "inputs": {**_TEXT, "description": "The file whose first case it ran with; empty for zeros"},
+        "instructions": _INDEX,
+        "rest": {**_INDEX, "description": "Those of them that are no operator's"},
+    }
+    optional = {"profile": _object(profile, about="One run; there where it was asked for")}
+    return _object(needed, optional, "A module of the model's archive; operators and rest of all are the model's flash")
 
 
 def _tensor() -> dict[str, Any]:

@@ -33,7 +33,7 @@ from mlfbuild.steps.jobs import PROFILE_ROOMS, ProfileJob, TargetJob, fingerprin
 from mlfbuild.steps.progress import Progress, Silent, Task, watched
 from mlfbuild.steps.project import BUILD_FOLDER, profile_jobs
 
-__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text"]
+__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
 
 Array = npt.NDArray[Any]
 
@@ -51,11 +51,16 @@ def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress 
         names = ", ".join(target.name for target in targets)
         raise CheckFailedError(f"{project.path}: nothing to profile: no board that QEMU emulates for {names}")
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
-        task = Task("profile", job.model.title, job.target.name, model=job.model.model)
-        with watched(watch, task):
-            runs = list(model_runs(job, functools.partial(watch.step, task)))
-        watch.finish(task, "counted")
-        yield from runs
+        yield from watched_runs(job, watch)
+
+
+def watched_runs(job: ProfileJob, watch: Progress) -> list[ModelRun]:
+    """Return the runs of the job's model while somebody watches; raises as ``model_runs``."""
+    task = Task("profile", job.model.title, job.target.name, model=job.model.model)
+    with watched(watch, task):
+        runs = list(model_runs(job, functools.partial(watch.step, task)))
+    watch.finish(task, "counted")
+    return runs
 
 
 def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:

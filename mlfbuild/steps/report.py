@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.manifest import Budget, Project
@@ -19,6 +19,9 @@ from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.networks import networks_of
 from mlfbuild.steps.report_files import Presented
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.instructions import ModelRun
 
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
@@ -55,7 +58,19 @@ def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(difference_lines(job, found.sizes)))
     parts += all_operators(found.sizes.models, networks_of(found)) if operators else ()
+    parts += _runs(found, verbose=verbose)
     return "\n\n".join(parts)
+
+
+def _runs(found: ImageSizes, *, verbose: bool) -> Iterator[str]:
+    """Yield the table of each run, and what they took of the budgets of instructions."""
+    if found.runs and found.job:
+        from mlfbuild.report.instructions import budget_lines  # with what runs images: most reports need none of it
+        from mlfbuild.report.run_text import run_text
+
+        yield from (run_text(run, verbose=verbose) for run in found.runs)
+        lines = list(budget_lines(found.runs, found.job.limits))
+        yield from ["\n".join(["budgets of instructions", *lines])] if lines else []
 
 
 def _budget(found: ImageSizes) -> Budget:
@@ -92,8 +107,12 @@ def _model(found: ImageSizes, owner: Owner, networks: Sequence[NetworkSizes]) ->
     return {
         **_owner(owner),
         **({"budget": asdict(budget)} if budget else {}),
-        **({"networks": [network_json(network) for network in networks]} if found.job else {}),
+        **({"networks": [network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
     }
+
+
+def _run_of(found: ImageSizes, network: NetworkSizes) -> ModelRun | None:
+    return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
 def _owner(owner: Owner) -> dict[str, Any]:

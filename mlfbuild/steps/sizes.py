@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.errors import InputFileError
 from mlfbuild.files import holds, write_atomic
@@ -18,6 +19,9 @@ from mlfbuild.steps.baseline import accepted_sizes, growth_of
 from mlfbuild.steps.clashes import modules_of
 from mlfbuild.steps.jobs import FirmwareJob
 
+if TYPE_CHECKING:
+    from mlfbuild.report.instructions import ModelRun
+
 _ADVICE = "let the linker write it: target_link_options({} PRIVATE LINKER:-Map=%.map)"
 
 
@@ -29,6 +33,8 @@ class ImageSizes:
     """The project's firmware that it is; ``None`` where nothing but the file is known."""
     image: Image
     sizes: Sizes
+    runs: tuple[ModelRun, ...] = field(default=(), kw_only=True)
+    """One of each module of its models, where that was asked for."""
 
 
 def image_sizes(job: FirmwareJob) -> ImageSizes:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -23,6 +24,22 @@ firmware:
   app: {sources: [main.c], targets: [m4], models: [alpha, beta], budget: {ALL}}
 """
 MAIN = "int main(void) { return 0; }\n"
+CALLS_ALPHA = """\
+#include "tvmgen_alpha.h"
+int main(void)
+{
+    int8_t x[8] = {0}, y[4];
+    struct tvmgen_alpha_inputs inputs = {x};
+    struct tvmgen_alpha_outputs outputs = {y};
+    return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
+NO_BOARD = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4}}
+models: {alpha: {source: alpha.tflite}}
+firmware: {app: {sources: [main.c]}}
+"""
 
 
 class Project(Folder):
@@ -143,6 +160,46 @@ def test_models_together_over_the_budget_of_their_image(project: Project) -> Non
     )
     project.set_budgets(image=total)
     assert project.run("build", "--target", "m4").status == 0
+
+
+def test_a_report_with_a_run_of_each_model(project: Project) -> None:
+    project.write("main.c", CALLS_ALPHA)
+    project.set_budgets(1, "1 M")
+    ended = project.run("report", "--target", "m4", "--profile")
+    assert ended.status == 1, "alpha is over its budget"
+    count = counts_of(project)["alpha"]
+    _, _, run = ended.out.partition("\nalpha for m4 on mps2-an386: ")
+    assert run.startswith(f"{count:,} instructions for the first case of alpha.npz\n")
+    assert "beta for m4 on" not in ended.out, "it has no part of the image"
+    assert run.endswith(
+        f"\n\nbudgets of instructions\n  model alpha: {count:,} of 1 instructions ({count}00 %)\n"
+        f"  all models of the image: {count:,} of 1,000,000 instructions (0 %)\n"
+    )
+    project.new_runs()
+    project.set_budgets()
+    facts = project.run("report", "--target", "m4", "--profile", "--format", "json").json
+    assert project.new_runs() == 0, "what was counted is told"
+    jsonschema.validate(facts, project.run("schema", "--report").json)
+    (network,) = facts["images"][0]["models"][0]["networks"]
+    (operator,) = network["operators"]
+    profile = network["profile"]
+    assert (profile["board"], profile["inputs"], profile["instructions"]) == ("mps2-an386", "alpha.npz", count)
+    assert operator["instructions"] + profile["rest"] == count
+    assert (operator["macs"], operator["bound"]) == (32, 16)
+    facts = project.run("report", "--target", "m4", "--format", "json").json
+    (network,) = facts["images"][0]["models"][0]["networks"]
+    assert "profile" not in network and network["operators"][0]["instructions"] is None
+
+
+def test_reports_that_cannot_have_a_run(project: Project) -> None:
+    project.write("mlfbuild.yml", NO_BOARD)
+    ended = project.run("report", "--profile")
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.splitlines()[-1] == "mlfbuild: nothing to profile: no board that QEMU emulates for m4"
+    ended = project.run("report", "--profile", "--elf", "build/m4/app/app.elf")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project\n"
+    )  # fmt: skip
 
 
 def test_without_an_emulator(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,8 @@ def command_line_page() -> str:
 
 
 def _verb(verb: click.Command, shared: set[str | None]) -> str:
-    context = click.Context(verb, info_name=f"mlfbuild {verb.name}")
+    # With the settings of the command itself: a verb keeps the help option that it made first.
+    context = click.Context(verb, info_name=f"mlfbuild {verb.name}", **app.context_settings)
     usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
     own = [parameter for parameter in verb.params if parameter.name not in shared]
     common = [parameter.opts[0] for parameter in verb.params if parameter.name in shared]
