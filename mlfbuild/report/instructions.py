@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlfbuild.report.budget import change_text
 from mlfbuild.report.operator_runs import OperatorRun
-from mlfbuild.report.profile import Profile
+
+if TYPE_CHECKING:
+    from mlfbuild.report.profile import Profile
 
 _SHOWN = 3
 """Largest contributors that a message names."""

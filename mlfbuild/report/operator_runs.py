@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlfbuild.library import Network, NetworkOperator
 from mlfbuild.messages import shown
-from mlfbuild.report.profile import Profile
 from mlfbuild.targets import Cpu, fewest_instructions
+
+if TYPE_CHECKING:
+    from mlfbuild.report.profile import Profile
 
 _LONGEST_NAME = 60
 

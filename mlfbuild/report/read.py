@@ -17,7 +17,9 @@ from mlfbuild.library.fields import parse_json
 from mlfbuild.library.network import Scratch
 from mlfbuild.manifest import Budget
 from mlfbuild.messages import printable, shown
+from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.network import FlashPart, NetworkSizes
+from mlfbuild.report.operator_runs import OperatorRun
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.sizes import FLASH_KINDS, Owner, Piece, Sizes
@@ -86,6 +88,40 @@ def _network(found: Report) -> NetworkSizes:
     return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
 
 
+def runs_in(image: Report) -> list[ModelRun]:
+    """Return the runs of the models of ``image``; none where the report was made without."""
+    return [
+        _run(image, model["name"], network)
+        for model in image["models"]
+        for network in model.get("networks", ())
+        if "profile" in network
+    ]
+
+
+def _run(image: Report, model: str, network: Report) -> ModelRun:
+    from mlfbuild.report.profile import CallCount, Profile  # with what runs images
+
+    operators = tuple(
+        OperatorRun(
+            function=operator["function"],
+            instructions=operator["instructions"],
+            number=number,
+            name=operator["name"],
+            operator=operator["operator"],
+            macs=operator["macs"],
+            bound=operator["bound"],
+        )
+        for number, operator in enumerate(network["operators"])
+        if operator["function"] and operator["instructions"] is not None
+    )
+    found = network["profile"]
+    calls = tuple(CallCount(each.function, each.instructions) for each in operators)
+    profile = Profile(printable(network["module"]), printable(found["board"]), calls, found["rest"], stack=0)
+    return ModelRun(
+        printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
+    )
+
+
 def _part(sizes: Report) -> FlashPart:
     return FlashPart(tuple(Piece("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
 
@@ -135,6 +171,15 @@ def _wrong_networks(model: Report, where: str) -> Iterator[str]:
         yield f"{where}.networks: have {taken:,} bytes of flash, but the model {model['flash']:,}"
     for at, network in enumerate(networks):
         yield from _wrong_numbers(network, f"{where}.networks[{at}]")
+        yield from _wrong_counts(network, f"{where}.networks[{at}]")
+
+
+def _wrong_counts(network: Report, where: str) -> Iterator[str]:
+    profile = network.get("profile")
+    if profile is not None:
+        counts = [operator["instructions"] or 0 for operator in network["operators"]]
+        parts = sum(counts) + profile["rest"]
+        yield from _unless(f"{where}.profile.instructions", profile["instructions"], parts, "operators and rest")
 
 
 def _wrong_numbers(network: Report, where: str) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.messages import shown
-from mlfbuild.report.instructions import ModelRun
+from mlfbuild.report.instructions import Counts, ModelRun, budget_lines
 from mlfbuild.report.operator_runs import OperatorRun, short_name, total
 
 _WIDTH = 80
@@ -26,6 +26,14 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     head = f"{run.model}{module} for {run.target} on {profile.board}: "
     head += f"{profile.instructions:,} instructions for {run.of}"
     return "\n".join(line.rstrip() for line in (head, *_table(run, verbose=verbose)))
+
+
+def all_runs(runs: Sequence[ModelRun], limits: Counts, *, verbose: bool) -> Iterator[str]:
+    """Yield the table of each of ``runs``, and what they took of the budgets ``limits``."""
+    yield from (run_text(run, verbose=verbose) for run in runs)
+    lines = list(budget_lines(runs, limits))
+    if lines:
+        yield "\n".join(["budgets of instructions", *lines])
 
 
 def _table(run: ModelRun, *, verbose: bool) -> Iterator[str]:

@@ -110,7 +110,7 @@ def _network() -> dict[str, Any]:
     profile = {
         "board": {**_TEXT, "description": "Where it ran"},
         "inputs": {**_TEXT, "description": "The file whose first case it ran with; empty for zeros"},
-        "instructions": _INDEX,
+        "instructions": {"type": "integer", "minimum": 1},
         "rest": {**_INDEX, "description": "Those of them that are no operator's"},
     }
     optional = {"profile": _object(profile, about="One run; there where it was asked for")}

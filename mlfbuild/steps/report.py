@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.manifest import Budget, Project
+from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.network import NetworkSizes, network_json
 from mlfbuild.report.operators_text import all_operators
+from mlfbuild.report.run_text import all_runs
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
 from mlfbuild.report.text import kinds_of, sizes_text
@@ -19,9 +21,6 @@ from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.networks import networks_of
 from mlfbuild.steps.report_files import Presented
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
-
-if TYPE_CHECKING:
-    from mlfbuild.report.instructions import ModelRun
 
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
@@ -58,19 +57,8 @@ def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(difference_lines(job, found.sizes)))
     parts += all_operators(found.sizes.models, networks_of(found)) if operators else ()
-    parts += _runs(found, verbose=verbose)
+    parts += all_runs(found.runs, job.limits if job else {}, verbose=verbose)
     return "\n\n".join(parts)
-
-
-def _runs(found: ImageSizes, *, verbose: bool) -> Iterator[str]:
-    """Yield the table of each run, and what they took of the budgets of instructions."""
-    if found.runs and found.job:
-        from mlfbuild.report.instructions import budget_lines  # with what runs images: most reports need none of it
-        from mlfbuild.report.run_text import run_text
-
-        yield from (run_text(run, verbose=verbose) for run in found.runs)
-        lines = list(budget_lines(found.runs, found.job.limits))
-        yield from ["\n".join(["budgets of instructions", *lines])] if lines else []
 
 
 def _budget(found: ImageSizes) -> Budget:

@@ -16,7 +16,8 @@ from mlfbuild.report.baseline import differences
 from mlfbuild.report.compare import Comparison, compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.operators_text import all_operators
-from mlfbuild.report.read import Report, networks_in, read_report, sizes_in, title_of
+from mlfbuild.report.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
+from mlfbuild.report.run_text import all_runs
 from mlfbuild.report.text import sizes_text
 from mlfbuild.steps.outputs import check_replaced
 
@@ -123,6 +124,9 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
     if operators:
         networks = {printable(model["name"]): networks_in(model) for model in image["models"]}
         parts += all_operators(sizes.models, networks)
+    limits = {name: budget.instructions for name, budget in {**budgets, "": whole}.items()}
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    parts += all_runs(runs_in(image), known, verbose=verbose)
     return "\n\n".join(parts)
 
 

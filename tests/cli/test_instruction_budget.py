@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -177,8 +178,11 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     )
     project.new_runs()
     project.set_budgets()
-    facts = project.run("report", "--target", "m4", "--profile", "--format", "json").json
+    told = project.run("report", "--target", "m4", "--profile", "-o", "report.json").out
     assert project.new_runs() == 0, "what was counted is told"
+    _, _, run = told.partition("\nalpha for m4 on mps2-an386: ")
+    assert project.run("report", "--from", "report.json").out.endswith(f"\nalpha for m4 on mps2-an386: {run}")
+    facts = json.loads((project.root / "report.json").read_text())
     jsonschema.validate(facts, project.run("schema", "--report").json)
     (network,) = facts["images"][0]["models"][0]["networks"]
     (operator,) = network["operators"]

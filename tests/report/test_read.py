@@ -20,7 +20,7 @@ from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.html import page
 from mlfbuild.report.operators_text import all_operators
-from mlfbuild.report.read import networks_in, read_report, sizes_in
+from mlfbuild.report.read import networks_in, read_report, runs_in, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
@@ -70,6 +70,27 @@ def test_a_report_reads_back(tmp_path: Path) -> None:
     assert [(owner.name, owner.flash) for owner in sizes.models] == [("kws", 8656)]
     assert budgets["kws"].flash == 9000 and whole.flash is None
     assert "  model kws: 8,656 of 9,000 bytes of flash (96 %)" in sizes_text(sizes, budgets, whole)
+
+
+def test_runs_read_back(tmp_path: Path) -> None:
+    made = report(image("app for m4", [model("net", [chain(3)])], others()))
+    network = made["images"][0]["models"][0]["networks"][0]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(made))
+    (run,) = runs_in(read_report(path)["images"][0])
+    counts = [operator["instructions"] for operator in network["operators"]]
+    assert [each.instructions for each in run.operators] == counts
+    assert (run.target, run.model, run.profile.board) == ("m4", "net", "mps2-an386")
+    assert run.profile.instructions == sum(counts) + 40
+    assert runs_in(GOOD["images"][1]) == []
+    network["operators"][1]["instructions"] += 1
+    total = run.profile.instructions
+    assert reason(json.dumps(made), tmp_path) == (
+        f"is a damaged report: images[0].models[0].networks[0].profile.instructions: is {total:,}, but operators and "
+        f"rest have {total + 1:,}{AGAIN}"
+    )
+    network["profile"]["instructions"] = 0
+    assert "profile.instructions: must be at least 1" in reason(json.dumps(made), tmp_path)
 
 
 @pytest.mark.parametrize(
