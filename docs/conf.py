@@ -15,6 +15,7 @@ exclude_patterns = ["_ext", "_static"]
 
 extensions = ["myst_parser", "mlfbuild_docs"]
 myst_heading_anchors = 4  # the anchors that a forge gives to headings
+smartquotes = False  # two hyphens are those of an option
 highlight_language = "none"  # a fence without a language is output, or a tree of files
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with `...` in it
 

@@ -14,6 +14,7 @@ A comment before a block, which no reader sees, says what its text does not::
     wrapped            the page breaks lines where the output does not
     inside=function    the block, C, is the body of a function
     inside=a.b         the block, YAML, stands under these keys of a project file
+    plain              the block is a file of another program: it is YAML, but no project file
     with="a|b"         lines of C that stand before the block
 """
 
@@ -32,7 +33,20 @@ _PIECE = re.compile(
     r"|^(?P<indent>[ ]*)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-_WORDS = {"project", "skip", "file", "merge", "before", "run", "status", "wrapped", "inside", "generated", "with"}
+_WORDS = {
+    "project",
+    "skip",
+    "file",
+    "merge",
+    "before",
+    "run",
+    "status",
+    "wrapped",
+    "inside",
+    "generated",
+    "with",
+    "plain",
+}
 
 
 @dataclass(frozen=True)

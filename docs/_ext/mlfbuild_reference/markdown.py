@@ -36,7 +36,8 @@ def fence(language: str, text: str) -> str:
 
 def prose(text: str) -> str:
     """Return plain text, or a docstring's, as Markdown: with `` `code` `` for code and no HTML by accident."""
-    parts = re.split(r"(`[^`]+`)", re.sub(r"``([^`]+)``", r"`\1`", text))
+    marked = re.sub(r"(?<![\w`-])(--[a-z][\w-]*(?:=\S*\w)?)(?![^`]*`)", r"`\1`", re.sub(r"``([^`]+)``", r"`\1`", text))
+    parts = re.split(r"(`[^`]+`)", marked)
     return "".join(part if part.startswith("`") else part.replace("<", "&lt;").replace("*", r"\*") for part in parts)
 
 
