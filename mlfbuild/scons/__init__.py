@@ -49,6 +49,8 @@ Construction variables
         How graphs and parameters get into images: ``array`` or ``incbin``.
     ``MLFSECTION``
         Of ``MlfParams``: the section that it writes.
+    ``MLFPROFILE``
+        Of ``MlfReport``: whether models run on the target's board, so that the report has their instructions.
     ``MLFARCHIVECOMSTR``
         What ``MlfArchive`` prints; so the others below.
     ``MLFMERGECOMSTR``
@@ -108,6 +110,7 @@ _DEFAULTS = {
     "MLFFIRMWARECOMSTR": "Building firmware $TARGET",
     "MLFPARAMSCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFSECTION": ".mlf_params",
+    "MLFPROFILE": False,
     "MLFREPORTCOMSTR": "Writing $TARGET from $SOURCE",
     "MLFRUNCOMSTR": "Running $SOURCE",
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",

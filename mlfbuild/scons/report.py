@@ -10,7 +10,7 @@ from SCons.Builder import Builder
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.firmware import FIRMWARE_JOB
-from mlfbuild.steps.jobs import REPORT_ROOMS, fingerprint
+from mlfbuild.steps.jobs import PROFILE_ROOMS, REPORT_ROOMS, FirmwareJob, fingerprint
 
 
 def report_builder() -> Any:
@@ -18,7 +18,8 @@ def report_builder() -> Any:
 
     Writes whose each byte of an image is, as text or JSON by the suffix.
     Of an image of ``MlfFirmware`` it tells models and budgets as the project file has them; of any other one the models
-    are the libraries of its map, ``<image>.map``.
+    are the libraries of its map, ``<image>.map``. With ``MLFPROFILE=True`` its models run on the target's board, and
+    the report has their instructions.
     """
     return Builder(action=action(_write, "$MLFREPORTCOMSTR"), suffix=".txt", single_source=True, emitter=_emitter)
 
@@ -40,12 +41,25 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         env.Depends(target, env.File(str(job.budget_file.path)))
     if job is not None and form != ".txt":  # the others tell of operators and tensors
         env.Depends(target, [env.File(str(model.archive)) for model in job.target.models])
+    if env["MLFPROFILE"]:
+        _depend_on_runs(target, job, env)
     env.NoCache(target)  # the map is no source of it
     return target, source
 
 
-def _write(target: list[Any], source: list[Any], env: Any) -> None:  # noqa: ARG001  # SCons's signature
+def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> None:
+    if job is None:
+        raise UsageError(f"{target[0]}: MLFPROFILE needs an image of MlfFirmware, whose models and boards are known")
+    if not job.runs:
+        raise UsageError(f"{target[0]}: MLFPROFILE needs a board; target {job.target.name!r} has none")
+    env.Depends(target, [env.Value(fingerprint(PROFILE_ROOMS)), env.Value(job.target.settings())])
+    files = [path for run in job.runs for path in (run.model.archive, *run.vectors.values())]
+    env.Depends(target, [env.File(str(path)) for path in (*files, *job.target.toolchain_files)])
+
+
+def _write(target: list[Any], source: list[Any], env: Any) -> None:
     from mlfbuild.steps.report import write_report  # reads ELF files: most builds start without it
 
     image = source[0]
-    write_report(Path(target[0].get_abspath()), Path(str(image)), image.GetTag(FIRMWARE_JOB))
+    job = image.GetTag(FIRMWARE_JOB)
+    write_report(Path(target[0].get_abspath()), Path(str(image)), job, profile=env["MLFPROFILE"])

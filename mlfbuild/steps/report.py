@@ -113,12 +113,17 @@ def presented(found: Sequence[ImageSizes], *, operators: bool = False) -> Presen
     return Presented(report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators))
 
 
-def write_report(path: Path, elf: Path, job: FirmwareJob | None) -> None:
+def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: bool = False) -> None:
     """Write the report of the image ``elf`` to ``path``, in the form that its suffix tells.
 
     ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
     ``elf`` as it is given, so that a relative one makes the same text in every checkout. The report depends on
-    the project's baseline, too, where there is one. Raises as ``image_sizes`` and ``baseline_of``.
+    the project's baseline, too, where there is one. With ``profile`` it has runs of the job's models. Raises as
+    ``image_sizes``, ``baseline_of`` and ``profiled``.
     """
-    found = any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))
-    presented([found]).write(path)
+    found = [any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))]
+    if profile:
+        from mlfbuild.steps.report_runs import profiled  # with what runs images
+
+        found = profiled(found)
+    presented(found).write(path)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from mlfbuild.cli.run import run
@@ -197,6 +198,40 @@ def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Calla
     assert made(repo) == {TEXT, JSON}, "its build has failed, the image is the same"
     ran = repo.build("-Q")
     assert not ran.matching("profile/"), "nothing runs again"
+
+
+WITH_RUNS = 'env.MlfReport("build/report", app, MLFPROFILE=True)\nenv.MlfReport("build/sizes.json", app)\n'
+
+
+def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    for name in ("qemu-system-arm", "gcc"):
+        tool(name)
+    repo.write("SConstruct", SCONSTRUCT + WITH_RUNS)
+    np.savez(repo.root / "alpha.npz", in0=np.ones((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
+    repo.write("mlfbuild.yml", WITH_BUDGET.replace("alpha.tflite,", "alpha.tflite, vectors: alpha.npz,"))
+    assert made(repo) == {TEXT}
+    assert re.search(
+        rb"\n\nalpha for m4 on mps2-an386: [\d,]+ instructions for the first case of alpha.npz\n", repo.read(TEXT)
+    )
+    assert b"beta for m4 on" not in repo.read(TEXT), "nobody calls it"
+    assert made(repo) == set()
+    np.savez(repo.root / "alpha.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
+    assert made(repo) == {TEXT}
+    repo.write("SConstruct", SCONSTRUCT + REPORTS)
+    assert made(repo) == {TEXT}
+    assert b"instructions for" not in repo.read(TEXT)
+
+
+def test_runs_need_an_image_whose_models_and_board_are_known(repo: FirmwareRepo) -> None:
+    repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report", "other.elf", MLFPROFILE=True)\n')
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "build/report.txt: MLFPROFILE needs an image of MlfFirmware, whose models and boards are known" in ran.output
+    repo.write("SConstruct", SCONSTRUCT + WITH_RUNS)
+    repo.replace("mlfbuild.yml", ", board: mps2-an386", "")
+    ran = repo.scons("-Q")
+    assert ran.status == 2
+    assert "build/report.txt: MLFPROFILE needs a board; target 'm4' has none" in ran.output
 
 
 HOST = 'env.MlfReport("build/report.txt", env.MlfFirmware("app", models=env.MlfModels("mlfbuild.yml", target="pc")))\n'
