@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.errors import ToolNotFoundError
-from mlfbuild.manifest import load_project
+from mlfbuild.manifest import Project, load_project
 from mlfbuild.packages import HOST_COMPILER, how_to_install
 from mlfbuild.process import find_tool, tool_variable
 from mlfbuild.steps.project import chosen_names, toolchain_of
@@ -105,24 +105,39 @@ def _remedies(needed: Sequence[str]) -> Iterator[str]:
     yield from (f"correct or unset {chosen.replace('=', ', which is ', 1)}" for chosen in wrong.values())
 
 
-_Wanted = tuple[str, Cpu, Board | None, Path | None]
+_Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
+"""Name, CPU, board and toolchain file of a target, and whether its builds count instructions."""
 
 
 def _targets_of(path: Path, names: Sequence[str]) -> Iterator[_Wanted]:
     project = load_project(path)
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        yield name, CPUS[target.cpu], BOARDS[target.board] if target.board else None, toolchain_of(target)
+        board = BOARDS[target.board] if target.board else None
+        yield name, CPUS[target.cpu], board, toolchain_of(target), board is not None and _counts(project, name)
+
+
+def _counts(project: Project, target: str) -> bool:
+    """Whether a firmware for ``target``, or a model in it, has a budget of instructions."""
+    budgets = (
+        budget
+        for spec in project.firmware.values()
+        if target in spec.targets
+        for budget in (spec.budget, *(model.budget for model in project.models_on(target, spec.name)))
+    )
+    return any(budget.instructions is not None for budget in budgets)
 
 
 def _cpus() -> Iterator[_Wanted]:
     for cpu in CPUS.values():
         board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
-        yield cpu.name, cpu, board, toolchain_file(cpu)
+        yield cpu.name, cpu, board, toolchain_file(cpu), False
 
 
-def _state(name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, needed: list[str]) -> TargetState:
-    missing = tuple(_missing(cpu, toolchain, needed))
+def _state(
+    name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
+) -> TargetState:
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
     unverified = ""
     if board is not None and _found(EMULATOR) is None:
         needed.append(EMULATOR)
@@ -153,6 +168,14 @@ def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[st
     if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
         needed.append(compiler_program(cpu, GCC))
         yield f"{gcc} has no C library for {cpu.name}"
+
+
+def _missing_to_count(needed: list[str]) -> Iterator[str]:
+    """Yield why budgets of instructions cannot be held; the emulator's plugin is compiled for this machine."""
+    for name in (EMULATOR, HOST_COMPILER):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing, which budgets of instructions need"
 
 
 def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:

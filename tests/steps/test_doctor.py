@@ -97,6 +97,18 @@ def test_no_emulator_only_keeps_from_verifying(machine: Callable[..., Path]) -> 
     assert "qemu-system-arm" in found.install[0]
 
 
+def test_budgets_of_instructions_need_the_emulator(machine: Callable[..., Path]) -> None:
+    project = machine("cmake", "ninja", "arm-none-eabi-gcc")
+    project.write_text(PROJECT.replace("net.tflite}", "net.tflite, budget: {instructions: 1 M}}"))
+    assert states(diagnose(project, ["m4"]))["m4"][0] == (), "no firmware holds it"
+    project.write_text(project.read_text() + "firmware: {app: {sources: [main.c], targets: [m4, m0]}}\n")
+    words = "is missing, which budgets of instructions need"
+    found = diagnose(project, ["m4", "m0"])
+    assert states(found)["m4"] == ((f"qemu-system-arm {words}", f"cc {words}"), "qemu-system-arm is missing")
+    assert states(found)["m0"][0] == (), "a target without a board has no such budgets"
+    assert "qemu-system-arm" in found.install[0] and not found.healthy
+
+
 def test_a_compiler_without_a_c_library_and_an_old_cmake(machine: Callable[..., Path]) -> None:
     scripts = {
         "arm-none-eabi-gcc": 'for last; do :; done; echo "${last##*=}"',
