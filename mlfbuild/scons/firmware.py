@@ -30,7 +30,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     env.AlwaysBuild(image)
     env.Precious(image)
     env.NoCache(image)  # SCons does not know all that it is made of
-    env.Clean(image, [env.Dir(str(job.build))])
+    env.Clean(image, [env.Dir(str(folder)) for folder in (job.build, *(run.folder for run in job.runs))])
     return image
 
 

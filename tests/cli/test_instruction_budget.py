@@ -109,6 +109,8 @@ def test_runs_happen_where_something_changed(project: Project) -> None:
     assert project.new_runs() == 0, "a profile takes what builds counted"
     shutil.rmtree(project.root / "build/profile")
     assert counts_of(project) == first and project.new_runs() == 2, "counts repeat"
+    (project.root / "build/profile/m4/alpha/alpha/counts.json").write_text('{"key": "", "profile": []}')
+    assert counts_of(project) == first and project.new_runs() == 1, "damaged counts are no counts"
     project.write("beta.tflite", tiny_network(7))
     assert project.run("build", "--target", "m4").status == 0
     assert project.new_runs() == 1

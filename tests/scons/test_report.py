@@ -198,6 +198,7 @@ def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Calla
     assert made(repo) == {TEXT, JSON}, "its build has failed, the image is the same"
     ran = repo.build("-Q")
     assert not ran.matching("profile/"), "nothing runs again"
+    assert "build/profile/m4/alpha/alpha/counts.json" in repo.build("-Q", "-c").removed
 
 
 WITH_RUNS = 'env.MlfReport("build/report", app, MLFPROFILE=True)\nenv.MlfReport("build/sizes.json", app)\n'
