@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ class ImageSizes:
 
 
 def image_sizes(job: FirmwareJob) -> ImageSizes:
-    """Return whose the bytes of the job's image are; it is built.
+    """Return whose the bytes of the job's image are; it is built. Models are its own, and others that it has part of.
 
     Raises ``InputFileError`` where the image or its map is missing, damaged or of another linker.
     """
@@ -46,7 +46,9 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
         raise InputFileError(f"{job.linker_map}: no such linker map; {_ADVICE.format(job.name)}")
     image = read_image(job.elf)
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
-    return ImageSizes(job, image, sizes_of(image, read_map(job.linker_map), owners, job.linker_map))
+    found = sizes_of(image, read_map(job.linker_map), owners, job.linker_map)
+    models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
+    return ImageSizes(job, image, replace(found, models=models))
 
 
 def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:

@@ -1,0 +1,66 @@
+"""Reports of the MLPerf Tiny networks: equal to what size, and a plain reading of the map, find in the images."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jsonschema
+import pytest
+from counting.firmware import compiler_version
+from counting.report import PAGES
+from counting.results import load
+from reports import NETWORKS, TARGETS, checked, image_path, reports, row
+
+from mlfbuild.report.read import read_report
+from mlfbuild.report.schema import report_schema
+
+_ON_DEVICE = re.compile(
+    r"^ (\.(?!debug|comment|ARM\.attributes)\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) \S*\blibmlf_(\w+)\.a\(", re.MULTILINE
+)
+_IN_RAM = re.compile(r"\.bss|\.data|COMMON")
+
+
+def sizes_in_map(path: Path, model: str) -> tuple[int, int]:
+    """Flash and RAM of a model's library by the lines of the map."""
+    text = path.read_text().partition("\nLinker script and memory map\n")[2]
+    found = [(name, int(size, 16)) for name, size, library in _ON_DEVICE.findall(text) if library == model]
+    flash, ram = (sum(size for name, size in found if bool(_IN_RAM.match(name)) == there) for there in (False, True))
+    return flash, ram
+
+
+def check(folder: Path, networks: Sequence[str], targets: Sequence[str]) -> None:
+    """Build the images and compare their reports with what others find."""
+    report = reports(folder, networks, targets)
+    jsonschema.Draft202012Validator(report_schema()).validate(report)
+    assert read_report(folder / "report.json") == report, "what is written reads back, and its sums hold"
+    images = list(checked(folder, report))
+    assert len(images) == len(networks) * len(targets)
+    page = next(page for page in PAGES if page.stem == "performance").read_text()
+    for image in images:
+        (model,) = image["models"]
+        path = image_path(folder, image)
+        assert (model["flash"], model["ram"]) == sizes_in_map(path.with_name(f"{path.name}.map"), model["name"])
+        parts = [part for network in model["networks"] for part in (*network["operators"], network["rest"])]
+        assert sum(part[kind] for part in parts for kind in ("code", "weights", "tables")) == model["flash"]
+        if compiler_version() == load().compiler:
+            assert f"\n| {' | '.join(row(image))} |\n" in page, "`benchmarks/reports.py --update`"
+
+
+@pytest.fixture
+def ready(shared: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("arm-none-eabi-gcc", "arm-none-eabi-size", "cmake", "ninja"):
+        tool(name)
+    monkeypatch.setattr("reports.SHARED", shared)
+
+
+@pytest.mark.usefixtures("ready")
+def test_a_network_on_a_core(tmp_path: Path) -> None:
+    check(tmp_path, ["kws"], ["m4"])
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("ready")
+def test_every_network_on_every_core(tmp_path: Path) -> None:
+    check(tmp_path, NETWORKS, list(TARGETS))
