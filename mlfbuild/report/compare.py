@@ -70,10 +70,19 @@ class OwnerChange:
     """Those that changed, largest change first."""
     operators: tuple[OperatorChange, ...]
     """Those that changed, largest change first; of models whose networks both reports have."""
+    instructions: Change
+    """Of one run of a model; ``None`` on both sides where one was not counted."""
+    stack: Change
+    """The most bytes of stack that a run of a model takes; ``None`` on both sides where one is not known."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether any figure of it is another one."""
+        return self.weight > 0 or self.instructions.more != 0 or self.stack.more != 0
 
     @property
     def weight(self) -> int:
-        """How much of it changed, to put the largest first."""
+        """How many bytes of it changed, to put the largest first."""
         return abs(self.flash.more) + abs(self.ram.more) + sum(abs(change.more) for change in self.kinds.values())
 
 
@@ -183,8 +192,28 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
         for kind in of
     }
     return OwnerChange(
-        name, model, change("flash"), change("ram"), kinds, _pieces(now, before), _operators(now, before)
+        name,
+        model,
+        change("flash"),
+        change("ram"),
+        kinds,
+        _pieces(now, before),
+        _operators(now, before),
+        _where_known(now, before, _instructions),
+        _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
     )
+
+
+def _where_known(now: Report | None, before: Report | None, figure: Callable[[Report], int | None]) -> Change:
+    """Return a figure of what both have; without one where it is known on one side alone."""
+    old, new = (None if owner is None else figure(owner) for owner in (before, now))
+    known = (before is None or old is not None) and (now is None or new is not None)
+    return Change(old, new) if known else Change(None, None)
+
+
+def _instructions(owner: Report) -> int | None:
+    profiles = [network.get("profile") for network in owner.get("networks", ())]
+    return sum(profile["instructions"] for profile in profiles) if profiles and all(profiles) else None
 
 
 def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
@@ -235,9 +264,7 @@ def _operator(module: str, now: Report | None, before: Report | None) -> Operato
         return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
 
     def figure(key: str) -> Change:
-        old, new = (before or {}).get(key), (now or {}).get(key)
-        known = (before is None or old is not None) and (now is None or new is not None)
-        return Change(old, new) if known else Change(None, None)
+        return _where_known(now, before, lambda operator: operator[key])
 
     named = now or before or {}
     return OperatorChange(

@@ -62,4 +62,6 @@ def _owner() -> dict[str, Any]:
         "kinds": kinds,
         "pieces": {**_array(piece), "description": f"Functions, constants and variables {changed}"},
         "operators": {**_array(operator), "description": f"Operators {changed}; where both reports have networks"},
+        "instructions": _CHANGE,
+        "stack": _CHANGE,
     })  # fmt: skip

@@ -34,7 +34,7 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     if image.same:
         yield f"{title}: the same image as in {before}"
         return
-    changed = [owner for owner in image.owners if owner.weight]
+    changed = [owner for owner in image.owners if owner.changed]
     yield f"{title}, compared with {before}"
     yield ""
     yield f"{'':{_NAME}}{'before':>{_NUMBER}}{'now':>{_NUMBER}}{'change':>{_NUMBER}}"
@@ -43,7 +43,7 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     for owner in changed:
         yield ""
         yield from _owner(owner)
-    same = [printable(owner.name) for owner in image.owners if not owner.weight]
+    same = [printable(owner.name) for owner in image.owners if not owner.changed]
     if same:
         yield ""
         yield _cut(f"as before: {listed(same)}", _WIDTH)
@@ -55,9 +55,9 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
 
 
 def _row(name: str, change: Change) -> str:
-    numbers = "".join(f"{'-' if size is None else f'{size:,}':>{_NUMBER}}" for size in (change.before, change.now))
-    more = f"{change.more:+,}" if change.more else "same"
-    return f"{_cut(name, _NAME - 1):{_NAME}}{numbers}{more:>{_NUMBER}}{_share(change):>{_NUMBER}}".rstrip()
+    sizes = ["-" if size is None else f"{size:,}" for size in (change.before, change.now)]
+    cells = (*sizes, f"{change.more:+,}" if change.more else "same", _share(change))
+    return f"{_cut(name, _NAME - 1):{_NAME}}{''.join(f' {cell:>{_NUMBER - 1}}' for cell in cells)}".rstrip()
 
 
 def _share(change: Change) -> str:
@@ -75,6 +75,9 @@ def _owner(owner: OwnerChange) -> Iterator[str]:
         if change.more or of_kinds:
             yield _row(f"{_cut(name, _NAME - 8)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
+    for title, change in (("stack", owner.stack), ("instructions", owner.instructions)):
+        if change.more:
+            yield _row(f"{_cut(name, _NAME - len(title) - 3)}, {title}", change)
 
 
 def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:

@@ -71,10 +71,11 @@ def test_text_of_a_model_that_went(golden: Callable[[str, str], None]) -> None:
 def networks(length: int, sha256: str, *, work: int = 0, counted: bool = True) -> Json:
     """A report of a model with a network; its second operator has ``work`` more MACs and instructions."""
     network = chain(length, counted=counted)
-    network.pop("profile", None)
     second = network["operators"][1]
     second["macs"] += work
     second["instructions"] = second["instructions"] + 2 * work if counted else None
+    if counted:
+        network["profile"]["instructions"] += 2 * work
     return report(image("app for m4", [model("net", [network])], others(), sha256=sha256 * 64))
 
 
@@ -92,9 +93,16 @@ def test_operators_that_changed(golden: Callable[[str, str], None]) -> None:
 
 def test_what_one_side_did_not_count_is_no_change() -> None:
     now, before = networks(4, "1"), networks(4, "2", counted=False)
-    assert compare_reports(now, before).images[0].owners[0].operators == ()
+    owner = compare_reports(now, before).images[0].owners[0]
+    assert (owner.operators, owner.instructions, owner.changed) == ((), Change(None, None), False)
     (found,) = compare_reports(networks(4, "1", work=5_000), before).images[0].owners[0].operators
     assert (found.macs.more, found.instructions) == (5_000, Change(None, None))
+
+
+def test_what_a_run_takes() -> None:
+    lines = text(networks(4, "1", work=5_000), networks(4, "2")).splitlines()
+    assert "model net, instructions                 480,940    490,940    +10,000     +2.1 %" in lines
+    assert lines[-1].endswith("  conv_1 (CONV_2D)"), "its size is the same"
 
 
 def test_the_same_image() -> None:
