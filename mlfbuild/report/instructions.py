@@ -64,7 +64,7 @@ def exceeded(runs: Sequence[ModelRun], limits: Counts, before: Counts) -> Iterat
         limit = limits.get(model)
         if limit is not None and counts[model] > limit:
             own = [run for run in runs if run.model == model]
-            of = ", ".join(dict.fromkeys(run.of for run in own))
+            of = " and ".join(dict.fromkeys(run.of for run in own))
             what = f"model {model} takes {counts[model]:,} instructions for {of}"
             yield _line(what, counts[model], limit, before.get(model), _largest_operators(own))
     limit = limits.get("")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from support.command import Folder
 from support.firmware_repo import tiny_network
@@ -45,8 +47,31 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     (operator,) = facts["operators"]
     assert (operator["instructions"] + facts["rest"], operator["macs"], operator["bound"]) == (total, 32, 16)
     assert 0 < facts["stack"] < 1024
+    facts = folder.run("profile", "--model", "beta", "--target", "m4", "--format", "json").json["profiles"]
+    assert [(run["inputs"], run["stack"] > 0) for run in facts] == [("", True)]
     ended = folder.run("profile", "--target", "own")
     assert ended.status == 1
     assert ended.err.splitlines()[-1] == (
         "mlfbuild: mlfbuild.yml: nothing to profile: no board that QEMU emulates for own"
     )
+
+
+def test_the_code_is_what_the_targets_compiler_makes(
+    folder: Folder, tool: Callable[[str], str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
+        tool(name)
+    for name, value in newest_clang.items():
+        monkeypatch.setenv(name, value)
+    folder.write("alpha.tflite", tiny_network(1))
+    folder.write(
+        "mlfbuild.yml",
+        "mlfbuild: 1\ntargets: {own: {cpu: cortex-m4+nofp, board: mps2-an386, c-compiler: clang}}\n"
+        "models: {alpha: {source: alpha.tflite}}\n",
+    )
+    ended = folder.run("profile", "--format", "json")
+    assert ended.status == 0, ended.err
+    (facts,) = ended.json["profiles"]
+    assert facts["operators"][0]["bound"] == 16
+    cache = (folder.root / "build/profile/own/alpha/alpha/build/CMakeCache.txt").read_text()
+    assert re.search(r"^CMAKE_TOOLCHAIN_FILE:.*cortex-m4\+nofp-clang\.cmake$", cache, re.MULTILINE)

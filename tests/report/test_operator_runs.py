@@ -112,4 +112,4 @@ def test_modules_of_one_model_add_up() -> None:
     runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
     assert counts_of(runs) == {"": 24_000, "net": 24_000}
     (line,) = exceeded(runs, {"net": 0}, {})
-    assert line.startswith("model net takes 24,000 instructions for zeros, the first case of two.npz, 24,000 over")
+    assert line.startswith("model net takes 24,000 instructions for zeros and the first case of two.npz, 24,000 over")
