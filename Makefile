@@ -5,10 +5,10 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint docs benchmark sweep fuzz clean
+.PHONY: help setup demo test lint docs benchmark screenshots sweep fuzz clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## install what is missing and make the virtual environment .venv
 	@scripts/setup.sh
@@ -33,6 +33,10 @@ docs: ## the documentation site, in build/docs/index.html
 benchmark: ## instructions, flash and RAM of the networks in ../shared, beside what is committed
 	@scripts/setup.sh test
 	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS)
+
+screenshots: ## the pictures of docs/images
+	@scripts/setup.sh test
+	$(BIN)/python scripts/screenshots.py
 
 sweep: ## the exhaustive tests, which take long
 	@scripts/setup.sh test

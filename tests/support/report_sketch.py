@@ -53,7 +53,7 @@ class Sketch:
             tensor |= {"first": min(writers, default=0), "last": last}
         arena = self._place()
         counted = [operator["instructions"] for operator in self.operators if operator["instructions"] is not None]
-        profile = {"board": "mps2-an386", "inputs": "zeros", "instructions": sum(counted) + 40, "rest": 40}
+        profile = {"board": "mps2-an386", "inputs": "cases.npz", "instructions": sum(counted) + 40, "rest": 40}
         return {
             "module": self.module,
             "executor": "aot",

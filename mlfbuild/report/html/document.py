@@ -25,7 +25,8 @@ _SCRIPTS = ("theme", "chooser", "marks", "selection", "tables", "labels", "treem
 _STEPS = "".join(
     [
         *(f".b{step}{{--b:{step}}}" for step in range(1, 101)),
-        *(f".c{step}{{columns:{10 * step}px}}" for step in range(16, 41, 2)),
+        *(f".w{step}{{column-width:{10 * step}px}}" for step in range(16, 41, 2)),
+        *(f".n{step}{{column-count:{step}}}" for step in range(1, 7)),
     ]
 )
 """Lengths of bars and widths of columns, which the policy keeps from being attributes."""

@@ -50,8 +50,8 @@ class NetworkView:
     timeline: Timeline
     columns: operators.Columns | None
     drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
-    column: int
-    """How wide the columns of the drawing are, in tens of pixels."""
+    columns_of_drawing: tuple[int, int]
+    """How wide its columns are, in tens of pixels, and how many there are at most."""
     headings: tuple[str, ...]
     rows: tuple[operators.Row, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
@@ -135,11 +135,16 @@ def _facts(model: _Json) -> Iterator[Fact]:
     for network in networks:
         if network.get("profile"):
             profile = network["profile"]
-            yield Fact("Counted on", profile["board"], f"for {profile['inputs']}")
+            yield Fact(
+                "Counted on",
+                profile["board"],
+                f"for the first case of {profile['inputs']}" if profile["inputs"] else "for zeros",
+            )
 
 
 def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
     drawing = nodes.drawing(network)
+    placed = [block for block, _ in drawing]
     return NetworkView(
         key,
         network["module"],
@@ -147,7 +152,7 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
         timeline(network),
         operators.columns(network),
         drawing,
-        nodes.column_width([block for block, _ in drawing]),
+        (nodes.column_width(placed), nodes.column_count(placed)),
         operators.headings(network, old),
         operators.rows(network, old),
         tuple(_sums(network, old)),

@@ -36,9 +36,19 @@ _WIDEST = 400
 """The widest block, in pixels, that shares the page with other columns."""
 
 
+_COLUMNS = 6
+_COLUMN_HEIGHT = 300
+"""What a column is worth having for, in pixels."""
+
+
 def column_width(blocks_of: Sequence[Block]) -> int:
     """Return how wide the columns are in which the blocks of a drawing flow, in tens of pixels."""
     return max((-(-block.width // 20) * 2 for block in blocks_of if block.width <= _WIDEST), default=20)
+
+
+def column_count(blocks_of: Sequence[Block]) -> int:
+    """Return in how many columns a drawing flows at most, for a short one not to be torn into single nodes."""
+    return min(_COLUMNS, max(1, sum(block.height for block in blocks_of) // _COLUMN_HEIGHT))
 
 
 def spans(block: Block) -> bool:

@@ -1,0 +1,114 @@
+"""Make the pictures in docs/images again: the HTML page of a report of examples/digits, in Debian's Chromium.
+
+    make screenshots
+
+Builds the example twice, the second time with a network of 64 filters where the committed one has 40, which nobody
+trained: sizes and instructions do not depend on what it learnt.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES = ROOT / "docs" / "images"
+sys.path.insert(0, str(ROOT / "examples"))
+
+from training.layers import Conv, Dense, DepthwiseConv, MaxPool
+from training.network import Network
+from training.quantize import Range, int8_model
+from training.tflite_file import write_tflite
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+)  # fmt: skip
+BUDGETS = "    budget: {flash: 24 KiB, ram: 8 KiB}\n"
+
+
+def larger_network() -> bytes:
+    """Return the network of the example with 64 filters, not trained."""
+    random = np.random.default_rng(1)
+    network = Network((
+        Conv("conv", random, inputs=1, outputs=16, size=3),
+        DepthwiseConv("depthwise", random, channels=16, size=3),
+        Conv("pointwise", random, inputs=16, outputs=64, size=1),
+        MaxPool("pool"),
+        Dense("scores", random, inputs=4 * 4 * 64, outputs=10, relu=False),
+    ))  # fmt: skip
+    pixels = random.integers(0, 17, (32, 8, 8, 1)).astype(np.float32)
+    steps = Range(1 / 8, -128)
+    return write_tflite(int8_model(network, pixels, steps, description="digits", names=("image", "probabilities")))
+
+
+def reports(folder: Path) -> tuple[Path, Path]:
+    """Build the example with both networks in ``folder``; return the page of the first, and of what changed."""
+    project = folder / "digits"
+    shutil.copytree(ROOT / "examples/digits", project, ignore=shutil.ignore_patterns("build", ".scons*"))
+    settings = project / "mlfbuild.yml"
+    text = settings.read_text().replace("    source:", f"{BUDGETS}    source:")
+    settings.write_text(text.replace("models: [digits]}", "models: [digits], budget: {flash: 96 KiB, ram: 32 KiB}}"))
+    command = [sys.executable, "-m", "mlfbuild", "report", "-q", "-C", str(project), "--target", "m4", "--profile"]
+    pages = folder / "report.html", folder / "changes.html"
+    before = folder / "report.json"
+    subprocess.run([*command, "-o", str(pages[0]), "-o", str(before)], check=True, stdout=subprocess.DEVNULL)
+    (project / "models/digits.tflite").write_bytes(larger_network())
+    subprocess.run([*command, "--compare", str(before), "-o", str(pages[1])], check=True, stdout=subprocess.DEVNULL)
+    return pages
+
+
+class Camera:
+    """Chromium, which takes pictures of parts of pages."""
+
+    def __init__(self, profile: str) -> None:
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium") or "chromium"
+        for flag in (*FLAGS, f"--user-data-dir={profile}"):
+            options.add_argument(flag)
+        self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+
+    def take(self, page: Path, name: str, top: str, bottom: str, *, width: int = 1280, dark: bool = False) -> None:
+        """Write ``name`` of docs/images: from above the element ``top`` to below the element ``bottom``."""
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1.5 if width > 600 else 1, "mobile": width < 600}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        self.driver.get(page.as_uri())
+        edges = self.driver.execute_script(
+            "return [...arguments].map(s => document.querySelector(s).getBoundingClientRect().toJSON())", top, bottom
+        )
+        start = max(0, edges[0]["top"] - 24)
+        clip = {"x": 0, "y": start, "width": width, "height": edges[1]["bottom"] + 24 - start, "scale": 1}
+        picture = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+        data = base64.b64decode(self.driver.execute_cdp_cmd("Page.captureScreenshot", picture)["data"])
+        (IMAGES / name).write_bytes(data)
+        print(f"{name}: {len(data):,} bytes")  # noqa: T201 - the script's result
+
+
+def main() -> None:
+    """Take the pictures."""
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        report, changes = reports(Path(folder))
+        camera = Camera(f"{folder}/profile")
+        try:
+            camera.take(report, "report-sizes.png", ".top", ".sizes")
+            camera.take(report, "report-network.png", ".timeline", ".operators", dark=True)
+            camera.take(changes, "report-changes.png", ".top", ".differences")
+            camera.take(report, "report-phone.png", ".timeline", ".timeline", width=390)
+        finally:
+            camera.driver.quit()
+
+
+if __name__ == "__main__":
+    main()
