@@ -99,6 +99,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         workspace_bound=module.workspace_bound,
         trace=module.trace,
         network=module.network,
+        hook=module.hook,
         runtime=module.runtime,
     )
 

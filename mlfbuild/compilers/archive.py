@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mlfbuild.compilers.seams import HOOK, hooked
 from mlfbuild.errors import UsageError
 from mlfbuild.messages import listed
 
@@ -24,7 +25,7 @@ class ArchiveCompiler:
     name = "archive"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is no name of a module and no ``runtime: bundled``."""
+        """Return (key, reason) for each option that is not one of the three with a value of its own."""
         found = ((key, _why_not(key, value)) for key, value in options.items())
         return [(key, reason) for key, reason in found if reason is not None]
 
@@ -43,6 +44,8 @@ class ArchiveCompiler:
         if _NAME in request.options:
             library = _renamed(library, request)
         library = accepted(library, request, str(request.source))
+        if request.options.get(HOOK):
+            library = hooked(library, request.name, str(request.source))
         return _with_its_runtime(library, request) if _RUNTIME in request.options else library
 
     def outline(self, request: CompileRequest) -> Library:
@@ -58,7 +61,9 @@ def _why_not(key: str, value: OptionValue) -> str | None:
         return None if sound else "must be a name of small letters, digits and underscores: kws_v2"
     if key == _RUNTIME:
         return None if value == _BUNDLED else f"must be {_BUNDLED}: the runtime that the archive brings"
-    return f"an archive is compiled already and takes no options but {_NAME} and {_RUNTIME}"
+    if key == HOOK:
+        return None if isinstance(value, bool) else "must be true or false"
+    return f"an archive is compiled already and takes no options but {_NAME}, {_RUNTIME} and {HOOK}"
 
 
 def _with_its_runtime(library: Library, request: CompileRequest) -> Library:

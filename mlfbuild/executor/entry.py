@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlfbuild.compilers.native.source import wrapped
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.native.workspace import SECTION
 from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
@@ -73,23 +74,34 @@ def print_workspace(prefix: str, size: int, section: str | None = None) -> str:
     return f"{attributes}\nstatic uint8_t {prefix}_workspace[{size}];" if size else ""
 
 
-def print_run(interface: CInterface, body: Sequence[str]) -> str:
-    """Return the run function with the statements ``body``, which know all pointers to be there."""
+def print_run(interface: CInterface, body: Sequence[str], hook: str = "") -> str:
+    """Return the run function with the statements ``body``, which know all pointers to be there.
+
+    It is the hooked one, and another one behind it that nobody hooks, where ``hook`` is the type of hooks.
+    """
     prefix = interface.prefix
+    structs = [f"struct {prefix}_{kind} *{kind}" for kind in ("inputs", "outputs")]
+    plain = f"int32_t {prefix}_run({', '.join(structs)})"
+    if hook:
+        more = [f"{hook} *hook", "void *context"]
+        hooked = wrapped(f"int32_t {prefix}_run_hooked(", [*structs, *more], ")", 0)
+        unhooked = [plain, "{", f"    return {prefix}_run_hooked(inputs, outputs, NULL, NULL);", "}"]
+        return "\n".join([*_checked(interface, hooked, body), "", *unhooked])
+    return "\n".join(_checked(interface, plain, body))
+
+
+def _checked(interface: CInterface, signature: str, body: Sequence[str]) -> Iterator[str]:
+    """Yield the function with ``signature`` and ``body``, which refuses missing pointers."""
     pointers = [
         f"{kind}->{member.name} == NULL"
         for kind, members in (("inputs", interface.inputs), ("outputs", interface.outputs))
         for member in members
     ]
     tests = " ||\n        ".join(["inputs == NULL || outputs == NULL", *pointers])
-    return "\n".join(
-        [
-            f"int32_t {prefix}_run(struct {prefix}_inputs *inputs, struct {prefix}_outputs *outputs)",
-            "{",
-            f"    if ({tests}) {{",
-            "        return -1;",
-            "    }",
-            *body,
-            "}",
-        ]
-    )
+    yield signature
+    yield "{"
+    yield f"    if ({tests}) {{"
+    yield "        return -1;"
+    yield "    }"
+    yield from body
+    yield "}"

@@ -27,6 +27,7 @@ from mlfbuild.executor.units import owner_name, unit_names, units
 from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo, bundled_runtime
 from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
 from mlfbuild.library.graph_json import parse_graph
+from mlfbuild.library.hook import print_hook_type, print_static_hooked_run
 from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
 from mlfbuild.manifest.placement import Placement
 
@@ -38,6 +39,7 @@ INCLUDE_DIR = f"{FOLDER}/include"
 _NAME = re.compile(r"\w+", re.ASCII)
 _ANYWHERE = Placement()
 _ABOUT = ("Everything lies in a static workspace: one call at a time.",)
+_ABOUT_HOOKED = ("An operator is a call of the graph. A cancelled run leaves outputs without meaning.",)
 _RESULTS = (r"\return 0, -1 if a pointer is NULL, or what a kernel returned that failed",)
 
 
@@ -122,7 +124,7 @@ def _with_graph(kernels: Kernels, graph_json: bytes, placement: Placement) -> Ex
     plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
     for name in plan.functions:
         kernels.require(name, "the graph")
-    return _with_entries(kernels, plan, [module], module.params, {}, placement)
+    return _with_entries(kernels, plan, [module], module.params, {}, placement, hooked=module.hook)
 
 
 def _with_functions(kernels: Kernels, placement: Placement) -> Executable:
@@ -144,8 +146,13 @@ def _with_entries(
     params: Mapping[str, Array],
     renamed: Mapping[str, str],
     placement: Placement,
+    *,
+    hooked: bool = False,
 ) -> Executable:
-    """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware."""
+    """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware.
+
+    With ``hooked``, which is for a single module, a run asks before each of its calls.
+    """
     module = kernels.module
     needed = kernel_workspace(kernels)
     interfaces = [
@@ -156,21 +163,33 @@ def _with_entries(
     entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
     code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
-    source = GraphSource(
-        owner_name(module.name, renamed), entries, plan, params, needed, bool(module.runtime), placement
-    )
-    headers = dict(_header(module, interface) for interface in interfaces)
+    owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
+    name = _name_in_c(interfaces[0]) if hooked else ""
+    known = module.network.operators if module.network is not None else ()
+    source = GraphSource(owner, entries, plan, params, needed, bundled, placement, name, known)
+    calls = count if hooked else None
+    headers = dict(_header(module, interface, calls) for interface in interfaces)
     text = print_graph(source, notice(module.name))
     generated = {**_runtime(module), **code, entry: text.encode(), **headers}
     folders = (INCLUDE_DIR, *_include_dirs(module))
     return Executable((entry, *code), folders, _runtime_dirs(module), generated, plan.storage_size + needed)
 
 
-def _header(module: Module, interface: CInterface) -> tuple[str, bytes]:
-    """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own."""
+def _name_in_c(interface: CInterface) -> str:
+    """Return what stands for the module in the names that mlfbuild adds: ``kws`` of ``mlf_kws_hook``."""
+    return interface.prefix.removeprefix(struct_prefix(""))
+
+
+def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[str, bytes]:
+    """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own.
+
+    ``calls`` is how often a hooked run asks; ``None`` where runs cannot be hooked.
+    """
+    name = _name_in_c(interface)
+    hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
     facts = facts_header(module.name)
     own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
-    parts = [*interface_parts(interface, _ABOUT, _RESULTS), *own]
+    parts = [*interface_parts(interface, _ABOUT, _RESULTS), *hook, *own]
     text = guarded(f"{interface.prefix.upper()}_H_", notice(interface.name), parts)
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 

@@ -8,8 +8,9 @@ A ``__nop`` is no call: what it writes is what it reads. Outputs that nothing ca
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from mlfbuild.compilers.native.arena import Buffer, Span, place
@@ -58,6 +59,8 @@ class Call:
 
     function: str | None
     tensors: tuple[Tensor, ...]
+    name: str = field(default="", compare=False)
+    """Of the graph's node; of an output that is copied, what it is a copy of."""
 
 
 @dataclass(frozen=True)
@@ -109,17 +112,24 @@ class _Planning:
     def plan(self) -> GraphPlan:
         copies = list(self._place_outputs())
         nodes = [(node, index) for index, node in enumerate(self._graph.nodes) if self._is_call(node)]
-        calls = [(node.function, self._entries(node, index)) for node, index in nodes]
+        calls = [(node, self._entries(node, index)) for node, index in nodes]
         size = self._place_storage([entries for _, entries in calls], {entry for entry, _ in copies})
         return GraphPlan(
             self._graph,
             (
-                *(Call(None if name == COPY else name, self._tensors(entries)) for name, entries in calls),
-                *(Call(None, (*self._tensors([entry]), Tensor(entry, to))) for entry, to in copies),
+                *(
+                    Call(None if node.function == COPY else node.function, self._tensors(entries), node.name)
+                    for node, entries in calls
+                ),
+                *(Call(None, (*self._tensors([entry]), Tensor(entry, to)), self._name(entry)) for entry, to in copies),
             ),
             size,
             self._linked,
         )
+
+    def _name(self, entry: int) -> str:
+        """Return the name of the node that ``entry`` is an output of."""
+        return self._graph.nodes[bisect_right(self._graph.node_row_ptr, entry) - 1].name
 
     @staticmethod
     def _is_call(node: GraphNode) -> bool:

@@ -9,14 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
+from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.source import PARAMS_SECTION
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
-from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Tensor
+from mlfbuild.executor.graph_plan import COPY, Area, Call, GraphPlan, Tensor
 from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library.c_interface import CInterface
 from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
+from mlfbuild.library.hook import HookedOperator, print_operators
 from mlfbuild.library.names import struct_prefix
+from mlfbuild.library.network import NetworkOperator
 from mlfbuild.manifest.placement import Placement
 
 Array = npt.NDArray[np.generic]
@@ -50,6 +53,10 @@ class GraphSource:
     """Whether kernels call the archive's own runtime."""
     placement: Placement = field(default_factory=Placement)
     """Sections of the parameters and of the static workspace."""
+    hooked: str = ""
+    """The name in C of the module whose runs ask before each call; empty where nobody is asked."""
+    operators: tuple[NetworkOperator, ...] = ()
+    """What the calls of functions are in the model, where the archive tells."""
 
     @property
     def prefix(self) -> str:
@@ -73,10 +80,26 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
         *_parameters(source),
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
+        print_operators(source.hooked, list(_operators(source))) if source.hooked else "",
         print_workspace(source.prefix, source.workspace_size, source.placement.workspace),
-        *(print_run(entry.interface, list(_body(source, entry))) for entry in source.entries),
+        *(print_run(entry.interface, list(_body(source, entry)), _hook(source)) for entry in source.entries),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _hook(source: GraphSource) -> str:
+    """Return the C type of hooks; empty where nobody is asked."""
+    return f"mlf_{source.hooked}_hook" if source.hooked else ""
+
+
+def _operators(source: GraphSource) -> Iterator[HookedOperator]:
+    """Yield what the table tells of each call: what it is in the model, or else in the graph."""
+    functions = [call.function for call in source.plan.calls if call.function is not None]
+    known = iter(source.operators if [each.function for each in source.operators] == functions else ())
+    for call in source.plan.calls:
+        operator = next(known, None) if call.function is not None else None
+        name, kind = (call.name, call.function or COPY) if operator is None else (operator.name, operator.operator)
+        yield HookedOperator(comment_text(name), comment_text(kind))
 
 
 def _distinct(calls: Sequence[Call]) -> dict[Tensor, int]:
@@ -90,6 +113,8 @@ def _includes(source: GraphSource) -> Iterator[str]:
     yield from (f'#include "{entry.interface.prefix}.h"' for entry in source.entries)
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"
+    if source.hooked:
+        yield "#define MLF_HOOKED"
     linked = ["mlf_linked.h"] if source.plan.linked else []
     headers = ("mlf_executor.h", workspace_header(bundled=source.bundled), *linked)
     yield from (f'#include "{RUNTIME_NAME}/{header}"' for header in headers)
@@ -189,7 +214,8 @@ def _body(source: GraphSource, entry: Entry) -> Iterator[str]:
         pointers = ", ".join([*(f"{kind}->{member.name}" for member in members), *more]) or "NULL"
         yield f"    void *const {kind}_in_order[] = {{{pointers}}};"
     storage = f"{source.prefix}_workspace" if plan.storage_size else "NULL"
-    yield f"    const struct mlf_run run = {{inputs_in_order, outputs_in_order, {storage}}};"
+    hook = ", hook, context" if source.hooked else ""
+    yield f"    const struct mlf_run run = {{inputs_in_order, outputs_in_order, {storage}{hook}}};"
     yield ""
     if linked:
         at = len(interface.inputs)

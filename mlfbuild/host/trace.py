@@ -76,6 +76,8 @@ def print_graph_trace(module: Module) -> Iterator[str]:
     """Yield the C of ``mlf_host_trace`` for the graph ``module``, behind that of ``mlf_host_run``."""
     yield f"#define MLF_MODULE {sanitize_name(module.name)}"
     yield "#define MLF_MOST_ARGUMENTS 1"
+    if module.hook:
+        yield "#define MLF_HOOKED"
     yield '#include "mlf_executor.h"'
     yield ""
     yield "static void **handed_out;"

@@ -140,6 +140,8 @@ class Module:
     """What is seen of a run, in order: what ``mlf_<module>_run_traced`` hands out, or what a graph's calls write."""
     network: Network | None = None
     """Its operators and tensors, as the compiler planned them; ``None`` where the archive does not tell."""
+    hook: bool = False
+    """Whether firmware may come between operators: ``tvmgen_<module>_run_hooked``, see ``library.hook``."""
     runtime: str = ""
     """The configuration of the archive's own TVM runtime, where firmware takes that; empty for mlfbuild's."""
 

@@ -28,8 +28,10 @@ Array = npt.NDArray[Any]
 
 _CALLER = "measured_call"
 """The function of the test firmware that calls the module; it is never inlined."""
-_EXECUTES = re.compile(r"_run$|_run_traced$|__tvm_main__$|_run_model$")
+_EXECUTES = re.compile(r"_run(_hooked|_traced|_hooked_and_traced)?$|__tvm_main__$|_run_model$")
 """Names of a module's functions that call its operators."""
+_EXECUTOR = "mlf_execute"
+"""The loop of a graph's static executor, of ``mlf_executor.h``, where it is not inlined."""
 _VERSION = re.compile(r"\.(constprop|isra|part)\.\d+$")
 """What GCC puts behind the name of a function that it made another version of."""
 _REST, _OUTSIDE = 0, -1
@@ -98,5 +100,5 @@ def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symb
             yield symbol, _CALLER
         elif name in operators:
             yield symbol, name
-        elif name.startswith(prefixes) and _EXECUTES.search(name):
+        elif name == _EXECUTOR or (name.startswith(prefixes) and _EXECUTES.search(name)):
             yield symbol, ""

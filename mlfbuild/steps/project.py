@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
-from mlfbuild.errors import ProjectFileError, UsageError
+from mlfbuild.compilers.seams import HOOK, why_no_hook
+from mlfbuild.errors import MlfError, ProjectFileError, UsageError
 from mlfbuild.files import real_place
 from mlfbuild.firmware.placement import PlacedSection
 from mlfbuild.manifest import (
@@ -34,7 +35,7 @@ BUILD_FOLDER = "build"
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     project = load_project(path)
-    found = (_missing_files, input_problems, _toolchain_problems, _option_problems)
+    found = (_missing_files, input_problems, _toolchain_problems, _option_problems, _hook_problems)
     problems = project.problems(problem for find in found for problem in find(project))
     if problems:
         raise ProjectFileError(problems)
@@ -77,6 +78,20 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
     for model in project.models.values():
         for key, reason in compiler_called(model.compiler).check_options(model.options):
             yield ("models", model.name, "options", key), reason
+
+
+def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the models whose archives have no seams for a hook; one that cannot be read is for who compiles it."""
+    from mlfbuild.archive import open_archive  # few projects have one to look at
+
+    for model in project.models.values():
+        if model.compiler == "archive" and model.options.get(HOOK) is True:
+            try:
+                reason = why_no_hook(open_archive(model.source), str(model.source))
+            except MlfError:
+                continue
+            if reason is not None:
+                yield ("models", model.name, "options", HOOK), reason
 
 
 def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:

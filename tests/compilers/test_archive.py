@@ -46,7 +46,7 @@ def test_the_executor_is_the_archives(tmp_path: Path) -> None:
 def test_an_archive_takes_no_options(tmp_path: Path) -> None:
     assert ARCHIVE.check_options({}) == []
     assert ARCHIVE.check_options({"memory": "small"}) == [
-        ("memory", "an archive is compiled already and takes no options but module-name and runtime")
+        ("memory", "an archive is compiled already and takes no options but module-name, runtime and hook")
     ]
     assert ARCHIVE.check_options({"runtime": "bundled"}) == []
     assert ARCHIVE.check_options({"runtime": "own"}) == [

@@ -120,6 +120,16 @@ def test_options_of_another_executor_are_refused() -> None:
         arguments((0, 14), executor="graph", interface_api="c")
 
 
+def test_a_hook_is_no_matter_of_tvms(root: Path) -> None:
+    asked = replace(request(root, hook=True), executor="graph")
+    (module,) = TVM.compile(asked).modules
+    assert module.hook
+    assert not [word for word in told(root)[0] if "hook" in word]
+    assert failure(request(root, hook=True), UsageError) == (
+        "kws: options.hook: is for executor graph: TVM's AOT executor leaves no seam; leave it out, or choose that"
+    )
+
+
 @pytest.mark.parametrize("option", ["opt-level", "constant-byte-alignment"])
 def test_options_that_came_later_are_refused(option: str) -> None:
     with pytest.raises(UsageError, match=f"^kws: options.{option}: TVM 0.8 does not have it; leave it out"):
@@ -139,6 +149,7 @@ def test_options_that_came_later_are_refused(option: str) -> None:
         ("runtime", "c", "must be crt or cpp"),
         ("interface-api", True, "must be c or packed"),
         ("unpacked-api", 1, "must be true or false"),
+        ("hook", "yes", "must be true or false"),
         ("opt-level", 4, "must be 0, 1, 2 or 3"),
         ("opt-level", True, "must be 0, 1, 2 or 3"),
         ("workspace-byte-alignment", 12, "must be a power of two, in bytes"),

@@ -32,12 +32,12 @@ def tools(tool: Callable[[str], str]) -> None:
         tool(name)
 
 
-def kws(shared: Path, executor: str) -> Module:
-    return network(shared, "kws", "cortex-m4", executor)
+def kws(shared: Path, executor: str, **options: bool) -> Module:
+    return network(shared, "kws", "cortex-m4", executor, **options)
 
 
-def network(shared: Path, name: str, cpu: str, executor: str = "aot") -> Module:
-    request = CompileRequest(name, shared / f"models/{name}_int8.tflite", CPUS[cpu], executor)
+def network(shared: Path, name: str, cpu: str, executor: str = "aot", **options: bool) -> Module:
+    request = CompileRequest(name, shared / f"models/{name}_int8.tflite", CPUS[cpu], executor, options)
     return NATIVE.compile(request).modules[0]
 
 
@@ -104,6 +104,16 @@ def test_a_graph_calls_the_same_functions(shared: Path) -> None:
     for one, other in zip(graph.calls, calls.calls, strict=True):
         assert one.instructions == pytest.approx(other.instructions, rel=0.05)
     assert calls.rest < graph.rest < 5000
+
+
+@pytest.mark.parametrize(("executor", "most"), [("aot", 26), ("graph", 130)])
+def test_a_hook_that_nobody_uses_costs_little(shared: Path, executor: str, most: int) -> None:
+    """Of the network's thirteen operators each costs two instructions at most, or ten in the loop over a graph."""
+    plain, hooked = (
+        counted(kws(shared, executor, hook=hook), shared / "golden/kws_int8.npz") for hook in (False, True)
+    )
+    assert 0 < hooked.rest - plain.rest <= most
+    assert [call.instructions for call in hooked.calls] == [call.instructions for call in plain.calls]
 
 
 def test_an_archive_of_tvm(shared: Path) -> None:

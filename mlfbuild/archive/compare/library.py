@@ -159,6 +159,12 @@ def _trace(left: Module, right: Module) -> Iterator[Difference]:
         yield from _traced_tensors(left, right)
 
 
+def _hook(left: Module, right: Module) -> Iterator[Difference]:
+    if left.hook != right.hook:
+        words = ["asked before each operator" if module.hook else None for module in (left, right)]
+        yield Difference(left.name, "hook", "", left.hook, right.hook, told(*words))
+
+
 def _devices(left: Module, right: Module) -> Iterator[Difference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
@@ -189,6 +195,7 @@ _PARTS: tuple[_Part, ...] = (
     _storage,
     _operators,
     _trace,
+    _hook,
     graph_differences,
     _parameters,
     code_differences,

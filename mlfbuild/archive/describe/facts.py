@@ -53,6 +53,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
             for traced in module.trace
         ],
         "network": _network(module),
+        "hook": module.hook,
         "runtime": module.runtime or None,
         "graph": _graph(module),
         "parameters": _parameters(module),

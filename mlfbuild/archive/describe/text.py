@@ -87,6 +87,8 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from _operators(module["operator_functions"], verbose)
     yield from _network(module["network"])
     yield from _trace(module["trace"])
+    if module["hook"]:
+        yield Row("hook", None, "asked before each operator")
     if module["runtime"]:
         yield Row("runtime", None, "TVM's own, which the archive brings")
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["EXECUTORS", "NATIVE", "NativeCompiler"]
 
 EXECUTORS = ("aot", "graph")
+_SWITCHES = ("trace", "hook")
+"""Options that are true or false."""
 
 
 class NativeCompiler:
@@ -29,16 +31,15 @@ class NativeCompiler:
     name = "native"
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is not ``memory`` or ``trace`` with one of its values."""
+        """Return (key, reason) for each option that is not one of ours with one of its values."""
         from mlfbuild.compilers.native.settings import MEMORY
 
-        known = {"memory": f"one of {', '.join(MEMORY)}", "trace": "true or false"}
-        all_known = " and ".join(f"{key} ({values})" for key, values in known.items())
-        right = {"memory": lambda value: value in MEMORY, "trace": lambda value: isinstance(value, bool)}
+        known = {"memory": f"one of {', '.join(MEMORY)}"} | dict.fromkeys(_SWITCHES, "true or false")
+        all_known = ", ".join(f"{key} ({values})" for key, values in known.items())
         return [
             (key, f"must be {known[key]}" if key in known else f"unknown option; the native compiler has {all_known}")
             for key, value in options.items()
-            if key not in right or not right[key](value)
+            if not (isinstance(value, bool) if key in _SWITCHES else key in known and value in MEMORY)
         ]
 
     def compile(self, request: CompileRequest) -> Library:

@@ -56,7 +56,8 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         front_matter, target = _front_matter(request, model_id), _target(request.cpu)
         module = graph_module(optimised, interface, settings, request, target, front_matter, model_id)
         return Library((module,))
-    program = _program(request.name, optimised, settings, interface)
+    hook = bool(options.get("hook", False))
+    program = _program(request.name, optimised, settings, interface, hook=hook)
     module = Module(
         name=request.name,
         executor="aot",
@@ -79,11 +80,12 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
         network=compiled_network(program),
+        hook=hook,
     )
     return Library((module,))
 
 
-def _program(name: str, graph: Graph, settings: Settings, interface: Interface) -> Program:
+def _program(name: str, graph: Graph, settings: Settings, interface: Interface, *, hook: bool) -> Program:
     """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
@@ -92,7 +94,7 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface) 
         smaller = plan_memory(fused, fused_calls)
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
-    return link_calls(name, graph, calls, plan, interface, trace=settings.trace)
+    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
 
 
 def _check_placement(request: CompileRequest) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from mlfbuild.compilers.native.hook import print_hook_declarations
 from mlfbuild.compilers.native.interface import Interface, Port
 from mlfbuild.compilers.native.literals import braces, floating
 from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
 from mlfbuild.compilers.native.trace import print_declarations
+from mlfbuild.compilers.native.variants import print_whole_declaration
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
@@ -89,8 +91,12 @@ def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
         + ("  void* kept\n" if state else "")
         + ");"
     )
+    if program.hook:
+        yield from print_hook_declarations(program)
     if program.trace:
         yield from print_declarations(program)
+    if program.hook and program.trace:
+        yield print_whole_declaration(program)
     yield from fact_parts(name, program.interface)
 
 

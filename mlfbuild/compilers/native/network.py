@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-from mlfbuild.compilers.native.program import Program, Step
+from mlfbuild.compilers.native.program import Program, Step, operator_label
 from mlfbuild.compilers.native.storages import Area
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.ops.fused import Fused
 from mlfbuild.library.graph_json import CALL
 from mlfbuild.library.network import Network, NetworkOperator, NetworkTensor, Scratch
 
@@ -42,11 +41,6 @@ def graph_network(program: GraphProgram) -> Network:
 def _call(graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str]) -> NetworkOperator:
     symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
     return NetworkOperator(node.name, operator_label(node), packed.name, tuple(symbols), macs_of(graph, node))
-
-
-def operator_label(node: Node) -> str:
-    """Return what ``node`` computes: ``CONV_2D``, and ``CONV_2D + ADD`` where it is several that run together."""
-    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 
 def macs_of(graph: Graph, node: Node) -> int:

@@ -80,6 +80,8 @@ class Program:
     """The class of each constant that a project may place: the first use decides."""
     trace: bool = False
     """Whether there is a run function that hands out what operators write."""
+    hook: bool = False
+    """Whether there is one that asks before each operator."""
 
     @property
     def prefix(self) -> str:
@@ -100,11 +102,18 @@ class Program:
 
 
 def link_calls(
-    name: str, graph: Graph, calls: Sequence[Call], plan: Plan, interface: Interface, *, trace: bool = False
+    name: str,
+    graph: Graph,
+    calls: Sequence[Call],
+    plan: Plan,
+    interface: Interface,
+    *,
+    trace: bool = False,
+    hook: bool = False,
 ) -> Program:
     """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once.
 
-    With ``trace`` it can hand out what each node writes.
+    With ``trace`` it can hand out what each node writes, with ``hook`` it can ask before each one.
     """
     linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
     steps = tuple(
@@ -117,7 +126,7 @@ def link_calls(
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
     classes = linking.classes
-    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace)
+    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook)
 
 
 class _Linking:
@@ -233,8 +242,12 @@ def node_comment(graph: Graph, node: Node) -> str:
     read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
     results = [_shape(tensor.dtype.value, tensor.shape) for tensor in graph.outputs_of(node)]
-    label = node.operator.name if fused is None else fused.label
-    return f"{label} {', '.join(shapes)} -> {', '.join(results)}"
+    return f"{operator_label(node)} {', '.join(shapes)} -> {', '.join(results)}"
+
+
+def operator_label(node: Node) -> str:
+    """Return what ``node`` computes: ``CONV_2D``, and ``CONV_2D + ADD`` where it is several that run together."""
+    return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 
 def _shape(dtype: str, sizes: Sequence[int]) -> str:

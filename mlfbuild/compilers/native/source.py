@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
+from mlfbuild.compilers.native.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.interface import Port
 from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.compilers.native.names import comment_text
@@ -12,7 +13,8 @@ from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.compilers.native.program import Function, Program, Step, node_comment
 from mlfbuild.compilers.native.state import print_reset, print_state, print_state_attributes, print_static_reset
 from mlfbuild.compilers.native.storages import ALIGNMENT, STATE_ALIGNMENT
-from mlfbuild.compilers.native.trace import print_hand_out, print_table, print_untraced_run, print_unused
+from mlfbuild.compilers.native.trace import print_hand_out, print_table
+from mlfbuild.compilers.native.variants import Variant, lesser, print_lesser, print_unused, whole
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
@@ -30,6 +32,7 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
     yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
+        print_operator_table(program) if program.hook else "",
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
         print_state(program, placement),
@@ -37,7 +40,7 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
         print_reset(program),
         *_reentrant_entries(program),
         print_static_reset(program, placement),
-        _static_entry(program, placement),
+        *_static_entries(program, placement),
     ]
     yield from (f"\n\n{part}" for part in parts if part)
     yield "\n"
@@ -122,18 +125,19 @@ def print_function(graph: Graph, function: Function) -> str:
 
 
 def _reentrant_entries(program: Program) -> Iterator[str]:
-    name, run = program.name, f"mlf_{program.name}_run"
+    yield _run(program, _signature(program, whole(program)))
+    yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
+
+
+def _signature(program: Program, variant: Variant) -> str:
     parameters = [
-        f"const struct tvmgen_{name}_inputs *inputs",
-        f"const struct tvmgen_{name}_outputs *outputs",
+        f"const struct tvmgen_{program.name}_inputs *inputs",
+        f"const struct tvmgen_{program.name}_outputs *outputs",
         "void *workspace",
         *(["void *kept"] if program.graph.states else []),
+        *variant.parameters.values(),
     ]
-    hook = [f"mlf_{name}_trace *trace", "void *context"] if program.trace else []
-    traced = "_traced" if program.trace else ""
-    yield _run(program, wrapped(f"int32_t {run}{traced}(", [*parameters, *hook], ")", 0))
-    if program.trace:
-        yield print_untraced_run(program, wrapped(f"int32_t {run}(", parameters, ")", 0))
+    return wrapped(f"int32_t {variant.name}(", parameters, ")", 0)
 
 
 def _run(program: Program, signature: str) -> str:
@@ -192,6 +196,8 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     yield ""
     yield f"    /* {step.index}: {comment_text(step.node.name)}"
     yield f"       {node_comment(program.graph, step.node)} */"
+    if program.hook:
+        yield from print_ask(step)
     if step.function is not None:
         yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
@@ -199,17 +205,19 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     yield from print_hand_out(step)
 
 
-def _static_entry(program: Program, placement: Placement) -> str:
-    name = program.name
-    return "\n".join(
-        [
-            f"{program.prefix.upper()}_ENTRY",
-            f"int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{name}_outputs *outputs)",
-            "{",
-            *print_static_call(program, placement),
-            "}",
-        ]
-    )
+def _static_entries(program: Program, placement: Placement) -> Iterator[str]:
+    name, run = program.name, f"tvmgen_{program.name}_run"
+    pointers = [f"struct tvmgen_{name}_inputs *inputs", f"struct tvmgen_{name}_outputs *outputs"]
+    body = list(print_static_call(program, placement))
+    if program.hook:
+        hook = Variant(name, hook=True, trace=False).parameters
+        yield _entry(program, wrapped(f"int32_t {run}_hooked(", [*pointers, *hook.values()], ")", 0), body)
+        body = [f"    return {run}_hooked(inputs, outputs, NULL, NULL);"]
+    yield _entry(program, f"int32_t {run}({', '.join(pointers)})", body)
+
+
+def _entry(program: Program, signature: str, body: Sequence[str]) -> str:
+    return "\n".join([f"{program.prefix.upper()}_ENTRY", signature, "{", *body, "}"])
 
 
 def wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:

@@ -42,13 +42,6 @@ def print_hand_out(step: Step) -> Iterator[str]:
         yield "    }"
 
 
-def print_unused(program: Program) -> Iterator[str]:
-    """Yield the lines that say that nobody calls the hook, in a network without operators."""
-    if program.trace and not program.steps:
-        yield "    (void)trace; /* nothing is computed */"
-        yield "    (void)context;"
-
-
 def print_table(program: Program) -> str:
     """Return the definition of the table of tensors; empty where there are none."""
     rows = [
@@ -78,13 +71,6 @@ def print_table(program: Program) -> str:
 def _table(program: Program) -> str:
     upper = f"MLF_{program.name.upper()}"
     return f"struct mlf_{program.name}_traced_tensor mlf_{program.name}_traced_tensors[{upper}_TRACED_TENSORS]"
-
-
-def print_untraced_run(program: Program, signature: str) -> str:
-    """Return ``mlf_<model>_run``, which has ``signature``, as a traced run that nobody looks at."""
-    kept = "kept, " if program.resets else ""
-    arguments = f"inputs, outputs, workspace, {kept}NULL, NULL"
-    return "\n".join([signature, "{", f"    return mlf_{program.name}_run_traced({arguments});", "}"])
 
 
 def print_declarations(program: Program) -> Iterator[str]:

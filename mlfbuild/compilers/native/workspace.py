@@ -86,13 +86,14 @@ def print_workspace(program: Program, placement: Placement) -> str:
 
 
 def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
-    """Yield the body of ``tvmgen_<model>_run``."""
+    """Yield the body of ``tvmgen_<model>_run``, or of the hooked one that it calls."""
     name, prefix = program.name, program.prefix
-    kept = f", {prefix}_state" if program.resets else ""
+    run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"
+    more = (f", {prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")
     if not shares_workspace(program, placement):
         workspace = f"{prefix}_workspace" if program.plan.arena_size else "NULL"
         yield from print_beginning(program, placement)
-        yield f"    return mlf_{name}_run(inputs, outputs, {workspace}{kept});"
+        yield f"    return {run}(inputs, outputs, {workspace}{more});"
         return
     yield "#ifndef NDEBUG"
     yield "    int32_t status;"
@@ -100,10 +101,10 @@ def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
     yield f"        return MLF_{name.upper()}_WORKSPACE_BUSY;"
     yield "    }"
     yield from print_beginning(program, placement)
-    yield f"    status = mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
+    yield f"    status = {run}(inputs, outputs, {SHARED_WORKSPACE}{more});"
     yield f"    {prefix}_leave();"
     yield "    return status;"
     yield "#else"
     yield from print_beginning(program, placement)
-    yield f"    return mlf_{name}_run(inputs, outputs, {SHARED_WORKSPACE}{kept});"
+    yield f"    return {run}(inputs, outputs, {SHARED_WORKSPACE}{more});"
     yield "#endif"

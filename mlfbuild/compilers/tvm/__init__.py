@@ -54,6 +54,7 @@ class TvmCompiler:
         from mlfbuild.compilers.external.archive import exported_library
         from mlfbuild.compilers.external.find import source_word
         from mlfbuild.compilers.external.run import run_program
+        from mlfbuild.compilers.seams import HOOK, hooked
         from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
         from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 
@@ -68,7 +69,8 @@ class TvmCompiler:
             source = source_word(request.source, root)
             words = [python, "-m", "tvm.driver.tvmc", "compile", *tvmc_arguments(request, version, source, output)]
             printed = run_program(words, what, folder=root, env={"PYTHONHASHSEED": "0"})
-            return _named(exported_library(output, request, what, printed), request.name)
+            library = _named(exported_library(output, request, what, printed), request.name)
+            return hooked(library, request.name, "what TVM left") if request.options.get(HOOK) else library
 
     def outline(self, _request: CompileRequest) -> None:
         """Return ``None``: only the archive tells."""

@@ -95,5 +95,9 @@ OPTIONS: Mapping[str, Check] = {
     "opt-level": _level,
     "pass-config": _pass_config,
     "arguments": _arguments,
+    "hook": _truth,
 }
-"""The check of each option, by its name; the names are tvmc's without the executor's or runtime's before them."""
+"""The check of each option, by its name; the names are tvmc's without the executor's or runtime's before them.
+
+``hook`` is no option of TVM: mlfbuild executes the graph, and asks between its calls.
+"""

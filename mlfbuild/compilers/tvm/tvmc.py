@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlfbuild.compilers.seams import HOOK
 from mlfbuild.compilers.tvm.options import words
 from mlfbuild.errors import UsageError
 
@@ -77,6 +78,10 @@ def _check(request: CompileRequest, executor: str, version: Version) -> None:
         if key in known:
             other = next(name for name, options in _OF_EXECUTOR.items() if key in options)
             raise UsageError(f"{where}: is for executor {other}, not for {executor}; leave it out")
+        if key == HOOK and request.options[key] and executor != "graph":
+            raise UsageError(
+                f"{where}: is for executor graph: TVM's AOT executor leaves no seam; leave it out, or choose that"
+            )
         if version < _WITH_REGISTRIES and key in _NOT_IN_0_8:
             raise UsageError(f"{where}: TVM 0.8 does not have it; leave it out, or use a later TVM")
 

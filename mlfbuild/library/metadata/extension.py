@@ -44,6 +44,7 @@ class Extension:
     workspace_bound: int | None = None
     trace: tuple[TracedTensor, ...] = ()
     network: Network | None = None
+    hook: bool = False
     runtime: str = ""
 
     def json(self) -> dict[str, Any] | None:
@@ -59,6 +60,7 @@ class Extension:
             "workspace_bound": self.workspace_bound,
             "trace": [_traced_json(traced) for traced in self.trace] or None,
             "network": None if self.network is None else network_json(self.network),
+            "hook": self.hook or None,
             "runtime": self.runtime or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
@@ -87,6 +89,7 @@ def read_extension(fields: Fields) -> Extension:
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
         trace=tuple(_read_traced(entry) for entry in key.objects("trace")),
         network=read_network(key.member("network"), state_size) if "network" in key else None,
+        hook="hook" in key and key.flag("hook"),
         runtime=_read_runtime(key),
     )
 

@@ -111,6 +111,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         workspace_bound=extension.workspace_bound,
         trace=extension.trace,
         network=extension.network,
+        hook=extension.hook,
         runtime=extension.runtime,
     )
     return ModuleRecord(module, extension)

@@ -39,6 +39,10 @@ struct mlf_run {
     void *const *inputs;
     void *const *outputs;
     uint8_t *storage;
+#ifdef MLF_HOOKED
+    int32_t (*hook)(void *context, uint32_t call); /* is asked before each call, by its number; NULL for nobody */
+    void *context;
+#endif
 };
 
 static inline void *mlf_place(const struct mlf_tensor *tensor, const struct mlf_run *run)
@@ -63,7 +67,10 @@ void mlf_called(uint32_t call, const mlf_argument *own, const struct mlf_tensor 
 #define MLF_CALLED(call)
 #endif
 
-/* Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors; returns 0 or what a function returned. */
+/*
+ * Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors; returns 0, what a function returned that failed,
+ * or what the hook cancelled with.
+ */
 static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_argument *arguments,
                                   const struct mlf_call *calls, uint32_t number_of_calls, const struct mlf_run *run)
 {
@@ -77,6 +84,12 @@ static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_ar
     for (const struct mlf_call *call = calls; call < calls + number_of_calls; call++) {
         const mlf_argument *const own = &arguments[call->first];
         int32_t status;
+#ifdef MLF_HOOKED
+        status = run->hook == NULL ? 0 : run->hook(run->context, (uint32_t)(call - calls));
+        if (status != 0) {
+            return status;
+        }
+#endif
         if (call->function == NULL) {
             memcpy(mlf_place(&tensors[own[1]], run), mlf_place(&tensors[own[0]], run), call->count);
             MLF_CALLED(call);

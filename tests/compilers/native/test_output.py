@@ -276,7 +276,10 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
         ({"memory": True}, "must be one of smallest, balanced, fastest"),
         (
             {"arena": "small"},
-            f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}) and trace (true or false)",
+            (
+                f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}), "
+                "trace (true or false), hook (true or false)"
+            ),
         ),
     ):
         assert native.check_options(options) == [(*options, reason)]

@@ -71,6 +71,7 @@ def graph_module(
         model_id=model_id,
         trace=tuple(_trace(program)),
         network=graph_network(program),
+        hook=bool(request.options.get("hook", False)),
     )
 
 

@@ -1,0 +1,302 @@
+"""Graphs with the option ``hook``: the static executor asks before each call, whoever compiled the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import mlfbuild
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.cli.run import run as command_line
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.archive import ARCHIVE
+from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.emulator import run_elf
+from mlfbuild.errors import UsageError
+from mlfbuild.executor.executable import Executable, executable
+from mlfbuild.files import sha256
+from mlfbuild.firmware import unpack
+from mlfbuild.graph import Graph, ops
+from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.library import Library
+from mlfbuild.targets import BOARDS, CPUS
+from support.board_cases import BOARD_SUPPORT
+from support.host_c import SANITIZERS, WARNINGS, run
+from support.native import request
+from support.sketch import Sketch
+
+Array = npt.NDArray[Any]
+
+# Stops a run before each call, and lets one go on to its end after each of these.
+_PROGRAM = """
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tvmgen_{name}.h"
+
+{values}
+static uint8_t y[sizeof right];
+
+struct asked {{ uint32_t calls, stop; int32_t code; int wrong; }};
+
+static int32_t ask(void *context, uint32_t operator_index)
+{{
+    struct asked *const asked = context;
+    asked->wrong |= operator_index != asked->calls++;
+    return operator_index == asked->stop ? asked->code : 0;
+}}
+
+static int once(struct tvmgen_{name}_inputs *inputs, uint32_t stop, int32_t status, uint32_t calls)
+{{
+    struct asked asked = {{0, stop, status, 0}};
+    struct tvmgen_{name}_outputs outputs = {{y}};
+    const int32_t got = tvmgen_{name}_run_hooked(inputs, &outputs, ask, &asked);
+    const int fine = got == status && asked.calls == calls && !asked.wrong;
+    return !fine || (status == 0 && memcmp(y, right, sizeof y) != 0);
+}}
+
+int main(void)
+{{
+    struct tvmgen_{name}_inputs inputs = {{{inputs}}};
+    struct tvmgen_{name}_outputs outputs = {{y}};
+    int wrong = once(NULL, 0, -1, 0);
+    for (uint32_t i = 0; i < MLF_{upper}_OPERATORS; i++) {{
+        printf("%s %s\\n", mlf_{name}_operators[i].name, mlf_{name}_operators[i].operator_name);
+        wrong |= once(&inputs, i, 40 + (int32_t)i, i + 1);
+        wrong |= once(&inputs, UINT32_MAX, 0, MLF_{upper}_OPERATORS);
+    }}
+    memset(y, 0, sizeof y);
+    wrong |= tvmgen_{name}_run(&inputs, &outputs) != 0 || memcmp(y, right, sizeof y) != 0;
+    memset(y, 0, sizeof y);
+    wrong |= tvmgen_{name}_run_hooked(&inputs, &outputs, NULL, NULL) != 0 || memcmp(y, right, sizeof y) != 0;
+    printf("%s\\n", wrong ? "WRONG" : "done");
+    return wrong;
+}}
+"""
+
+
+def program(name: str, inputs: list[Array], output: Array) -> str:
+    arrays = {f"x{at}": value for at, value in enumerate(inputs)} | {"right": output}
+    values = [
+        f"static {'const ' if name == 'right' else ''}uint8_t {name}[{value.nbytes}] __attribute__((aligned(8))) = "
+        f"{{{', '.join(map(str, value.tobytes()))}}};"
+        for name, value in arrays.items()
+    ]
+    pointers = ", ".join(f"x{at}" for at in range(len(inputs)))
+    return _PROGRAM.format(name=name, upper=name.upper(), values="\n".join(values), inputs=pointers)
+
+
+def tree(library: Library, folder: Path, main: str) -> tuple[list[Path], list[str]]:
+    """Unpack the only module of ``library`` and put ``main`` beside it; returns sources and folders of headers."""
+    unpack(library, folder, archive_id="a")
+    found = executable(library.modules[0])
+    assert found is not None
+    (folder / "main.c").write_text(main)
+    folders = dict.fromkeys((*found.include_dirs, *found.private_include_dirs))
+    return [folder / "main.c", *(folder / file for file in found.files)], [f"-I{folder / name}" for name in folders]
+
+
+def sums() -> Graph:
+    """Two layers, and a reshape between them that is no call."""
+    s = Sketch("sums")
+    s.node(ops.FullyConnected(), s.tensor("x", 1, 4), s.weights("w", 6, 4), s.tensor("hidden", 1, 6, scale=0.5))
+    s.node(ops.Reshape(), "hidden", s.tensor("flat", 6, scale=0.5))
+    s.node(ops.Add(), "flat", "flat", s.tensor("y", 6, scale=1.0))
+    return s.graph(["x"], ["y"])
+
+
+SUMS = sums()
+X = np.array([[3, -7, 100, -128]], np.int8)
+
+
+def native_graph(*, hook: bool = True) -> Library:
+    wanted = replace(request("sums"), executor="graph", options={"hook": hook})
+    return compile_graph(SUMS, wanted, sha256(b"sums"))
+
+
+def of_tvm(shared: Path, name: str, **options: str | bool) -> Library:
+    source = shared / f"archives/{name}.tar"
+    return ARCHIVE.compile(CompileRequest("net", source, CPUS["host"], options=options or {"hook": True}))
+
+
+def executable_of(library: Library) -> Executable:
+    found = executable(library.modules[0])
+    assert found is not None
+    return found
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+def cases(shared: Path) -> list[tuple[Library, str, list[str]]]:
+    """Libraries, the programs that run them, and what these print."""
+    add = np.load(shared / "archives/add-graph.npz")
+    ours = ["node hidden FULLY_CONNECTED", "node y ADD"]
+    theirs = ["tvmgen_add_fused_cast_multiply_add tvmgen_add_fused_cast_multiply_add"]
+    return [
+        (native_graph(), program("sums", [X], evaluate(SUMS, {"x": X})["y"]), ours),
+        (
+            of_tvm(shared, "add-graph"),
+            program("add", [add["in_a"][0], add["in_b"][0]], add["out0"][0]),
+            theirs,
+        ),
+    ]
+
+
+def test_on_this_machine(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("gcc")
+    for library, main, lines in cases(shared):
+        folder = tmp_path / library.modules[0].name
+        sources, folders = tree(library, folder, main)
+        entry = folder / "executor" / f"{library.modules[0].name}_entry.c"
+        run(["gcc", *WARNINGS[:-1], *folders, "-c", entry, "-o", folder / "entry.o"])
+        run(["gcc", "-std=c99", "-O1", *SANITIZERS, *folders, *sources, "-o", folder / "program"])
+        assert run([folder / "program"]).splitlines() == [*lines, "done"]
+
+
+def test_on_a_board(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    board = BOARDS["mps2-an386"]
+    flags = [*CPUS["cortex-m4"].flags, "-O2", "--specs=nano.specs", "-nostartfiles", "-Wl,--gc-sections"]
+    script = ["-I", BOARD_SUPPORT, "-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{board.name}.ld"]
+    for library, main, lines in cases(shared):
+        folder = tmp_path / library.modules[0].name
+        sources, folders = tree(library, folder, main)
+        support = sorted(BOARD_SUPPORT.glob("*.c"))
+        run([tool("arm-none-eabi-gcc"), *flags, *folders, *sources, *support, *script, "-o", folder / "app.elf"])
+        result = run_elf(folder / "app.elf", board, timeout=60)
+        assert (result.stdout.splitlines(), result.exit_status) == ([*lines, "done"], 0)
+
+
+def test_python_sees_every_tensor_of_it(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    tool: Callable[[str], str],
+) -> None:
+    """The executor that tells of its calls on this machine asks as well, and nobody answers."""
+    tool("gcc")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    write_archive(native_graph(), tmp_path / "sums.tar")
+    model = mlfbuild.load(tmp_path / "sums.tar")
+    expected = evaluate(SUMS, {"x": X})
+    outputs, tensors = model.run_traced({"x": X})
+    np.testing.assert_array_equal(outputs["y"], expected["y"])
+    np.testing.assert_array_equal(tensors["hidden"], expected["hidden"])
+
+
+# What is generated ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("archive", ["add-graph", "v5-many-graphlink"])
+def test_golden_files(shared: Path, archive: str, golden: Callable[[str, str], None]) -> None:
+    found = executable_of(of_tvm(shared, archive))
+    for path in [path for path in found.generated if re.search(r"_entry\.c$|/include/", path)]:
+        text = bytes(found.generated[path]).decode()
+        assert all(len(line) <= 120 for line in text.splitlines()), path
+        golden(text, path.rpartition("/")[2])
+
+
+def test_without_the_option_nothing_of_it_is_there(shared: Path) -> None:
+    for library in (native_graph(hook=False), of_tvm(shared, "add-graph", hook=False)):
+        assert not library.modules[0].hook
+        generated = executable_of(library).generated
+        own = [bytes(text) for path, text in generated.items() if "/runtime/" not in path]
+        assert not [text for text in own if b"hook" in text or b"HOOK" in text]
+
+
+def test_a_hooked_graph_calls_what_it_called_before(shared: Path) -> None:
+    plain, hooked = (executable_of(of_tvm(shared, "kws_int8-graph", hook=value)) for value in (False, True))
+    assert hooked.files == plain.files
+    assert hooked.workspace_size == plain.workspace_size
+    path = "executor/kws_int8_entry.c"
+    tables = [bytes(each.generated[path]).decode().split("mlf_tensors[]")[1] for each in (plain, hooked)]
+    assert tables[0].split("};\n\n__attribute__")[0] == tables[1].split("};\n\n#if")[0]
+
+
+def test_the_archive_keeps_it(tmp_path: Path) -> None:
+    for version in (5, 6, 7):
+        write_archive(native_graph(), tmp_path / "sums.tar", version)
+        assert open_archive(tmp_path / "sums.tar").modules[0].hook
+
+
+def test_what_an_archive_says_of_seams_that_it_does_not_have_is_nothing(shared: Path) -> None:
+    """Its metadata may say what it likes."""
+    for name in ("add-aotp", "operator-add"):
+        module = open_archive(shared / f"archives/{name}.tar").modules[0]
+        plain, claimed = (executable(replace(module, hook=value)) for value in (False, True))
+        assert plain == claimed
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+AOT = (
+    "was exported for the AOT executor, whose one function calls all operators and leaves no seam between them; export "
+    "the network for the graph executor, or compile its model file with mlfbuild"
+)
+
+
+@pytest.mark.parametrize(
+    ("archive", "reason"),
+    [
+        ("add-aotc", AOT),
+        ("add-aotp", AOT),
+        ("conv-usmp_external", AOT),
+        ("operator-add", "holds a single operator, which nothing can come between; remove the option"),
+    ],
+)
+def test_archives_without_seams(shared: Path, archive: str, reason: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        of_tvm(shared, archive)
+    assert str(raised.value) == f"net: options.hook: {shared}/archives/{archive}.tar {reason}"
+
+
+def test_every_module_must_have_seams(shared: Path) -> None:
+    with pytest.raises(UsageError, match=r"^net: options\.hook: module mod\d of .*multi-mixed\.tar was exported for"):
+        of_tvm(shared, "multi-mixed")
+
+
+def test_what_mlfbuild_compiled_has_it_or_not(tmp_path: Path) -> None:
+    for hook in (True, False):
+        wanted = replace(request("sums"), options={"hook": hook})
+        write_archive(compile_graph(SUMS, wanted, sha256(b"sums")), tmp_path / "sums.tar")
+        again = CompileRequest("net", tmp_path / "sums.tar", CPUS["cortex-m4"], options={"hook": True})
+        if hook:
+            assert ARCHIVE.compile(again).modules[0].hook
+        else:
+            with pytest.raises(UsageError, match="was compiled by mlfbuild without hook; compile the model file again"):
+                ARCHIVE.compile(again)
+
+
+def test_the_project_file_is_told_where(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "add.tar").write_bytes((shared / "archives/add-aotc.tar").read_bytes())
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
+    )
+    assert command_line(["-C", str(tmp_path), "check"]) == 2
+    message = capsys.readouterr().err.strip()
+    assert message == f"mlfbuild.yml:4:42: models.add.options.hook: add.tar {AOT}"
+
+
+def test_an_archive_that_cannot_be_read_is_told_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "add.tar").write_bytes(b"no archive" * 100)
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
+    )
+    assert command_line(["-C", str(tmp_path), "build"]) == 5
+    assert "add.tar: is not a tar file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["yes", 1])
+def test_the_option_is_true_or_false(value: str | int) -> None:
+    assert ARCHIVE.check_options({"hook": value}) == [("hook", "must be true or false")]
