@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 from mlfbuild.packages import DEBIAN
@@ -63,17 +67,13 @@ def run(
     """
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(
-            words, cwd=cwd, env=env, timeout=timeout, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
-        )  # fmt: skip
+        with running(words, cwd=cwd, env=env) as process:
+            output = _text(process.communicate(timeout=timeout)[0])
     except subprocess.TimeoutExpired as error:
-        output = error.output.decode(errors="replace") if isinstance(error.output, bytes) else error.output or ""
-        raise TimedOutError(f"{words[0]}: still running after {timeout:g} s, stopped", output) from None
-    except OSError as error:
-        raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
-    _check_status(words[0], done.returncode, done.stdout)
-    return done.stdout
+        message = f"{words[0]}: still running after {timeout:g} s, stopped"
+        raise TimedOutError(message, _text(error.output or b"")) from None
+    _check_status(words[0], process.returncode, output)
+    return output
 
 
 def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
@@ -83,22 +83,11 @@ def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
     """
     words = [str(word) for word in command]
     lines = []
-    try:
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace",
-        )  # fmt: skip
-    except OSError as error:
-        raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
-    with process:
+    with running(words, end=signal.SIGTERM) as process:  # so that Ninja ends what it runs, too
         assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                lines.append(line)
-                _tell_step(line, tell)
-        except BaseException:  # an interrupt, too, stops the program before it is passed on
-            process.terminate()
-            raise
+        for line in map(_text, process.stdout):
+            lines.append(line)
+            _tell_step(line, tell)
     _check_status(words[0], process.returncode, "".join(lines))
     return "".join(lines)
 
@@ -112,3 +101,66 @@ def _tell_step(line: str, tell: Tell) -> None:
 def _check_status(program: str, status: int, output: str) -> None:
     if status != 0:
         raise ProcessFailedError(f"{Path(program).name}: failed with exit status {status}", output)
+
+
+def _text(output: bytes) -> str:
+    """Return ``output`` as text; ends of lines are those of this system, whatever the program thinks."""
+    return output.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+@contextlib.contextmanager
+def running(
+    words: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    end: signal.Signals = signal.SIGKILL,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the program ``words``, whose stdout and stderr are one pipe, for the ``with`` block, which waits for it.
+
+    Whatever leaves the block early ends the program first, by the signal ``end``: an error, a timeout, an interrupt.
+    Raises ``ProcessFailedError`` where it cannot be started.
+    """
+    with _interrupt_held() as let_go:
+        try:
+            process = subprocess.Popen(
+                words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
+        with process:
+            try:
+                let_go()
+                yield process
+            except BaseException:
+                process.send_signal(end)
+                raise
+
+
+@contextlib.contextmanager
+def _interrupt_held() -> Iterator[Callable[[], None]]:
+    """Hold an interrupt (Ctrl-C) back until the function that the block gets is called, or else to the block's end.
+
+    ``Popen`` returns a while after the program has begun to be; an interrupt in between would leave it to nobody. A
+    handler that only notes the signal is set meanwhile, as a blocked signal would stay blocked in the program.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield lambda: None  # other threads are never interrupted, nor is who ignores it
+        return
+    held: list[FrameType | None] = []
+    holding = True
+    signal.signal(signal.SIGINT, lambda _number, frame: held.append(frame))
+
+    def let_go() -> None:
+        nonlocal holding
+        holding = False
+        signal.signal(signal.SIGINT, handler)
+        if held:
+            handler(signal.SIGINT, held.pop())
+
+    try:
+        yield let_go
+    finally:
+        if holding:
+            let_go()

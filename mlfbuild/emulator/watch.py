@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.errors import ProcessFailedError
+from mlfbuild.process import running
 
 _LOOK_SECONDS = 0.25
 
@@ -27,18 +27,8 @@ def run_while_it_writes(
     then ``subprocess.TimeoutExpired``, with the output so far. ``grown`` is told the size of the file in bytes whenever
     it has changed. Raises ``ProcessFailedError`` where it cannot start.
     """
-    try:
-        process = subprocess.Popen(
-            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-    except OSError as error:
-        raise ProcessFailedError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    with process:
-        try:
-            output = _output(process, timeout, written, grown)
-        except BaseException:  # an interrupt, too, stops the program before it is passed on
-            process.kill()
-            raise
+    with running(command, cwd=cwd) as process:
+        output = _output(process, timeout, written, grown)
     return process.returncode, output
 
 

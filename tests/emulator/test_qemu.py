@@ -74,7 +74,6 @@ def test_an_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tm
     script += "run_elf(Path(sys.argv[1]), board_called('mps2-an386'), timeout=60)\n"
     runner = subprocess.Popen([sys.executable, "-c", script, str(path)], stderr=subprocess.DEVNULL)
     emulator = wait_for(lambda: child_of(runner.pid))
-    time.sleep(0.5)  # the child is there before Popen has returned, and an interrupt in between loses it
     runner.send_signal(signal.SIGINT)
     assert runner.wait(timeout=30) != 0
     wait_for(lambda: not is_running(emulator))

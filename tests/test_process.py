@@ -1,0 +1,130 @@
+"""Programs that are started: their output, and an end of them, whoever interrupts when."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.errors import ProcessFailedError, TimedOutError
+from mlfbuild.process import run, running
+
+LINKS = 38
+"""Symbolic links that one name is looked up through; Linux follows 40."""
+ENTRIES = 20_000
+"""Of PATH."""
+
+_RUNNER = """
+import os
+from pathlib import Path
+from mlfbuild.emulator.watch import run_while_it_writes
+from mlfbuild.process import run, run_ninja
+os.environ["PATH"] = {entries} * "l:" + os.environ["PATH"]
+os.write(1, b"ready")
+{call}
+"""
+_CALLS = {
+    "run": "run(['sleep', '600'])",
+    "run with a timeout": "run(['sleep', '600'], timeout=600)",
+    "ninja": "run_ninja(['sleep', '600'])",
+    "watch": "run_while_it_writes(['sleep', '600'], cwd=None, timeout=600, written=Path('none'))",
+}
+
+
+@pytest.mark.parametrize("call", _CALLS)
+def test_an_interrupt_while_a_program_is_started_ends_it(tmp_path: Path, call: str) -> None:
+    """The program is looked for in so many folders that its process is there long before Popen has returned."""
+    (tmp_path / "d").mkdir()
+    for at in range(LINKS):
+        (tmp_path / (f"l{at}" if at < LINKS - 1 else "l")).symlink_to(f"l{at - 1}" if at else "d")
+    script = _RUNNER.format(entries=ENTRIES, call=_CALLS[call])
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        assert runner.stdout.read(5) == b"ready"
+        child = first_child(runner.pid)
+        assert b"sleep" not in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"), "it is looked for still"
+        runner.send_signal(signal.SIGINT)
+        errors = runner.communicate(timeout=60)[1]
+    assert b"KeyboardInterrupt" in errors
+    left = is_running(child)
+    if left:
+        os.kill(child, signal.SIGKILL)
+    assert not left
+
+
+def first_child(pid: int) -> int:
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        children = path.read_text().split()
+        if children:
+            return int(children[0])
+    raise AssertionError(f"no child; load {os.getloadavg()[0]}")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_an_interrupt_that_was_held_is_answered_by_who_would_have_been() -> None:
+    answered: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _frame: answered.append(number))
+    try:
+        with running(["sh", "-c", "kill -INT $PPID; echo sent"]) as process:
+            assert process.communicate(timeout=60)[0] == b"sent\n"
+        assert answered == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_the_handler_of_interrupts_is_as_it_was(handler: object, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]
+    try:
+        run(["true"])
+        assert signal.getsignal(signal.SIGINT) is handler
+        with pytest.raises(ProcessFailedError, match="none: cannot be started: No such file or directory"):
+            run([tmp_path / "none"])
+        assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_reaches_the_program_as_ever() -> None:
+    """Nothing of what holds it back here is inherited."""
+    with running(["sh", "-c", "kill -INT $$; echo survived"]) as process:
+        output = process.communicate(timeout=60)[0]
+    assert (process.returncode, output) == (-signal.SIGINT, b"")
+
+
+def test_other_threads_start_programs_too() -> None:
+    printed: list[str] = []
+    thread = threading.Thread(target=lambda: printed.append(run(["echo", "here"])))
+    thread.start()
+    thread.join(60)
+    assert printed == ["here\n"]
+
+
+def test_an_error_in_the_block_ends_the_program() -> None:
+    with pytest.raises(KeyError), running(["sleep", "600"]) as process:
+        raise KeyError
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_output_and_status() -> None:
+    assert run(["printf", "a\\r\\nb\\377"]) == "a\nb\N{REPLACEMENT CHARACTER}"
+    with pytest.raises(ProcessFailedError) as failed:
+        run(["sh", "-c", "echo why >&2; exit 3"])
+    assert str(failed.value) == "sh: failed with exit status 3\nwhy"
+    with pytest.raises(TimedOutError, match="sh: still running after 1 s, stopped\nbegun"):
+        run(["sh", "-c", "echo begun; exec sleep 600"], timeout=1)
