@@ -8,14 +8,15 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.errors import ToolNotFoundError
-from mlfbuild.manifest import Project, load_project
+from mlfbuild.manifest import ModelSpec, Project, load_project
 from mlfbuild.packages import HOST_COMPILER, how_to_install
 from mlfbuild.process import find_tool, tool_variable
+from mlfbuild.steps.doctor_models import ModelProgram, model_programs
 from mlfbuild.steps.project import chosen_names, toolchain_of
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, cpu_of_toolchain, require_compiler, toolchain_file
 from mlfbuild.targets.compilers import HOST_COMPILERS
@@ -86,16 +87,26 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
 
     Raises ``ProjectFileError``, and ``UsageError`` for one of ``targets`` that the project does not have.
     """
-    wanted = list(_targets_of(project, targets) if project else _cpus())
     needed: list[str] = []
-    states = tuple(_state(*target, needed) for target in wanted)
+    compiling: list[ModelProgram] = []
+    if project is None:
+        states = [_state(*cpu, needed) for cpu in _cpus()]
+    else:
+        known = load_project(project)
+        states = [_state(*target, needed) for target in _targets_of(known, targets)]
+        compiling += model_programs(_models_of(known, [state.name for state in states]))
+        states = [_with_models(state, known, compiling) for state in states]
+    remedies = [*_remedies(needed), *(f"{each.missing}: {each.advice}" for each in compiling if each.missing)]
     return Diagnosis(
         versions={name: _installed(name) for name in ("mlfbuild", "scons")}
         | {"python": platform.python_version(), "system": platform.platform(terse=True)},
-        programs=tuple(_program(name) for name in _PROGRAMS),
-        targets=states,
+        programs=(
+            *(_program(name) for name in _PROGRAMS),
+            *(Program(each.name, each.path, each.version) for each in compiling),
+        ),
+        targets=tuple(states),
         project=project,
-        install=tuple(_remedies(needed)) if project else (),
+        install=tuple(remedies) if project else (),
     )
 
 
@@ -109,8 +120,18 @@ _Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
 """Name, CPU, board and toolchain file of a target, and whether its builds count instructions."""
 
 
-def _targets_of(path: Path, names: Sequence[str]) -> Iterator[_Wanted]:
-    project = load_project(path)
+def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
+    """Yield the models that are built for one of ``targets``."""
+    yield from (model for model in project.models.values() if not set(model.targets).isdisjoint(targets))
+
+
+def _with_models(state: TargetState, project: Project, programs: Sequence[ModelProgram]) -> TargetState:
+    """Return ``state`` with what the models of the target lack."""
+    models = {model.name for model in project.models_on(state.name)}
+    return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
         board = BOARDS[target.board] if target.board else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mlfbuild.packages import DEBIAN, SYSTEMS, how_to_install, this_system
 from mlfbuild.process import find_tool
 from mlfbuild.steps.doctor import Diagnosis, diagnose
 from mlfbuild.targets import CPUS
+from support.exporters import python_with_tvm
 
 PROJECT = """\
 mlfbuild: 1
@@ -143,6 +145,75 @@ def test_without_a_project_every_cpu_is_told(machine: Callable[..., Path]) -> No
     assert found.healthy, "nobody said that they want them all"
     assert states(found)["rv32imc"][0] == ("riscv64-unknown-elf-gcc: program not found",)
     assert found.install == ()
+
+
+# Programs that compile models ----------------------------------------------------------------------------------------
+
+MODELS = """
+  kws: {source: kws.tflite, compiler: tvm, python: tools/python, targets: [m4]}
+  vww: {source: vww.bin, compiler: command, command: "tools/{{export}} {source} {output}", targets: [pc]}
+  any: {source: any.bin, compiler: command, command: "{name} {source} {output}", targets: [pc]}
+"""
+
+
+@pytest.fixture
+def models(machine: Callable[..., Path]) -> Path:
+    """The project file of a machine that has all, of which two models want a program more."""
+    project = machine(*TOOLS, "sh", "python3")
+    project.write_text(PROJECT + MODELS.strip("\n"))
+    return project
+
+
+def compilers(found: Diagnosis) -> dict[str, tuple[Path | None, str]]:
+    return {each.name: (each.path, each.version) for each in found.programs if " of " in each.name}
+
+
+def test_models_whose_compilers_are_there(models: Path) -> None:
+    python = python_with_tvm(models.parent / "tools/python", "0.14.0")
+    export = models.parent / "tools/{export}"
+    export.write_text("#!/bin/sh\n")
+    export.chmod(0o755)
+    found = diagnose(models)
+    assert found.healthy and found.install == ()
+    assert compilers(found) == {"TVM of kws": (python, "0.14.0"), "command of vww": (export, "")}
+    assert states(diagnose(models, ["own"])) == {"own": ((), "no board that QEMU emulates")}
+
+
+def test_models_whose_compilers_are_missing(models: Path) -> None:
+    found = diagnose(models)
+    reasons = [
+        "model kws: TVM's interpreter: tools/python: no such program",
+        "model vww: tools/{export}: no such program",
+    ]
+    assert not found.healthy
+    assert {name: missing for name, (missing, _) in states(found).items() if missing} == {
+        "m4": (reasons[0],), "pc": (reasons[1],)
+    }  # fmt: skip
+    assert found.install == tuple(f"{why}: its path starts at the folder of the project file" for why in reasons)
+    assert compilers(found) == {"TVM of kws": (None, ""), "command of vww": (None, "")}
+    assert diagnose(models, ["m0"]).healthy and compilers(diagnose(models, ["m0"])) == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ("0.19.0", "has TVM 0.19.0, and TVM removed Model Library Format in 0.19"),
+        ("", "cannot import tvm (ModuleNotFoundError: No module named 'tvm')"),
+    ],
+)
+def test_a_python_without_a_tvm_that_does(models: Path, version: str, why: str) -> None:
+    python = models.parent / "tools/python"
+    if version:
+        python_with_tvm(python, version)
+    else:
+        python.parent.mkdir()
+        python.symlink_to(sys.executable)
+    found = diagnose(models, ["m4"])
+    reason = f"model kws: {python}: {why}"
+    assert states(found)["m4"][0] == (reason,)
+    assert found.install == (
+        f"{reason}: install TVM 0.8 to 0.18 for it, or name another interpreter (python: in the project file)",
+    )
 
 
 def test_a_project_file_with_mistakes_is_one(tmp_path: Path) -> None:
