@@ -119,8 +119,13 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
 
 def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
     """Return the modules of which the image has a library, ``libmlf_<module>.a``, each by its own name, sorted."""
-    libraries = (_LIBRARY.fullmatch(name) for name in {part.archive for part in placed})
-    return {name: name for name in sorted({library[1] for library in libraries if library is not None})}
+    return {name: name for name in sorted({module_of(part) for part in placed} - {""})}
+
+
+def module_of(part: InputSection) -> str:
+    """Return the module whose library a part of an image is from; empty for all else."""
+    library = _LIBRARY.fullmatch(part.archive)
+    return "" if library is None else library[1]
 
 
 def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
@@ -146,15 +151,20 @@ def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSectio
 
 def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
     """Return who has a part of the image, and the module that it is of; empty where it is no model's."""
-    library = _LIBRARY.fullmatch(part.archive)
-    if library is not None and library[1] in models:
-        return models[library[1]], library[1]
+    module = module_of(part)
+    if module in models:
+        return models[module], module
     if part.name == FILL or not part.source:
         return ("stack" if "stack" in part.output else "alignment"), ""
     if part.archive:
         name = part.archive.removesuffix(".a").removeprefix("lib")
         return ("C library" if name in _C_LIBRARY else name), ""
     return ("board support" if _BOARD.search(part.source) else "firmware"), ""
+
+
+def plain_name(symbol: str) -> str:
+    """Return the name that a function or an object has in its source."""
+    return _PART.sub("", symbol)
 
 
 class _Symbols:
@@ -178,7 +188,7 @@ class _Symbols:
 def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[Piece]:
     left, flash, ram = part.size, section.flash > 0, section.ram > 0
     for symbol in symbols.within(part.address, part.address + part.size):
-        name = _PART.sub("", symbol.name)
+        name = plain_name(symbol.name)
         kind = _kind(name, section, model=bool(module))
         yield Piece(name, kind, symbol.size, flash, ram, module)
         left -= symbol.size

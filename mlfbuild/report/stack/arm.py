@@ -1,0 +1,247 @@
+"""Instructions of Arm's 32-bit cores, Thumb and Arm alike, as GNU objdump spells them (unified syntax).
+
+What has no rule here changes the registers that it names outside of brackets, or none where it only stores or compares.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mlfbuild.report.stack.listing import Instruction
+from mlfbuild.report.stack.steps import (
+    SP,
+    Call,
+    Entries,
+    State,
+    Step,
+    Value,
+    Words,
+    added,
+    aligned,
+    changed,
+    joined,
+    shifted,
+    subtracted,
+    without,
+)
+
+_RULES = re.compile(
+    r"(b|bl|bx|blx|cbn?z|tb[bh]|le(?:tp)?|wls(?:tp)?|udf|push|pop|vpush|vpop|stm(?:db|fd)|vstmdb|ldm(?:ia|fd|db)?|vldmia"
+    r"|addw?|subw?|movw|movt|mov|mvn|bic|bfc|lsl|neg|rsb|ldr)(ns)?(s)?"
+    r"(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?(?:\.[nw]|\.\d+)?"
+)
+_ONLY_READ = re.compile(r"(v?st|v?cmp|cm[np]|tst|teq|nop|it|dmb|dsb|isb|bkpt|svc|cps|pl[di]|wf[ie]|sev|vps?t|vmsr|msr)")
+_ALIASES = {"r13": SP, "sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "r14": "lr", "r15": "pc"}
+_REGISTER = re.compile(r"r\d+|sp|lr|pc|ip|fp|sl|sb")
+_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
+_NUMBER = re.compile(r"#(-?\d+)")
+_BASE = re.compile(r"\[(\w+)(?:, #(-?\d+))?")
+_ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
+_LITERAL = re.compile(r"\(([0-9a-f]+)")
+_LOST_BY_CALLS = ("r0", "r1", "r2", "r3", "r12", "lr")
+_CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
+"""Functions of libgcc that go on where a table behind the call says: of bytes, of half words, of words."""
+
+
+def decode(instruction: Instruction, state: State, words: Words) -> Step:
+    """Return what an instruction does (``Decoder``)."""
+    operands = [text.strip() for text in _OPERAND.findall(instruction.operands)]
+    rule = _RULES.fullmatch(instruction.mnemonic)
+    if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
+        step = Step(without(state, [SP]))
+    elif rule is None:
+        step = Step(_others(instruction.mnemonic, operands, state))
+    else:
+        step = _control(rule[1], instruction, operands, state, words) or Step(
+            _data(rule[1], instruction, operands, state, words)
+        )
+    if rule is not None and rule[4]:
+        step = replace(step, state=joined(step.state, state), falls=True)
+    return step
+
+
+def _switches_stacks(instruction: Instruction) -> bool:
+    return instruction.mnemonic.startswith("msr") and "SP" in instruction.operands.upper().partition(",")[0]
+
+
+# Control -------------------------------------------------------------------------------------------------------------
+
+
+def _control(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step | None:
+    """Return what comes of an instruction that may go elsewhere; ``None`` for all others."""
+    if name in {"bl", "blx"}:
+        return _call(instruction, operands[-1], state)
+    if name == "b":
+        return Step(state, falls=False, jumps=tuple(_target(operands[-1])))
+    if name.startswith(("cb", "le", "wls")):
+        return Step(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
+    if name == "udf":
+        return Step(state, falls=False)
+    if name in {"tbb", "tbh"}:
+        return Step(state, falls=False, through_table=True, entries=Entries(2 if name == "tbh" else 1, signed=False))
+    if name == "bx":
+        return _goes_to(operands[0], instruction, state)
+    if name.startswith(("pop", "ldm")) and "pc" in operands[-1]:
+        return Step(state, falls=False)
+    if operands[:1] == ["pc"]:
+        return _sets_pc(name, instruction, operands, state, words)
+    return None
+
+
+def _call(instruction: Instruction, operand: str, state: State) -> Step:
+    register = _register(operand)
+    value = state.get(register) if register else next(_target(operand), None)
+    call = Call(instruction.address, value & ~1 if isinstance(value, int) else None)
+    step = Step(without(state, _LOST_BY_CALLS), calls=(call,))
+    cases = _CASES.search(operand)
+    if cases is None:
+        return step
+    entries = Entries(1 if cases[2] == "q" else 2, signed=cases[1] == "s") if cases[1] else None
+    return replace(step, falls=False, through_table=True, entries=entries)
+
+
+def _goes_to(operand: str, instruction: Instruction, state: State) -> Step:
+    """Return what comes of a jump to where a register says; that of ``lr`` is a return."""
+    register = _register(operand)
+    if register == "pc":  # changes from Thumb to Arm
+        return Step(state, falls=False, jumps=((instruction.address + 4) & ~3,))
+    value = state.get(register)
+    if isinstance(value, int):
+        return Step(state, falls=False, jumps=(value & ~1,))
+    return Step(state, falls=False, through_register=register != "lr")
+
+
+def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step:
+    if name == "mov":
+        return _goes_to(operands[1], instruction, state)
+    if name == "ldr" and operands[1].startswith("[pc"):
+        target = _literal(instruction, words)
+        return Step(state, falls=False, jumps=() if target is None else (target & ~1,), through_table=target is None)
+    if name == "ldr" and len(operands) == 3 and operands[1] == "[sp]":  # as pop {pc}
+        return Step(state, falls=False)
+    # From the stack it is where inline assembly has put a label; `ldr pc, [r3]` without a scaled index is a function's.
+    table = name != "ldr" or operands[1].startswith("[sp") or "lsl" in operands[1]
+    return Step(state, falls=False, through_table=table, through_register=not table)
+
+
+def _target(operand: str) -> Iterator[int]:
+    found = _ADDRESS.match(operand)
+    if found is not None:
+        yield int(found[1], 16)
+
+
+# Data ----------------------------------------------------------------------------------------------------------------
+
+
+def _data(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> State:
+    if name in {"push", "vpush", "pop", "vpop"}:
+        return _moves_many(name, ["sp!", *operands], state)
+    if name.startswith(("stm", "vstm", "ldm", "vldm")):
+        return _moves_many(name, operands, state)
+    register = _register(operands[0])
+    if name == "ldr":
+        loaded = _literal(instruction, words) if operands[1].startswith("[pc") else None
+        return changed(_written_back(operands, state), register, loaded)
+    pc = instruction.address + 4  # in Thumb code
+    return changed(state, register, _result(name, operands, {**state, "pc": pc} if name == "add" else state))
+
+
+def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
+    """Return the state behind a push, a pop or one of their kind, of registers of the core or of its FPU."""
+    size = sum(8 if register.startswith("d") else 4 for register in _listed(operands[-1]))
+    if name == "ldmdb":
+        return without(state, [*_listed(operands[-1]), _register(operands[0].removesuffix("!"))])
+    down = "push" in name or "stm" in name
+    if not down:
+        state = without(state, _listed(operands[-1]))
+    base = operands[0]
+    if not base.endswith("!"):
+        return state
+    register = _register(base.removesuffix("!"))
+    return changed(state, register, added(state.get(register), -size if down else size))
+
+
+def _listed(registers: str) -> Iterator[str]:
+    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``."""
+    for part in registers.strip("{}").split(","):
+        first, _, last = part.strip().partition("-")
+        kind, numbers = first[:1], (first[1:], last[1:])
+        if last and all(number.isdigit() for number in numbers):
+            yield from (f"{kind}{number}" for number in range(int(numbers[0]), int(numbers[1]) + 1))
+        elif first:
+            yield _ALIASES.get(first, first)
+
+
+def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
+    """Return what an arithmetic instruction makes, as far as it is known."""
+    values = [_value(operand, state) for operand in operands]
+    if len(operands) > 3:  # a shifted register
+        return None
+    one, other = (values[-2], values[-1]) if len(operands) > 1 else (None, None)
+    if name == "movt":
+        return (one & 0xFFFF) | other << 16 if isinstance(one, int) and isinstance(other, int) else None
+    if name.startswith("mov"):
+        return other if len(operands) == 2 else None
+    if name.startswith("add"):
+        return added(one, other)
+    if name.startswith("sub"):
+        return subtracted(one, other)
+    if name == "mvn":
+        return subtracted(0xFFFFFFFF, other)
+    if name in {"neg", "rsb"}:
+        return subtracted(0, one if name == "rsb" else other) if other == 0 or name == "neg" else None
+    if name == "lsl":
+        return shifted(one, other)
+    if name == "bic":
+        return aligned(one, other) if isinstance(other, int) else None
+    start, count = one, other  # bfc: of the register itself
+    whole = start == 0 and isinstance(count, int)
+    return aligned(values[0], (1 << count) - 1) if whole and isinstance(count, int) else None
+
+
+def _value(operand: str, state: State) -> Value | None:
+    number = _NUMBER.fullmatch(operand)
+    return int(number[1]) & 0xFFFFFFFF if number else state.get(_register(operand))
+
+
+def _literal(instruction: Instruction, words: Words) -> int | None:
+    found = _LITERAL.search(instruction.comment)
+    return words(int(found[1], 16)) if found else None
+
+
+def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
+    """Return the state behind an instruction without a rule of its own."""
+    state = _written_back(operands, state)
+    if _ONLY_READ.match(mnemonic):
+        return state
+    named = [register for operand in operands if (register := _register(operand))]
+    for operand in operands:
+        if operand.startswith("{"):
+            named += _listed(operand)
+    return without(state, [register for at, register in enumerate(named) if register != SP or at == 0])
+
+
+def _written_back(operands: Sequence[str], state: State) -> State:
+    """Return the state behind an access that moves its base register: ``[sp, #-8]!``, ``[sp], #8``, ``r3!``."""
+    for at, operand in enumerate(operands):
+        base = _BASE.match(operand)
+        if base is not None and operand.endswith("!"):
+            by = int(base[2]) if base[2] and operand == f"[{base[1]}, #{base[2]}]!" else None
+            return _moved(state, _register(base[1]), by)
+        if base is not None and operand.endswith("]") and at + 1 < len(operands):
+            number = _NUMBER.fullmatch(operands[at + 1])
+            return _moved(state, _register(base[1]), int(number[1]) if number else None)
+        if operand.endswith("!"):
+            return without(state, [_register(operand.removesuffix("!"))])
+    return state
+
+
+def _moved(state: State, register: str, by: int | None) -> State:
+    return changed(state, register, None if by is None else added(state.get(register), by))
+
+
+def _register(operand: str) -> str:
+    """Return the name of a register of the core, always the same one; empty for all else."""
+    return _ALIASES.get(operand, operand) if _REGISTER.fullmatch(operand) else ""

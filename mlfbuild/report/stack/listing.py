@@ -1,0 +1,96 @@
+"""What objdump prints of an image: its functions and their instructions, read only where they are asked for."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+_HEADER = re.compile(r"^([0-9a-f]{8,16}) <(.+)>:$", re.MULTILINE)
+_LINE = re.compile(r"^ *([0-9a-f]+):\t([^\t\n]+)(?:\t([^\n]*))?$", re.MULTILINE)
+_COMMENT = re.compile(r"\s*(?:\t[@;#]|\s[@;#] )")
+_COLD = re.compile(r"\.cold(\.\d+)?$")
+_INNER = (".L", "$")
+"""How names of labels inside a function begin: of compilers, and of what tells code from data (ELF for Arm, 5.5.5)."""
+
+
+class Instruction(NamedTuple):
+    """One instruction, or a piece of data among them, whose mnemonic is then a directive: ``.word``."""
+
+    address: int
+    mnemonic: str
+    operands: str
+    comment: str
+    """What objdump adds: ``(80001a4 <main+0x24>)``."""
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is no instruction."""
+        return self.mnemonic.startswith(".")
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """The code from one name of the image to the next."""
+
+    name: str
+    address: int
+    text: str = field(repr=False)
+    """As objdump prints it."""
+
+    @cached_property
+    def instructions(self) -> list[Instruction]:
+        """In the order of their addresses, with the data among them."""
+        return list(_instructions(self.text))
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Where in ``instructions`` each address is."""
+        return {instruction.address: at for at, instruction in enumerate(self.instructions)}
+
+
+def _instructions(text: str) -> Iterator[Instruction]:
+    for line in _LINE.finditer(text):
+        operands, *comment = _COMMENT.split(line[3] or "", maxsplit=1)
+        yield Instruction(int(line[1], 16), line[2].strip(), operands.strip(), comment[0].strip() if comment else "")
+
+
+class Listing:
+    """The functions of an image by address; ``text`` is what ``objdump -d --no-show-raw-insn`` prints."""
+
+    def __init__(self, text: str) -> None:
+        heads = [head for head in _HEADER.finditer(text) if not head[2].startswith(_INNER)]
+        ends = [*(head.start() for head in heads[1:]), len(text)]
+        functions = [
+            Function(head[2], int(head[1], 16), text[head.end() : end]) for head, end in zip(heads, ends, strict=True)
+        ]
+        self._functions = sorted(functions, key=lambda function: function.address)
+        self._addresses = [function.address for function in self._functions]
+
+    def function_at(self, address: int) -> Function | None:
+        """Return the function that has the instruction at ``address``; ``None`` where no instruction begins there."""
+        at = bisect_right(self._addresses, address) - 1
+        function = self._functions[at] if at >= 0 else None
+        return function if function is not None and address in function.places else None
+
+    def begins(self, address: int) -> bool:
+        """Return whether a function begins at ``address``; the part of one that is seldom used is none of its own."""
+        function = self.function_at(address)
+        return (
+            function is not None
+            and function.address == address
+            and not function.instructions[0].is_data
+            and not _COLD.search(function.name)
+        )
+
+    def first_behind(self, address: int) -> int | None:
+        """Return where the first function behind ``address`` begins."""
+        at = bisect_right(self._addresses, address)
+        return self._addresses[at] if at < len(self._addresses) else None
+
+    def within(self, start: int, end: int) -> list[Function]:
+        """Return the functions that begin from ``start`` to ``end``."""
+        return self._functions[bisect_left(self._addresses, start) : bisect_left(self._addresses, end)]

@@ -1,0 +1,120 @@
+"""objdump of GNU binutils, which comes with each GCC: found as the compiler is, asked once for the whole image."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.errors import InputFileError, ToolNotFoundError
+from mlfbuild.files import read_bytes
+from mlfbuild.process import find_tool, run, tool_variable
+from mlfbuild.report.stack import arm, riscv
+from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.steps import Decoder, Words
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_SECONDS = 120
+_COMPILERS: dict[str, tuple[str, Decoder]] = {
+    "EM_ARM": ("arm-none-eabi-gcc", arm.decode),
+    "EM_RISCV": ("riscv64-unknown-elf-gcc", riscv.decode),
+}
+_ALLOC = 2  # SHF_ALLOC
+_V8_1_M = 21
+"""Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32), which objdump takes for one without MVE."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The code of an image."""
+
+    listing: Listing
+    decode: Decoder
+    words: Words
+    thumb: bool
+    """Whether addresses of functions are odd."""
+
+
+def read_program(path: Path) -> Program | None:
+    """Return the code of the image ``path``; ``None`` where its processor is neither an Arm nor a RISC-V of 32 bits.
+
+    Raises ``ToolNotFoundError`` without objdump for the processor, ``InputFileError`` for a damaged image, and
+    ``ProcessFailedError`` where objdump fails.
+    """
+    machine, words, options = _contents(path)
+    if machine not in _COMPILERS:
+        return None
+    compiler, decode = _COMPILERS[machine]
+    text = run(
+        [_objdump(compiler), "-d", "-z", "-w", "--no-show-raw-insn", *options, path],
+        env={**os.environ, "LC_ALL": "C"},
+        timeout=_SECONDS,
+    )
+    return Program(Listing(text), decode, words, thumb=machine == "EM_ARM")
+
+
+def _objdump(compiler: str) -> Path:
+    """Return the objdump beside the compiler, unless its own variable names another one."""
+    name = compiler.removesuffix("gcc") + "objdump"
+    if not os.environ.get(tool_variable(name)):
+        try:
+            found = find_tool(compiler)
+        except ToolNotFoundError:
+            return find_tool(name)
+        beside = found.with_name(re.sub(r"gcc([^/]*)$", r"objdump\1", found.name))
+        if beside != found and beside.is_file():
+            return beside
+    return find_tool(name)
+
+
+def _contents(path: Path) -> tuple[str, Words, list[str]]:
+    """Return the processor of an image, what reads its words, and what objdump must be told.
+
+    The processor is empty where bytes of words are in the other order.
+    """
+    import io
+
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        elf = ELFFile(io.BytesIO(read_bytes(path, "image")))
+        parts = [
+            (section["sh_addr"], section.data())
+            for section in elf.iter_sections()
+            if section["sh_flags"] & _ALLOC and section["sh_size"] and section["sh_type"] != "SHT_NOBITS"
+        ]
+        helium = _architecture(elf) >= _V8_1_M
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
+        raise InputFileError(f"{path}: is a damaged ELF image: {error}; build it again") from None
+
+    def words(address: int) -> int | None:
+        found = next(((start, data) for start, data in parts if start <= address <= start + len(data) - 4), None)
+        if found is None:
+            return None
+        start, data = found
+        return int.from_bytes(data[address - start : address - start + 4], "little")
+
+    return (
+        elf["e_machine"] if elf.little_endian else "",
+        words,
+        ["-m", "armv8.1-m.main", "-M", "force-thumb"] if helium else [],
+    )
+
+
+def _architecture(elf: ELFFile) -> int:
+    """Return Tag_CPU_arch of the image's build attributes; 0 where it has none."""
+    from elftools.elf.sections import ARMAttributesSection
+
+    section = elf.get_section_by_name(".ARM.attributes")
+    attributes = (
+        attribute
+        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
+        for scope in part.iter_subsubsections()
+        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
+    )
+    return max((int(attribute.value) for attribute in attributes), default=0)

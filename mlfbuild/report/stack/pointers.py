@@ -1,0 +1,109 @@
+"""Where calls through pointers may lead inside a model's library: to functions of which it has the address."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from mlfbuild.library.names import symbol_prefix
+from mlfbuild.report.image import Image
+from mlfbuild.report.linker_map import InputSection
+from mlfbuild.report.stack.listing import Function
+from mlfbuild.report.stack.objdump import Program
+
+_CALLS = re.compile(r"mlf_calls(\.\d+)?")
+"""The table of an executor: which functions it calls, in order."""
+_EXECUTES = r"mlf_execute|({prefix}|mlf_{module}_packed)_run($|\.)"
+"""Names of functions of a module that call what the table has."""
+_TRACED = re.compile(r"_run_traced$")
+"""Names of functions that call what firmware hands them."""
+_ADDRESS = re.compile(r"([0-9a-f]+) <")
+_LITERAL = re.compile(r"\(([0-9a-f]+)")
+_ENDS = re.compile(r"b(\.[nw])? |bx |(pop|ldm)\S* .*\bpc\}|ldr\S* pc,")
+"""Instructions behind which nothing goes on."""
+_WORD = 4
+
+
+def pointers_of(
+    module: str, program: Program, image: Image, parts: Sequence[InputSection]
+) -> Iterator[tuple[int, Collection[int]]]:
+    """Yield where calls through pointers may lead, for each function of the library of ``module``, its ``parts``.
+
+    An executor calls those of its table. All others call those whose address stands in other constants or is loaded by
+    code: that may be too many, as a number can look like an address, and never too few.
+    """
+    inside = [
+        symbol
+        for symbol in image.symbols
+        if any(part.address <= symbol.address < part.address + part.size for part in parts)
+    ]
+    own = {symbol.address for symbol in inside if symbol.function}
+    functions = [function for address in sorted(own) if (function := program.listing.function_at(address)) is not None]
+    tables = (symbol for symbol in inside if not symbol.function and _CALLS.fullmatch(symbol.name))
+    called = {to for table in tables for to in _functions_in(program, table.address, table.size)}
+    constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
+    taken = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
+    objects = {symbol.address for symbol in inside if not symbol.function}
+    taken |= {to for function in functions for to in _loaded_by(program, function)} - objects
+    executes = re.compile(_EXECUTES.format(prefix=symbol_prefix(module), module=module))
+    for function in functions:
+        if not _TRACED.search(function.name):
+            yield function.address, (taken - called) | (called if executes.match(function.name) else set())
+
+
+def _functions_in(program: Program, start: int, size: int) -> Iterator[int]:
+    """Yield the functions whose addresses stand in a constant."""
+    first = start + -start % _WORD
+    return _functions(program, (program.words(at) for at in range(first, start + size - _WORD + 1, _WORD)))
+
+
+def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
+    for word in words:
+        if word is not None and (word & 1 == 1 or not program.thumb):
+            address = word & ~1 if program.thumb else word
+            if program.listing.begins(address):
+                yield address
+
+
+def _loaded_by(program: Program, function: Function) -> Iterator[int]:
+    """Yield the functions whose addresses code loads: whole, in two halves, or relative to itself.
+
+    Also those without a name, as LLVM makes of what runs in parallel.
+    """
+    words = list(_words_of(program, function) if program.thumb else _comments_of(function))
+    yield from _functions(program, words)
+    yield from (word & ~1 for word in words if program.thumb and word & 1 and _may_begin(program, word & ~1))
+
+
+def _may_begin(program: Program, address: int) -> bool:
+    """Return whether a function without a name may begin at ``address``: nothing before leads there."""
+    function = program.listing.function_at(address)
+    at = function.places[address] if function is not None else 0
+    if function is None or at == 0 or function.instructions[at].is_data:
+        return False
+    before = function.instructions[at - 1]
+    return before.is_data or _ENDS.match(f"{before.mnemonic} {before.operands}") is not None
+
+
+def _words_of(program: Program, function: Function) -> Iterator[int]:
+    held: dict[str, int] = {}
+    for instruction in function.instructions:
+        register, _, value = instruction.operands.partition(", ")
+        kind = instruction.mnemonic[:4]
+        if kind == "movw":
+            held[register] = int(value.removeprefix("#"))
+        elif kind == "movt" and register in held:
+            yield held[register] | int(value.removeprefix("#")) << 16
+        elif kind.startswith("ldr") and value.startswith("[pc") and (found := _LITERAL.match(instruction.comment)):
+            held[register] = program.words(int(found[1], 16)) or 0
+            yield held[register]
+        elif kind == "add" and value == "pc" and register in held:
+            yield (held[register] + instruction.address + 4) & 0xFFFFFFFF
+
+
+def _comments_of(function: Function) -> Iterator[int]:
+    """Yield the sums of LUI or AUIPC and what follows, as objdump tells them: ``# 800012a4 <run>``."""
+    for instruction in function.instructions:
+        found = _ADDRESS.match(instruction.comment)
+        if found is not None:
+            yield int(found[1], 16)

@@ -1,0 +1,100 @@
+"""Instructions of 32-bit RISC-V as GNU objdump spells them, with its aliases: ``add sp,sp,-16``, ``j``, ``ret``.
+
+What has no rule here changes its first register, or none where it stores or branches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mlfbuild.report.stack.listing import Instruction
+from mlfbuild.report.stack.steps import (
+    SP,
+    Call,
+    State,
+    Step,
+    Value,
+    Words,
+    added,
+    aligned,
+    changed,
+    subtracted,
+    without,
+)
+
+_ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
+_NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
+_STORES = frozenset({"sb", "sh", "sw", "sd", "fsw", "fsd", "fence", "fence.i", "ebreak", "nop", "wfi"})
+_BRANCH = re.compile(r"b(eq|ne|lt|ge|gt|le)u?z?")
+_STOPS = frozenset({"unimp", "mret", "sret", "ret"})
+_LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" for number in range(8)))
+
+
+def decode(instruction: Instruction, state: State, words: Words) -> Step:  # noqa: ARG001  # one type for all processors
+    """Return what an instruction does (``Decoder``)."""
+    name = instruction.mnemonic.removeprefix("c.")
+    operands = [text.strip() for text in instruction.operands.split(",")]
+    if name in _STOPS:
+        return Step(state, falls=False)
+    if _BRANCH.fullmatch(name):
+        return Step(state, jumps=_target(operands[-1]))
+    if name == "j":
+        return Step(state, falls=False, jumps=_target(operands[-1]))
+    if name in {"jal", "jalr", "jr"}:
+        return _jump(name, instruction, operands, state)
+    if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; what objdump does not know
+        return Step(without(state, [SP]))
+    if name in _STORES:
+        return Step(state)
+    return Step(changed(state, operands[0], _result(name, operands, state)))
+
+
+def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> Step:
+    """Return what comes of ``jal`` and ``jalr``: a call where it leaves the way back in ``ra``."""
+    link = "zero" if name == "jr" else operands[0] if len(operands) > 1 else "ra"
+    where = instruction.address
+    if name == "jal":
+        target = next(iter(_target(operands[-1])), None)
+    else:
+        # Behind AUIPC objdump tells where it leads: jalr 24(ra) # 8000123c <run>
+        found = _ADDRESS.match(instruction.comment)
+        register = operands[-1].partition("(")[2].rstrip(")") or operands[-1]
+        value = state.get(register)
+        target = int(found[1], 16) if found else value if isinstance(value, int) and "(" not in operands[-1] else None
+        if link == "zero" and register == "ra" and target is None:
+            return Step(state, falls=False)
+    if link == "ra":
+        return Step(without(state, _LOST_BY_CALLS), calls=(Call(where, target),))
+    if link != "zero":  # t0: functions of libgcc that save registers for others (-msave-restore)
+        return Step(without(state, [SP]))
+    return Step(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
+
+
+def _target(operand: str) -> tuple[int, ...]:
+    found = _ADDRESS.match(operand)
+    return (int(found[1], 16),) if found else ()
+
+
+def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
+    """Return what an arithmetic instruction makes, as far as it is known."""
+    values = [_value(operand, state) for operand in operands]
+    if name in {"li", "mv"}:
+        return values[1]
+    if name == "lui":
+        return values[1] << 12 & 0xFFFFFFFF if isinstance(values[1], int) else None
+    if name in {"add", "addi"}:
+        return added(values[1], values[2])
+    if name == "sub":
+        return subtracted(values[1], values[2])
+    if name == "neg":
+        return subtracted(0, values[1])
+    if name in {"and", "andi"}:
+        return aligned(values[1], ~values[2] & 0xFFFFFFFF) if isinstance(values[2], int) else None
+    return None
+
+
+def _value(operand: str, state: State) -> Value | None:
+    if operand == "zero":
+        return 0
+    return int(operand, 0) & 0xFFFFFFFF if _NUMBER.fullmatch(operand) else state.get(operand)

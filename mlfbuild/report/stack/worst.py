@@ -1,0 +1,134 @@
+"""How deep the stack gets at most below a function: its own part, and the deepest of what it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from mlfbuild.report.sizes import plain_name
+from mlfbuild.report.stack.function import Frame, frame_of
+from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.steps import Call, Decoder, Words
+
+_DEEPEST = 150
+"""Calls inside each other that are followed."""
+_MOST_VISITS = 100_000
+"""Functions that are looked at from one entry, those behind pointers once for each way to them."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function on the way down."""
+
+    function: str
+    size: int
+    """Bytes that it has on the stack where it calls the next one; of the last one at its deepest."""
+
+
+@dataclass(frozen=True)
+class StackDepth:
+    """The most that a function and all that it calls take of the stack."""
+
+    size: int | None
+    """Bytes; ``None`` where that is not known."""
+    path: tuple[Part, ...] = ()
+    """The functions on the way to the deepest place; those up to where it is not known."""
+    reason: str = ""
+    """Why it is not known; empty where it is."""
+
+
+class _NotKnownError(Exception):
+    def __init__(self, reason: str, path: tuple[str, ...]) -> None:
+        super().__init__(reason)
+        self.path = path
+
+
+@dataclass
+class _Search:
+    """The functions that are being looked at, and what is known of others."""
+
+    visits: int = 0
+    path: list[int] = field(default_factory=list)
+    passed: set[int] = field(default_factory=set)
+    """Functions on the path that a pointer was not followed to, as they run already."""
+
+
+class CallGraph:
+    """Functions of an image and what they call."""
+
+    def __init__(
+        self, listing: Listing, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
+    ) -> None:
+        """``pointers`` has where a function's calls through pointers may lead, by the address of the function."""
+        self._listing, self._decode, self._words, self._pointers = listing, decode, words, pointers
+        self._frames: dict[int, Frame] = {}
+        self._known: dict[int, tuple[Part, ...]] = {}
+
+    def depth(self, entry: int) -> StackDepth:
+        """Return the most that the function at ``entry`` takes of the stack, with all that it calls.
+
+        A pointer is taken not to lead to a function that runs already; a direct call that does is recursion, of which
+        nothing is known.
+        """
+        try:
+            path = self._deepest(entry, _Search())
+        except _NotKnownError as error:
+            return StackDepth(None, tuple(Part(name, 0) for name in error.path), str(error))
+        return StackDepth(sum(part.size for part in path), path)
+
+    def _deepest(self, address: int, search: _Search) -> tuple[Part, ...]:
+        if address in self._known:
+            return self._known[address]
+        search.visits += 1
+        name = self._name(address)
+        if name is None:
+            raise self._not_known(f"calls {address:#x}, where the image has no code", search)
+        search.path.append(address)
+        frame = self._frame(address)
+        if frame.problem:
+            raise self._not_known(frame.problem, search)
+        if len(search.path) > _DEEPEST or search.visits > _MOST_VISITS:
+            raise self._not_known("is called in more ways than can be followed", search)
+        best: tuple[Part, ...] = (Part(name, frame.size),)
+        for call, depth in frame.calls:
+            for target in self._targets(address, call, search):
+                below = (Part(name, depth), *self._deepest(target, search))
+                best = max(best, below, key=_total)
+        search.path.pop()
+        search.passed.discard(address)
+        if not search.passed:  # what was passed over may count where somebody else calls this function
+            self._known[address] = best
+        return best
+
+    def _targets(self, caller: int, call: Call, search: _Search) -> list[int]:
+        if call.target is not None:
+            if call.target in search.path:
+                raise self._not_known(f"calls {self._name(call.target)}, which calls it: recursion", search)
+            return [call.target]
+        found = self._pointers.get(caller)
+        if not found:
+            raise self._not_known(f"calls a function through a pointer, at {call.where:#x}", search)
+        running = set(found) & set(search.path)
+        search.passed |= running
+        return sorted(set(found) - running)
+
+    def _frame(self, address: int) -> Frame:
+        if address not in self._frames:
+            self._frames[address] = frame_of(address, self._listing, self._decode, self._words)
+        return self._frames[address]
+
+    def _name(self, address: int) -> str | None:
+        function = self._listing.function_at(address)
+        if function is None:
+            return None
+        offset = address - function.address
+        name = plain_name(function.name)
+        return f"{name}+{offset:#x}" if offset else name
+
+    def _not_known(self, reason: str, search: _Search) -> _NotKnownError:
+        path = tuple(self._name(address) or "" for address in search.path)
+        return _NotKnownError(f"{path[-1]} {reason}", path)
+
+
+def _total(path: tuple[Part, ...]) -> int:
+    return sum(part.size for part in path)
