@@ -37,6 +37,8 @@ class Budget:
 
     flash: int | None = None
     ram: int | None = None
+    stack: int | None = None
+    """Where the stack is deepest: of the functions of a model, or of ``main`` with all that it calls."""
     instructions: int | None = None
     """Of one run of the model, or of each model of the image."""
 

@@ -34,10 +34,17 @@ def report_schema() -> dict[str, Any]:
         **_object({"mlfbuild_report": version, "images": images}, {"compared": {"$ref": "#/$defs/compared"}}),
         "$defs": {
             "image": _image(),
-            "model": _owner({"budget": {"$ref": "#/$defs/budget"}, "networks": _array("network")}),
+            "model": _owner(
+                {
+                    "budget": {"$ref": "#/$defs/budget"},
+                    "networks": _array("network"),
+                    "stack": {"$ref": "#/$defs/stack"},
+                }
+            ),
             "other": _owner({}),
             "piece": _piece(),
             "budget": _budget(),
+            "stack": _stack(),
             "network": _network(),
             "tensor": _tensor(),
             "operator": _operator(),
@@ -70,8 +77,8 @@ def _image() -> dict[str, Any]:
     }
     return _object(
         needed,
-        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline()},
-        "A linked image; target and cpu where a project has them",
+        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline(), "stack": {"$ref": "#/$defs/stack"}},
+        "A linked image; target and cpu where a project has them, stack of its main",
     )
 
 
@@ -96,6 +103,21 @@ def _piece() -> dict[str, Any]:
     kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
     about = "A function, a constant or a variable; initialised variables take flash and RAM"
     return _object({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+
+
+def _stack() -> dict[str, Any]:
+    needed = {
+        "worst_case": {**_MAYBE, "description": "Bytes where it is deepest; null where that is not known"},
+        "reason": {**_TEXT, "description": "Why it is not known; empty where it is"},
+        "path": {"type": "array", "items": _TEXT, "description": "Functions from the first one down to the deepest"},
+        "frames": {
+            "type": "array",
+            "items": _BYTES,
+            "description": "What each of them has on the stack then; 0 where that is not known",
+        },
+        "measured": {**_MAYBE, "description": "Bytes that a run took on a board; null where it was not measured"},
+    }
+    return _object(needed, about="Of the functions of a model that firmware calls, or of main with all that it calls")
 
 
 def _network() -> dict[str, Any]:

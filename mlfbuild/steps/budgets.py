@@ -1,4 +1,4 @@
-"""Whether a firmware image holds what the project file allows it: bytes, and instructions of its models."""
+"""Whether a firmware image holds what the project file allows it: bytes, stack, and instructions of its models."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from mlfbuild.errors import OverBudgetError
 from mlfbuild.steps.instructions import exceeded_instructions
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.sizes import exceeded_sizes
+from mlfbuild.steps.stack import exceeded_stacks
 
 
 def check_budgets(job: FirmwareJob) -> None:
     """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget or baseline allow.
 
     It has a line for each. Nothing is read or run again where nothing changed since budgets were found to hold. Raises
-    as ``exceeded_sizes`` and ``exceeded_instructions`` where that cannot be told.
+    as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` where that cannot be told.
     """
-    lines = [*exceeded_sizes(job), *exceeded_instructions(job)]
+    lines = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job)]
     if lines:
         raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))

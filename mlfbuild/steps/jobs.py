@@ -52,9 +52,12 @@ VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
 PROFILE_ROOMS = (*VERIFY_ROOMS, "report/image.py", "report/profile.py", "steps/profile.py")
 """What decides the instructions of a run, beside tree, inputs and toolchain."""
+STACK_ROOMS = ("report/stack", "report/linker_map.py", "report/sizes.py")
+"""What decides how deep a stack gets, beside the image and its map."""
 REPORT_ROOMS = (
-    "errors.py", "files.py", "messages.py", "manifest", "code", "library", "archive", "executor", "report",
-    "steps/report.py", "steps/report_files.py", "steps/sizes.py", "steps/baseline.py", "steps/networks.py",
+    "errors.py", "files.py", "messages.py", "process.py", "manifest", "code", "library", "archive", "executor",
+    "report", "steps/report.py", "steps/report_files.py", "steps/sizes.py", "steps/baseline.py", "steps/networks.py",
+    "steps/stack.py",
 )  # fmt: skip
 """What decides the text of a report, beside the image and its map."""
 
@@ -231,6 +234,12 @@ class FirmwareJob:
         """Budgets of instructions: of models by name, of all models of the image by the empty name."""
         budgets = (*self.model_budgets, ("", self.budget))
         return {name: budget.instructions for name, budget in budgets if budget.instructions is not None}
+
+    @property
+    def stack_limits(self) -> Mapping[str, int]:
+        """Budgets of stack: of models by name, of ``main`` with all that it calls by the empty name."""
+        budgets = (*self.model_budgets, ("", self.budget))
+        return {name: budget.stack for name, budget in budgets if budget.stack is not None}
 
     @property
     def budgeted_runs(self) -> tuple[ProfileJob, ...]:

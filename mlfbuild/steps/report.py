@@ -15,12 +15,15 @@ from mlfbuild.report.operators_text import all_operators
 from mlfbuild.report.run_text import all_runs
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import Owner
+from mlfbuild.report.stack.text import stack_json, stack_lines
+from mlfbuild.report.stack.worst import StackDepth
 from mlfbuild.report.text import kinds_of, sizes_text
 from mlfbuild.steps.baseline import baseline_of, difference_lines, update_baseline
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.networks import networks_of
 from mlfbuild.steps.report_files import Presented
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
+from mlfbuild.steps.stack import measured_stacks, stacks
 
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
@@ -54,6 +57,8 @@ def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is None and not found.sizes.models:
         head += "\nno models: the map has no library libmlf_<model>.a"
     parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
+    limits = job.stack_limits if job else {}
+    parts.append("\n".join(stack_lines(stacks(found), limits, measured_stacks(found), verbose=verbose)))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(difference_lines(job, found.sizes)))
     parts += all_operators(found.sizes.models, networks_of(found)) if operators else ()
@@ -75,7 +80,7 @@ def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
 
 
 def _json(found: ImageSizes) -> dict[str, Any]:
-    job, image, networks = found.job, found.image, networks_of(found)
+    job, image, networks, depths = found.job, found.image, networks_of(found), stacks(found)
     return {
         "firmware": job.name if job else image.path.name,
         **({"target": job.target.name, "cpu": job.target.cpu.name} if job else {}),
@@ -85,17 +90,24 @@ def _json(found: ImageSizes) -> dict[str, Any]:
         "size": asdict(image.berkeley),
         "budget": asdict(_budget(found)),
         **({"baseline": baseline} if (baseline := job and baseline_of(job)) else {}),
-        "models": [_model(found, owner, networks[owner.name]) for owner in found.sizes.models],
+        "stack": stack_json(depths.main),
+        "models": [
+            _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
+        ],
         "others": [_owner(owner) for owner in found.sizes.others],
     }
 
 
-def _model(found: ImageSizes, owner: Owner, networks: Sequence[NetworkSizes]) -> dict[str, Any]:
+def _model(
+    found: ImageSizes, owner: Owner, networks: Sequence[NetworkSizes], depth: StackDepth | None
+) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
+    measured = measured_stacks(found).get(owner.name)
     return {
         **_owner(owner),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": [network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
+        **({"stack": stack_json(depth, measured)} if depth else {}),
     }
 
 

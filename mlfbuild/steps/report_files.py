@@ -18,6 +18,7 @@ from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.operators_text import all_operators
 from mlfbuild.report.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
 from mlfbuild.report.run_text import all_runs
+from mlfbuild.report.stack.text import measured_in, stack_lines, stacks_in
 from mlfbuild.report.text import sizes_text
 from mlfbuild.steps.outputs import check_replaced
 
@@ -119,6 +120,10 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
     sizes, budgets, whole = sizes_in(image)
     head = f"{printable(title_of(image))}: {image['flash']:,} bytes of flash, {image['ram']:,} of RAM ({path})"
     parts = [head, sizes_text(sizes, budgets, whole, verbose=verbose)]
+    depths = stacks_in(image)
+    if depths is not None:
+        held = {name: budget.stack for name, budget in {**budgets, "": whole}.items() if budget.stack is not None}
+        parts.append("\n".join(stack_lines(depths, held, measured_in(image), verbose=verbose)))
     if "baseline" in image:
         parts.append("\n".join(differences(sizes, image["baseline"], list(budgets), Path("the baseline"))))
     if operators:

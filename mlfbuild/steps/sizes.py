@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from mlfbuild.files import holds, write_atomic
 from mlfbuild.manifest import Budget
 from mlfbuild.report.budget import Taken, excesses, taken_by
 from mlfbuild.report.image import Image, read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.linker_map import InputSection, read_map
 from mlfbuild.report.sizes import Sizes, models_in, sizes_of
 from mlfbuild.steps.baseline import accepted_sizes, growth_of
 from mlfbuild.steps.clashes import modules_of
@@ -33,6 +33,10 @@ class ImageSizes:
     """The project's firmware that it is; ``None`` where nothing but the file is known."""
     image: Image
     sizes: Sizes
+    placed: Sequence[InputSection] = field(repr=False)
+    """Its map."""
+    modules: Mapping[str, str]
+    """What a module's model is called, by the name of the module."""
     runs: tuple[ModelRun, ...] = field(default=(), kw_only=True)
     """One of each module of its models, where that was asked for."""
 
@@ -46,9 +50,10 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
         raise InputFileError(f"{job.linker_map}: no such linker map; {_ADVICE.format(job.name)}")
     image = read_image(job.elf)
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
-    found = sizes_of(image, read_map(job.linker_map), owners, job.linker_map)
+    placed = read_map(job.linker_map)
+    found = sizes_of(image, placed, owners, job.linker_map)
     models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
-    return ImageSizes(job, image, replace(found, models=models))
+    return ImageSizes(job, image, replace(found, models=models), placed, owners)
 
 
 def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
@@ -63,7 +68,8 @@ def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
         advice = f"name the one that the linker wrote, or let it write this one: -Wl,-Map={path.name}"
         raise InputFileError(f"{path}: no such linker map; {advice}")
     placed = read_map(path)
-    return ImageSizes(None, image, sizes_of(image, placed, models_in(placed), path))
+    modules = models_in(placed)
+    return ImageSizes(None, image, sizes_of(image, placed, modules, path), placed, modules)
 
 
 def exceeded_sizes(job: FirmwareJob) -> list[str]:

@@ -50,10 +50,10 @@ def test_a_budget_file_and_its_growth(tmp_path: Path) -> None:
 
 def test_budgets_arrive() -> None:
     project = load_project(VALID / "budgets.yml")
-    assert project.models["kws"].budget == Budget(flash=96 * 1024, ram=32 * 1024)
+    assert project.models["kws"].budget == Budget(flash=96 * 1024, ram=32 * 1024, stack=2048)
     assert project.models["vww"].budget == Budget(ram=98304, instructions=2_900_000), "counts are decimal"
     assert project.models["net"].budget == Budget()
-    assert project.firmware["app"].budget == Budget(flash=512 * 1024, instructions=4_000_000)
+    assert project.firmware["app"].budget == Budget(flash=512 * 1024, stack=8192, instructions=4_000_000)
 
 
 def test_every_key_arrives() -> None:

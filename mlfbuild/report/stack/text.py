@@ -1,0 +1,65 @@
+"""The stack of an image's models in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mlfbuild.messages import printable
+from mlfbuild.report.stack.budget import Limits, subjects_of
+from mlfbuild.report.stack.image import MAIN, Stacks
+from mlfbuild.report.stack.worst import Part, StackDepth
+
+
+def stack_lines(stacks: Stacks, limits: Limits, measured: Mapping[str, int], *, verbose: bool = False) -> Iterator[str]:
+    """Yield lines: what each model takes and where, with ``verbose`` also for ``main``.
+
+    ``measured`` has the bytes that a run took, by model.
+    """
+    for name, depth in subjects_of(stacks).items():
+        title = f"model {name}, stack" if name else f"{MAIN}, stack"
+        ran = f", {measured[name]:,} in a run" if name in measured else ""
+        if depth.size is None:
+            yield from (f"{title}: not known{ran}", f"  {depth.reason}")
+        else:
+            yield f"{title}: {depth.size:,} bytes at its deepest{ran}{_of(depth.size, limits.get(name))}"
+            ways = depth.path if name or verbose else ()
+            yield from (f"{part.size:>11,}  {part.function}" for part in ways if part.size)
+        if name:
+            yield ""
+
+
+def stacks_in(image: Mapping[str, Any]) -> Stacks | None:
+    """Return what the JSON form of a report says of the stacks of an image; ``None`` where it says nothing."""
+    if "stack" not in image:
+        return None
+    models = {printable(model["name"]): _depth(model["stack"]) for model in image["models"] if "stack" in model}
+    return Stacks(models, _depth(image["stack"]))
+
+
+def measured_in(image: Mapping[str, Any]) -> dict[str, int]:
+    """Return the bytes of stack that runs took, by model, of the JSON form of a report."""
+    taken = {printable(model["name"]): model.get("stack", {}).get("measured") for model in image["models"]}
+    return {name: size for name, size in taken.items() if size is not None}
+
+
+def _depth(stack: Mapping[str, Any]) -> StackDepth:
+    path = (Part(printable(name), size) for name, size in zip(stack["path"], stack["frames"], strict=False))
+    return StackDepth(stack["worst_case"], tuple(path), printable(stack["reason"]))
+
+
+def _of(size: int, limit: int | None) -> str:
+    if limit is None:
+        return ""
+    return f": {-(-100 * size // limit)} % of its budget of {limit:,}" if limit else ": over its budget of 0"
+
+
+def stack_json(depth: StackDepth, measured: int | None = None) -> dict[str, Any]:
+    """Return what is known of a stack as plain JSON values; ``measured`` are the bytes that a run took."""
+    return {
+        "worst_case": depth.size,
+        "reason": depth.reason,
+        "path": [part.function for part in depth.path],
+        "frames": [part.size for part in depth.path],
+        "measured": measured,
+    }

@@ -1,0 +1,109 @@
+"""Budgets of stack, and the stack in reports, on an image that is linked for real."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import jsonschema
+import pytest
+
+from support.command import Folder
+from support.firmware_repo import tiny_network
+
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}}
+models: {alpha: {source: alpha.tflite, budget: {MODEL}}}
+firmware: {app: {sources: [main.c], budget: {IMAGE}}}
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+static int32_t twice(int32_t x) { return 2 * x; }
+int32_t (*volatile function)(int32_t) = twice;
+int main(void)
+{
+    int8_t x[8] = {0}, y[4];
+    struct tvmgen_alpha_inputs a = {x};
+    struct tvmgen_alpha_outputs b = {y};
+    return tvmgen_alpha_run(&a, &b);
+}
+"""
+
+
+@pytest.fixture
+def project(folder: Folder, tool: Callable[[str], str]) -> Folder:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    folder.write("alpha.tflite", tiny_network(1))
+    folder.write("main.c", MAIN)
+    set_budgets(folder)
+    return folder
+
+
+def set_budgets(folder: Folder, model: str = "", image: str = "") -> None:
+    folder.write("mlfbuild.yml", PROJECT.replace("MODEL", model).replace("IMAGE", image))
+
+
+def test_a_stack_that_is_reported_and_held_against_budgets(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = project.run("report", "--format", "json").json
+    jsonschema.validate(facts, project.run("schema", "--report").json)
+    (image,) = facts["images"]
+    whole, own = image["stack"], image["models"][0]["stack"]
+    assert own["path"][0] == "tvmgen_alpha_run" and whole["path"][:2] == ["main", "tvmgen_alpha_run"]
+    assert own["worst_case"] == sum(own["frames"]) and whole["worst_case"] == sum(whole["frames"])
+    assert (own["reason"], own["measured"], whole["reason"]) == ("", None, "")
+    deepest = own["worst_case"]
+    assert 0 < deepest < whole["worst_case"] < 1024
+
+    set_budgets(project, f"stack: {deepest}", "stack: 1 KiB")
+    ended = project.run("report")
+    assert ended.status == 0, ended.err
+    line = f"\nmodel alpha, stack: {deepest} bytes at its deepest: 100 % of its budget of {deepest}\n"
+    assert line in ended.out and f"\nmain, stack: {whole['worst_case']} bytes at its deepest" in ended.out
+    *_, (function, size) = [pair for pair in zip(own["path"], own["frames"], strict=True) if pair[1]]
+    assert f"\n{size:>11,}  {function}\n" in ended.out
+    assert project.run("report", "-o", "saved.json").status == 0
+    assert line in project.run("report", "--from", "saved.json").out, "it says the same later"
+
+    set_budgets(project, f"stack: {deepest - 1}", f"stack: {whole['worst_case'] - 4}")
+    for _ in range(2):
+        ended = project.run("build")
+        assert ended.status == 1
+        lines = ended.err.splitlines()[-2:]
+        assert lines[0].startswith(
+            f"mlfbuild: app.elf for m4: model alpha takes {deepest} bytes of stack, 1 byte over its budget of "
+            f"{deepest - 1} bytes, as many as in the last build that was within it; at its deepest: "
+        )
+        assert lines[0].endswith(f"{function} {size}"), lines[0]
+        assert lines[1].startswith(f"app.elf for m4: main takes {whole['worst_case']} bytes of stack, 4 bytes over its")
+
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_OBJDUMP", "no-such-objdump")
+    ended = project.run("build")
+    assert ended.status == 3
+    assert ended.err.splitlines()[-1] == (
+        "mlfbuild: no-such-objdump: program not found; install it (Debian: apt-get install binutils-arm-none-eabi) or "
+        "set MLFBUILD_ARM_NONE_EABI_OBJDUMP to its path"
+    )
+    set_budgets(project)
+    ended = project.run("report")
+    assert ended.status == 0 and "\nmain, stack: not known\n  no-such-objdump: program not found; " in ended.out
+
+
+def test_a_stack_that_is_not_known_fails_its_budget(project: Folder) -> None:
+    project.write(
+        "main.c", MAIN.replace("return tvmgen_alpha_run(&a, &b)", "return function(tvmgen_alpha_run(&a, &b))")
+    )
+    set_budgets(project, "stack: 2 KiB", "stack: 4 KiB")
+    ended = project.run("build")
+    assert ended.status == 1
+    assert re.fullmatch(
+        r"mlfbuild: app\.elf for m4: what main takes of stack is not known, and so not whether its budget of 4,096 "
+        r"bytes \(4 KiB\) is enough: main calls a function through a pointer, at 0x[0-9a-f]+; change that, or remove "
+        r"the budget",
+        ended.err.splitlines()[-1],
+    ), ended.err
+    set_budgets(project, "stack: 2 KiB")
+    assert project.run("build").status == 0
+    ended = project.run("report")
+    assert re.search(r"\nmain, stack: not known\n  main calls a function through a pointer, at 0x", ended.out)
