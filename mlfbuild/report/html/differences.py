@@ -40,6 +40,8 @@ class Differences:
     """Whether it is the same file to the byte."""
     owners: tuple[Line, ...]
     """Flash and RAM of the image, its models and all else that changed."""
+    runs: tuple[Line, ...]
+    """Instructions and stack of models, where both reports have one of them."""
     operators: tuple[Line, ...]
     """Flash, MACs and instructions of those that changed."""
     more_operators: int
@@ -52,7 +54,7 @@ class Differences:
 def differences(change: ImageChange | None) -> Differences:
     """Return how an image differs; ``None`` is one that was not there."""
     if change is None:
-        return Differences(False, False, (), (), 0, (), 0)
+        return Differences(False, False, (), (), (), 0, (), 0)
     operators = [
         Line(f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions))
         for owner in change.owners
@@ -69,6 +71,11 @@ def differences(change: ImageChange | None) -> Differences:
         True,
         change.same,
         (Line("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
+        tuple(
+            Line(owner.name, "", figures)
+            for owner in change.owners
+            if any(figures := _known(owner.instructions, owner.stack))
+        ),
         tuple(operators[:_SHOWN]),
         len(operators[_SHOWN:]),
         tuple(pieces[:_SHOWN]),
@@ -88,7 +95,7 @@ def _known(*changes: Change) -> tuple[Change | None, ...]:
 def _owners(owners: Iterable[OwnerChange]) -> Iterator[Line]:
     for owner in owners:
         there = any((change.before, change.now) != (0, 0) for change in (owner.flash, owner.ram))
-        if there and (owner.model or owner.weight):
+        if there and (owner.model or owner.changed):
             yield Line(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
             yield from _kinds(owner) if owner.model else ()
 

@@ -36,6 +36,8 @@ class Mark:
     tensor: int | None
     operator: int | None
     """Of scratch memory, whose it is."""
+    clear: float = 1.0
+    """What part of its width the label may take, until another rectangle lies over it."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
         Column(numbers.per_cent(index, count), numbers.per_cent(1, count), bytes_) for index, bytes_ in enumerate(live)
     ]
     marks = [
-        _mark(index, tensor, span, count, arena)
+        _mark(index, tensor, span, count, arena, _clear(index, tensors, spans))
         for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
         if tensor["memory"] == "arena"
     ]
@@ -158,12 +160,25 @@ def _band(offset: int, size: int, arena: int) -> tuple[str, str]:
     return numbers.per_cent(max(0, arena - offset - high), arena), numbers.per_cent(high, arena)
 
 
-def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int) -> Mark:
+def _clear(index: int, tensors: Sequence[Mapping[str, Any]], spans: Sequence[tuple[int, int]]) -> int:
+    """Return over how many operators of its life nothing is drawn over the middle of a tensor, where its label is."""
+    first, last = spans[index]
+    middle = (tensors[index]["offset"] or 0) + tensors[index]["size"] // 2
+    covered = (
+        start
+        for (start, end), other in zip(spans[index + 1 :], tensors[index + 1 :], strict=True)
+        if start <= last and end >= first and other["memory"] == "arena" and other["offset"] is not None
+        if other["offset"] <= middle < other["offset"] + other["size"]
+    )
+    return max(0, min([last + 1, *covered]) - first)
+
+
+def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: int, arena: int, clear: int) -> Mark:
     offset = tensor["offset"] or 0
     first, last = span
     length = last + 1 - first
     top, height = _band(offset, tensor["size"], arena)
-    fits = tensor["size"] * 16 >= arena and length * 12 >= count
+    fits = tensor["size"] * 16 >= arena and clear * 16 >= count
     return Mark(
         "arena",
         numbers.per_cent(first, count),
@@ -174,6 +189,7 @@ def _mark(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: i
         tensor_title(tensor, span),
         index,
         None,
+        round(clear / length, 3),
     )
 
 

@@ -148,6 +148,7 @@ def test_differences_are_shown(browser: Browser) -> None:
     rows = browser.rows(".differences tbody tr")
     assert rows[1] == "model digits 5,086 +776 (+18.0 %) 4,096 same"
     assert any(row.startswith("firmware 9,380 \N{MINUS SIGN}100 (\N{MINUS SIGN}1.1 %)") for row in rows), rows
+    assert any(row.startswith("digits 960,940 +240,000 (+33.3 %)") for row in rows), rows
     assert any(row.startswith("CONV_2D conv_5 added digits") for row in rows), rows
     assert any(row.startswith("SOFTMAX softmax_5 removed digits") for row in rows), rows
     assert browser.texts(".operators tbody tr[data-operator] td.more")[0] == "new"

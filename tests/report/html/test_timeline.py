@@ -65,3 +65,8 @@ def test_what_lies_outside_the_arena_has_rows_of_its_own() -> None:
 def test_lives_beyond_the_last_operator_end_there() -> None:
     chart = timeline(network([tensor(0, 4, 0, 99)], [operator()] * 2, 4))
     assert chart.marks[0].width == "100%"
+
+
+def test_labels_end_where_another_tensor_lies_over_them() -> None:
+    chart = timeline(network([tensor(0, 100, 0, 3), tensor(0, 60, 1, 3), tensor(0, 10, 0, 3)], [operator()] * 4, 100))
+    assert [mark.clear for mark in chart.marks] == [0.25, 1, 1]

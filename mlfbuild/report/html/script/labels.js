@@ -1,9 +1,9 @@
-/** Hides labels of charts where they do not fit into what they name; widths are those of the layout, in one pass. */
+/** Hides labels of charts where they do not fit into what is free of what they name; in one pass, to be quick. */
 function labels() {
   const found = [...document.querySelectorAll(".plot .mark text")].filter((text) => text.closest(".plot").clientWidth);
   const fits = found.map((text) => {
     const { width, height } = text.parentNode.getBoundingClientRect();
-    return text.getComputedTextLength() + 10 <= width && height >= 13;
+    return text.getComputedTextLength() + 10 <= width * text.dataset.clear && height >= 13;
   });
   found.forEach((text, index) => text.setAttribute("visibility", fits[index] ? "visible" : "hidden"));
 }
