@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from mlfbuild.errors import OverBudgetError
+from mlfbuild.process import Tell, tell_nobody
 from mlfbuild.steps.instructions import exceeded_instructions
 from mlfbuild.steps.jobs import FirmwareJob
 from mlfbuild.steps.sizes import exceeded_sizes
 from mlfbuild.steps.stack import exceeded_stacks
 
 
-def check_budgets(job: FirmwareJob) -> None:
+def check_budgets(job: FirmwareJob, tell: Tell = tell_nobody) -> None:
     """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget or baseline allow.
 
-    It has a line for each. Nothing is read or run again where nothing changed since budgets were found to hold. Raises
-    as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` where that cannot be told.
+    It has a line for each. Nothing is read or run again where nothing changed since budgets were found to hold;
+    ``tell`` is told what runs. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` where
+    that cannot be told.
     """
-    lines = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job)]
+    lines = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job, tell)]
     if lines:
         raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))

@@ -72,7 +72,7 @@ def _built(job: FirmwareJob, command: Sequence[str | Path], tell: Tell) -> str:
     if job.elf.is_file():
         check_image(job)
         check_placed(job)
-        check_budgets(job)
+        check_budgets(job, tell)
     return built
 
 

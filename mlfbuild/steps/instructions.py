@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.errors import OverBudgetError
 from mlfbuild.files import file_sha256, open_binary, sha256, write_if_changed
 from mlfbuild.manifest import Project
+from mlfbuild.process import Tell, tell_nobody
 from mlfbuild.steps.jobs import PROFILE_ROOMS, FirmwareJob, fingerprint
 from mlfbuild.steps.project import BUILD_FOLDER
 from mlfbuild.targets import cpu_of_toolchain
@@ -28,10 +29,11 @@ class _Record:
     counts: Counts = field(default_factory=dict)
 
 
-def exceeded_instructions(job: FirmwareJob) -> list[str]:
+def exceeded_instructions(job: FirmwareJob, tell: Tell = tell_nobody) -> list[str]:
     """Return a line for each budget of instructions, of the job's image or a model in it, that a run exceeds.
 
-    Nothing runs where there are none, or where nothing changed since they were found to hold. Raises as ``model_runs``.
+    Nothing runs where there are none, or where nothing changed since they were found to hold. ``tell`` is told which
+    model is counted. Raises as ``model_runs``.
     """
     if not job.budgeted_runs:
         return []
@@ -41,7 +43,11 @@ def exceeded_instructions(job: FirmwareJob) -> list[str]:
         return []
     from mlfbuild.steps.profile import model_runs  # with what runs images: most builds need none of it
 
-    return _exceeded([run for each in job.budgeted_runs for run in model_runs(each)], job.limits, path, state)
+    runs: list[ModelRun] = []
+    for each in job.budgeted_runs:
+        tell(f"counting {each.model.model}", 0, 0)
+        runs += model_runs(each)
+    return _exceeded(runs, job.limits, path, state)
 
 
 def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:

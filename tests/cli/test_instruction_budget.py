@@ -89,8 +89,10 @@ def counts_of(project: Project) -> dict[str, int]:
 
 def test_runs_happen_where_something_changed(project: Project) -> None:
     project.set_budgets("1 M")
-    assert project.run("build", "--target", "m4").status == 0
+    ended = project.run("build", "--target", "m4", "--format", "json")
+    assert ended.status == 0, ended.err
     assert project.new_runs() == 1, "beta has no budget"
+    assert '"counting alpha"' in ended.err and '"counting beta"' not in ended.err
     (planned,) = project.run("plan", "--target", "m4", "--format", "json").json["firmware"]
     assert "alpha.npz" in planned["reads"]
     assert project.run("build", "--target", "m4").status == 0
