@@ -13,11 +13,13 @@ import numpy.typing as npt
 import pytest
 
 from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.archive.compare.library import compare
+from mlfbuild.archive.describe import describe_text
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.kernel_files import kernel_folder
-from mlfbuild.errors import UsageError
+from mlfbuild.errors import InputFileError, UsageError
 from mlfbuild.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.graph.evaluate import evaluate, evaluate_in_turn
@@ -509,6 +511,22 @@ def test_the_archive_tells_and_keeps_it(tmp_path: Path) -> None:
     for version in (5, 6, 7):
         write_archive(library, tmp_path / "rows.tar", version)
         assert open_archive(tmp_path / "rows.tar").modules[0].hook
+    assert "\n  hook                     asked before each operator\n" in describe_text(library)
+
+
+def test_archives_with_and_without_it_differ() -> None:
+    differences = compare(compile_network(stream()), hooked(stream())).differences
+    assert [each.text for each in differences if each.what == "hook"] == ["none -> asked before each operator"]
+    assert compare(hooked(stream()), hooked(stream())).differences == ()
+
+
+def test_what_an_archive_says_of_it_is_true_or_false(tmp_path: Path) -> None:
+    write_archive(hooked(rows()), tmp_path / "rows.tar")
+    data = (tmp_path / "rows.tar").read_bytes()
+    assert data.count(b'"hook": true') == 1
+    (tmp_path / "rows.tar").write_bytes(data.replace(b'"hook": true', b'"hook": 1   '))
+    with pytest.raises(InputFileError, match=r"modules\.rows\.mlfbuild\.hook: must be true or false"):
+        open_archive(tmp_path / "rows.tar")
 
 
 def test_a_renamed_module_is_hooked_by_its_new_name(tmp_path: Path, tool: Callable[[str], str]) -> None:
