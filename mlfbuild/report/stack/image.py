@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +15,8 @@ from mlfbuild.report.stack.objdump import read_program
 from mlfbuild.report.stack.pointers import pointers_of
 from mlfbuild.report.stack.worst import CallGraph, StackDepth
 
-ENTRIES = ("{prefix}_run", "mlf_{module}_run", "{prefix}_reset", "mlf_{module}_reset")
-"""Functions of a module that firmware calls."""
+_ENTRIES = r"({prefix}|mlf_{module})_(run(_hooked|_traced|_hooked_and_traced)?|reset)"
+"""Names of functions of a module that firmware calls."""
 MAIN = "main"
 
 
@@ -23,7 +25,7 @@ class Stacks:
     """The most that the functions of an image take of the stack."""
 
     models: Mapping[str, StackDepth]
-    """By model: the deepest of the functions that firmware calls."""
+    """By model: the deepest of the functions that firmware calls, without what these call back in firmware."""
     main: StackDepth
     """Of ``main`` with all that it calls."""
 
@@ -37,27 +39,31 @@ def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str,
     if program is None:
         unknown = StackDepth(None, reason="mlfbuild knows the instructions of 32-bit Arm and RISC-V only")
         return Stacks(dict.fromkeys(models.values(), unknown), unknown)
-    pointers = {
-        address: targets
-        for module in models
-        for address, targets in pointers_of(
-            module, program, image, [part for part in placed if module_of(part) == module]
-        )
-    }
-    graph = CallGraph(program.listing, program.decode, program.words, pointers)
-    names: dict[str, list[str]] = {}
+    pointers = [
+        pointers_of(module, program, image, [part for part in placed if module_of(part) == module]) for module in models
+    ]
+    inside = CallGraph(program.listing, program.decode, program.words, ChainMap(*(found.own for found in pointers)))
+    whole = CallGraph(program.listing, program.decode, program.words, ChainMap(*(found.all for found in pointers)))
+    functions = {symbol.name: symbol.address for symbol in image.symbols if symbol.function}
+    found: dict[str, list[StackDepth]] = {}
     for module, model in models.items():
-        names.setdefault(model, []).extend(
-            entry.format(prefix=symbol_prefix(module), module=module) for entry in ENTRIES
-        )
-    addresses = {symbol.name: symbol.address for symbol in image.symbols if symbol.function}
-    found = {model: _deepest(graph, entries, addresses) for model, entries in names.items()}
-    return Stacks(found, _deepest(graph, [MAIN], addresses))
+        found.setdefault(model, []).append(_of_module(module, inside, functions))
+    main = whole.depth(functions[MAIN]) if MAIN in functions else _missing(MAIN)
+    return Stacks({model: _deepest(depths) for model, depths in found.items()}, main)
 
 
-def _deepest(graph: CallGraph, entries: Sequence[str], addresses: Mapping[str, int]) -> StackDepth:
-    """Return the deepest of those ``entries`` that the image has; nothing is known where one is not."""
-    found = [graph.depth(addresses[name]) for name in entries if name in addresses]
-    if not found:
-        return StackDepth(None, reason=f"the image has no function {entries[0]}")
+def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> StackDepth:
+    """Return the deepest of those functions of a module that firmware calls."""
+    prefix = symbol_prefix(module)
+    entries = re.compile(_ENTRIES.format(prefix=prefix, module=module))
+    found = [graph.depth(address) for name, address in functions.items() if entries.fullmatch(name)]
+    return _deepest(found) if found else _missing(f"{prefix}_run")
+
+
+def _deepest(found: Sequence[StackDepth]) -> StackDepth:
+    """Return the deepest one; one that is not known where there is such a one."""
     return next((depth for depth in found if depth.size is None), max(found, key=lambda depth: depth.size or 0))
+
+
+def _missing(function: str) -> StackDepth:
+    return StackDepth(None, reason=f"the image has no function {function}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from mlfbuild.library.names import symbol_prefix
 from mlfbuild.report.image import Image
@@ -13,10 +14,10 @@ from mlfbuild.report.stack.objdump import Program
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
 """The table of an executor: which functions it calls, in order."""
-_EXECUTES = r"mlf_execute|({prefix}|mlf_{module}_packed)_run($|\.)"
+_EXECUTES = r"mlf_execute|({prefix}|mlf_{module}_packed)_run(_hooked)?($|\.)"
 """Names of functions of a module that call what the table has."""
-_TRACED = re.compile(r"_run_traced$")
-"""Names of functions that call what firmware hands them."""
+_CALLS_BACK = re.compile(r"_run_(hooked|traced|hooked_and_traced)($|\.)")
+"""Names of functions that call what firmware hands them, themselves or through the executor."""
 _ADDRESS = re.compile(r"([0-9a-f]+) <")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
 _ENDS = re.compile(r"b(\.[nw])? |bx |(pop|ldm)\S* .*\bpc\}|ldr\S* pc,")
@@ -24,10 +25,18 @@ _ENDS = re.compile(r"b(\.[nw])? |bx |(pop|ldm)\S* .*\bpc\}|ldr\S* pc,")
 _WORD = 4
 
 
-def pointers_of(
-    module: str, program: Program, image: Image, parts: Sequence[InputSection]
-) -> Iterator[tuple[int, Collection[int]]]:
-    """Yield where calls through pointers may lead, for each function of the library of ``module``, its ``parts``.
+@dataclass(frozen=True)
+class Pointers:
+    """Where calls through pointers may lead, by the address of the function that has them."""
+
+    own: dict[int, set[int]]
+    """Inside the library alone: calls back into firmware are left out."""
+    all: dict[int, set[int]]
+    """Everywhere; without functions that call back into firmware, as nobody knows where."""
+
+
+def pointers_of(module: str, program: Program, image: Image, parts: Sequence[InputSection]) -> Pointers:
+    """Return where calls through pointers may lead in the functions of the library of ``module``, which has ``parts``.
 
     An executor calls those of its table. All others call those whose address stands in other constants or is loaded by
     code: that may be too many, as a number can look like an address, and never too few.
@@ -46,9 +55,18 @@ def pointers_of(
     objects = {symbol.address for symbol in inside if not symbol.function}
     taken |= {to for function in functions for to in _loaded_by(program, function)} - objects
     executes = re.compile(_EXECUTES.format(prefix=symbol_prefix(module), module=module))
+    own: dict[int, set[int]] = {}
+    everywhere: dict[int, set[int]] = {}
+    asks = any(_CALLS_BACK.search(function.name) for function in functions)
     for function in functions:
-        if not _TRACED.search(function.name):
-            yield function.address, (taken - called) | (called if executes.match(function.name) else set())
+        executor = executes.match(function.name) is not None
+        back = _CALLS_BACK.search(function.name) is not None or (asks and executor)
+        targets = (taken - called) | (called if executor else set())
+        if targets or back:
+            own[function.address] = targets
+        if targets and not back:
+            everywhere[function.address] = targets
+    return Pointers(own, everywhere)
 
 
 def _functions_in(program: Program, start: int, size: int) -> Iterator[int]:

@@ -59,7 +59,10 @@ class CallGraph:
     def __init__(
         self, listing: Listing, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
     ) -> None:
-        """``pointers`` has where a function's calls through pointers may lead, by the address of the function."""
+        """``pointers`` has where a function's calls through pointers may lead, by the address of the function.
+
+        Where it has nothing of a function that calls through one, nothing is known of that.
+        """
         self._listing, self._decode, self._words, self._pointers = listing, decode, words, pointers
         self._frames: dict[int, Frame] = {}
         self._known: dict[int, tuple[Part, ...]] = {}
@@ -106,7 +109,7 @@ class CallGraph:
                 raise self._not_known(f"calls {self._name(call.target)}, which calls it: recursion", search)
             return [call.target]
         found = self._pointers.get(caller)
-        if not found:
+        if found is None:
             raise self._not_known(f"calls a function through a pointer, at {call.where:#x}", search)
         running = set(found) & set(search.path)
         search.passed |= running

@@ -224,6 +224,21 @@ def test_an_executor_calls_what_its_table_has(link: Linker) -> None:
     assert found.size is not None and 200 < found.size < 260
 
 
+def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
+    model = """
+        typedef int function(volatile int *);
+        __attribute__((noinline)) static int first(volatile int *x);
+        __attribute__((noinline)) static int second(volatile int *x);
+        static function *const both[2] = {first, second};
+        static int first(volatile int *x) { volatile int own[10]; own[x[0]] = 1; return both[x[1] & 1](x + own[2]) + 1; }
+        static int second(volatile int *x) { volatile int own[90]; own[x[0]] = 1; return own[x[2]] + 1; }
+        int32_t tvmgen_alpha_run(volatile int *x) { return first(x) + both[x[3] & 1](x); }
+    """
+    found = depth(link(model, "cortex-m4", "-O1"))
+    assert [part.function for part in found.path] == ["tvmgen_alpha_run", "first", "second"]
+    assert found.size is not None and 400 < found.size < 480
+
+
 def test_main_has_all_that_it_calls(link: Linker) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")
     image = read_image(elf)

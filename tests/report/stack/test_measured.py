@@ -1,0 +1,89 @@
+"""What runs on boards take of the stack is never more than the linked code says, and mostly that to the byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import open_archive
+from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers.native import NATIVE
+from mlfbuild.emulator.verify import verify_module
+from mlfbuild.firmware.record import Record
+from mlfbuild.firmware.tree import write_tree
+from mlfbuild.firmware.unpack import tree_files
+from mlfbuild.library import Library, Module
+from mlfbuild.report.image import read_image
+from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.stack.image import stacks_of
+from mlfbuild.targets import BOARDS, CPUS, toolchain_file
+
+
+@pytest.fixture(autouse=True)
+def tools(tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja"):
+        tool(name)
+
+
+def measured_and_known(
+    module: Module, board: str, vectors: Path, folder: Path, compiler: str = "gcc"
+) -> tuple[int, int]:
+    """Bytes of stack that the runs of all vectors took, and the most that the same image can take."""
+    files = tree_files(Library((module,)))
+    write_tree(folder / "tree", files, Record.of(files, archive=""))
+    toolchain = toolchain_file(CPUS[BOARDS[board].cpu], compiler)
+    ran = verify_module(folder / "tree", module, BOARDS[board], vectors, folder / "work", toolchain=toolchain)
+    assert ran.passed and ran.stack_used is not None, ran.text()
+    elf = folder / "work/build/verify.elf"
+    placed = read_map(elf.with_name("verify.elf.map"))
+    depth = stacks_of(read_image(elf), placed, {module.name: "model"}).models["model"]
+    assert depth.size is not None, depth
+    return ran.stack_used, depth.size
+
+
+def native(shared: Path, name: str, board: str, executor: str, **options: bool) -> Module:
+    source = shared / f"models/{name}_int8.tflite"
+    return NATIVE.compile(CompileRequest(name, source, CPUS[BOARDS[board].cpu], executor, options)).modules[0]
+
+
+@pytest.mark.parametrize(
+    ("board", "executor", "compiler"),
+    [("mps2-an386", "aot", "clang"), ("mps3-an547", "aot", "gcc"), ("mps3-an547", "graph", "gcc")],
+)
+def test_a_network_takes_what_is_known(shared: Path, board: str, executor: str, compiler: str, tmp_path: Path) -> None:
+    module = native(shared, "kws", board, executor)
+    measured, known = measured_and_known(module, board, shared / "golden/kws_int8.npz", tmp_path, compiler)
+    assert 0 < measured == known
+
+
+@pytest.mark.parametrize("options", [{"hook": True}, {"trace": True}])
+def test_what_nobody_hooks_takes_what_is_known(shared: Path, options: dict[str, bool], tmp_path: Path) -> None:
+    module = native(shared, "kws", "mps2-an386", "aot", **options)
+    measured, known = measured_and_known(module, "mps2-an386", shared / "golden/kws_int8.npz", tmp_path)
+    assert 0 < measured == known
+    elf = tmp_path / "work/build/verify.elf"
+    main = stacks_of(read_image(elf), read_map(elf.with_name("verify.elf.map")), {"kws": "kws"}).main
+    assert re.fullmatch(r"mlf_kws_run_(hooked|traced) calls a function through a pointer, at 0x[0-9a-f]+", main.reason)
+
+
+@pytest.mark.parametrize(("name", "more"), [("conv-graph", 0), ("add-aotp", 0), ("conv-llvm_graph_m4", 32)])
+def test_an_archive_of_tvm_takes_what_is_known(shared: Path, name: str, more: int, tmp_path: Path) -> None:
+    (module,) = open_archive(shared / f"archives/{name}.tar").modules
+    measured, known = measured_and_known(module, "mps2-an386", shared / f"archives/{name}.npz", tmp_path)
+    assert 0 < measured <= known <= measured + more
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["kws", "ad", "ic", "vww"])
+@pytest.mark.parametrize("executor", ["aot", "graph"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("board", BOARDS)
+def test_networks_take_little_less_than_is_known(
+    shared: Path, board: str, compiler: str, executor: str, name: str, tmp_path: Path
+) -> None:
+    module = native(shared, name, board, executor)
+    measured, known = measured_and_known(module, board, shared / f"golden/{name}_int8.npz", tmp_path, compiler)
+    assert 0 < measured <= known <= measured + 64
