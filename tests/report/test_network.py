@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.report.html import page
 from mlfbuild.report.network import network_sizes
 from mlfbuild.report.operators_text import operators_text
 from mlfbuild.report.schema import report_schema
@@ -139,7 +140,7 @@ def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
     assert models(facts)["aot"]["networks"] == []
     assert [network["module"] for network in models(facts)["mixed"]["networks"]] == ["mod2"], "the other one is AOT"
     assert 0 < taken(models(facts)["mixed"]["networks"][0]) < models(facts)["mixed"]["flash"]
-    assert models(facts)["spare"]["networks"] == [], "the image does not have it"
+    assert "spare" not in models(facts), "the image does not have it"
 
 
 def test_pieces_of_another_module_stay_where_they_are() -> None:
@@ -194,3 +195,13 @@ def test_text_of_a_module_and_of_no_arena() -> None:
     text = sizes(network, model="two")
     assert text.startswith("model two (module one), 1 operator\n")
     assert "arena" not in text
+
+
+def test_the_page_draws_networks_of_every_origin(facts: Json) -> None:
+    text = page(facts, facts)
+    for model in facts["images"][0]["models"]:
+        for network in model.get("networks", ()):
+            assert f"module {network['module']} <small>" in text or len(model["networks"]) == 1
+    networks = [network for model in facts["images"][0]["models"] for network in model.get("networks", ())]
+    assert text.count("<tr data-operator=") == sum(len(network["operators"]) for network in networks)
+    assert text.count("<tr data-tensor=") == sum(len(network["tensors"]) for network in networks)

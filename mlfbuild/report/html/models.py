@@ -68,8 +68,8 @@ class ModelView:
     name: str
     bars: tuple[owners.Bar, ...]
     facts: tuple[Fact, ...]
-    path: tuple[str, ...]
-    """The functions down to the deepest of its stack."""
+    path: tuple[tuple[str, str], ...]
+    """The functions down to the deepest of its stack, each with its bytes, where those are known."""
     networks: tuple[NetworkView, ...]
 
 
@@ -83,12 +83,19 @@ def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
         model["name"],
         tuple(bars),
         tuple(_facts(model)),
-        tuple((model.get("stack") or {}).get("path", ())),
+        tuple(_path(model.get("stack") or {})),
         tuple(
             _network(f"{key}-network-{at}", network, former.get(network["module"]))
             for at, network in enumerate(networks)
         ),
     )
+
+
+def _path(stack: _Json) -> Iterator[tuple[str, str]]:
+    names = stack.get("path", ())
+    frames = stack.get("frames") or ()
+    for index, name in enumerate(names):
+        yield name, numbers.count(frames[index]) if index < len(frames) else ""
 
 
 def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:

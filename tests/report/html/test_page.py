@@ -6,9 +6,11 @@ import json
 import re
 from html.parser import HTMLParser
 
+import jsonschema
 import pytest
 
 from mlfbuild.report.html import page
+from mlfbuild.report.schema import report_schema
 from support import report_sketch as sketch
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"
@@ -94,6 +96,14 @@ def test_names_from_models_are_text_and_nothing_else() -> None:
     (leaf,) = json.loads(scripts[0])["image-0"]["ram"]["children"][0]["children"]
     assert leaf["name"] == HOSTILE
     assert "<" not in scripts[0]
+
+
+def test_the_reports_of_these_tests_fit_the_schema() -> None:
+    networks = [sketch.chain(), sketch.chain(counted=False), sketch.residual(), sketch.stateful()]
+    stack = {"worst_case": 8, "reason": "", "path": ["a"], "frames": [8], "measured": 8}
+    budget = {"flash": 1, "ram": 2, "stack": None, "instructions": 3}
+    report = sketch.report(sketch.image([sketch.model("all", networks, budget=budget, stack=stack)], budget=budget))
+    jsonschema.Draft202012Validator(report_schema()).validate(report)
 
 
 def test_tables_need_no_script() -> None:
