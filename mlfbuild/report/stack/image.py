@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,8 +42,10 @@ def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str,
     pointers = [
         pointers_of(module, program, image, [part for part in placed if module_of(part) == module]) for module in models
     ]
-    inside = CallGraph(program.listing, program.decode, program.words, ChainMap(*(found.own for found in pointers)))
-    whole = CallGraph(program.listing, program.decode, program.words, ChainMap(*(found.all for found in pointers)))
+    inside, whole = (
+        CallGraph(program.listing, program.decode, program.words, dict(itertools.chain.from_iterable(each)))
+        for each in ([found.own.items() for found in pointers], [found.all.items() for found in pointers])
+    )
     functions = {symbol.name: symbol.address for symbol in image.symbols if symbol.function}
     found: dict[str, list[StackDepth]] = {}
     for module, model in models.items():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library.names import symbol_prefix
-from mlfbuild.report.image import Image
+from mlfbuild.report.image import Image, Symbol
 from mlfbuild.report.linker_map import InputSection
 from mlfbuild.report.stack.listing import Function
 from mlfbuild.report.stack.objdump import Program
@@ -41,32 +41,42 @@ def pointers_of(module: str, program: Program, image: Image, parts: Sequence[Inp
     An executor calls those of its table. All others call those whose address stands in other constants or is loaded by
     code: that may be too many, as a number can look like an address, and never too few.
     """
-    inside = [
+    symbols = [
         symbol
         for symbol in image.symbols
         if any(part.address <= symbol.address < part.address + part.size for part in parts)
     ]
-    own = {symbol.address for symbol in inside if symbol.function}
-    functions = [function for address in sorted(own) if (function := program.listing.function_at(address)) is not None]
-    tables = (symbol for symbol in inside if not symbol.function and _CALLS.fullmatch(symbol.name))
+    functions = [
+        function
+        for symbol in symbols
+        if symbol.function and (function := program.listing.function_at(symbol.address)) is not None
+    ]
+    tables = (symbol for symbol in symbols if not symbol.function and _CALLS.fullmatch(symbol.name))
     called = {to for table in tables for to in _functions_in(program, table.address, table.size)}
-    constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
-    taken = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
-    objects = {symbol.address for symbol in inside if not symbol.function}
-    taken |= {to for function in functions for to in _loaded_by(program, function)} - objects
+    others = _taken(program, symbols, functions, parts) - called
     executes = re.compile(_EXECUTES.format(prefix=symbol_prefix(module), module=module))
-    own: dict[int, set[int]] = {}
-    everywhere: dict[int, set[int]] = {}
-    asks = any(_CALLS_BACK.search(function.name) for function in functions)
+    hooked = any(_CALLS_BACK.search(function.name) for function in functions)
+    found = Pointers({}, {})
     for function in functions:
         executor = executes.match(function.name) is not None
-        back = _CALLS_BACK.search(function.name) is not None or (asks and executor)
-        targets = (taken - called) | (called if executor else set())
+        back = _CALLS_BACK.search(function.name) is not None or (hooked and executor)
+        targets = others | called if executor else others
         if targets or back:
-            own[function.address] = targets
+            found.own[function.address] = targets
         if targets and not back:
-            everywhere[function.address] = targets
-    return Pointers(own, everywhere)
+            found.all[function.address] = targets
+    return found
+
+
+def _taken(
+    program: Program, symbols: Iterable[Symbol], functions: Sequence[Function], parts: Iterable[InputSection]
+) -> set[int]:
+    """Return the functions whose addresses stand in constants of ``parts``, or are loaded by ``functions``."""
+    own = {function.address for function in functions}
+    constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
+    held = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
+    loaded = {to for function in functions for to in _loaded_by(program, function)}
+    return held | (loaded - {symbol.address for symbol in symbols if not symbol.function})
 
 
 def _functions_in(program: Program, start: int, size: int) -> Iterator[int]:

@@ -230,7 +230,12 @@ def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
         __attribute__((noinline)) static int first(volatile int *x);
         __attribute__((noinline)) static int second(volatile int *x);
         static function *const both[2] = {first, second};
-        static int first(volatile int *x) { volatile int own[10]; own[x[0]] = 1; return both[x[1] & 1](x + own[2]) + 1; }
+        static int first(volatile int *x)
+        {
+            volatile int own[10];
+            own[x[0]] = 1;
+            return both[x[1] & 1](x + own[2]) + 1;
+        }
         static int second(volatile int *x) { volatile int own[90]; own[x[0]] = 1; return own[x[2]] + 1; }
         int32_t tvmgen_alpha_run(volatile int *x) { return first(x) + both[x[3] & 1](x); }
     """
