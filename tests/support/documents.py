@@ -4,7 +4,7 @@ A comment before a block, which no reader sees, says what its text does not::
 
     <!-- docs-test: run="mlfbuild build" status=1 wrapped -->
 
-    project=digits     in a comment that no block follows: the folder that the blocks of the page run in, see `folders`
+    project=digits     in a comment that no block follows: the folder of its blocks, of document_folders.py
     skip="why"         the block is not tested, for this reason
     file=NAME          the block is written to that file of the folder
     merge              the block, YAML, is laid over mlfbuild.yml of the folder
