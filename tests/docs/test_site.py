@@ -131,3 +131,8 @@ def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
         assert f"{docs}/{name}.md:3: WARNING: {reason}" in done.stderr
     assert f"{docs}/unlisted.md: WARNING: document isn't included in any toctree" in done.stderr
     assert done.stderr.count("WARNING") == len(mistakes) + 1
+
+
+def test_make_docs_builds_the_site_as_these_tests_do() -> None:
+    recipe = (REPOSITORY / "Makefile").read_text().split("\ndocs:", 1)[1].split("\n\n", 1)[0]
+    assert "sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs" in recipe
