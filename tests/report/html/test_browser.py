@@ -154,6 +154,10 @@ def test_differences_are_shown(browser: Browser) -> None:
     assert browser.texts(".operators tbody tr[data-operator] td.more")[0] == "new"
     browser.click(".treemap .group:nth-of-type(2) button:last-child")
     assert browser.texts(".treemap .legend li") == ["grew", "shrank", "as before"]
+    colours = browser.run(
+        "return [...document.querySelectorAll('.legend .swatch')].map(e => getComputedStyle(e).background)"
+    )
+    assert len(set(colours)) == 3
     browser.hover(".tile.t-less")
     assert browser.tip().endswith("\N{MINUS SIGN}100 bytes since the other report")
 
