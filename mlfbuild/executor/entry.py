@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mlfbuild.compilers.native.source import wrapped
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.native.workspace import SECTION
+from mlfbuild.executor.identity import has_identity, print_identity, read_identity
 from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
 from mlfbuild.library import Module
 from mlfbuild.library.c_interface import CInterface
@@ -41,11 +42,13 @@ def print_around(module: Module, needed: int, inner: str, section: str | None = 
             "",
             f"int32_t {inner}({parameters});",
             "",
+            *([print_identity(module), ""] if has_identity(module) else []),
             print_workspace(prefix, needed, section),
             "",
             f"int32_t {prefix}_run({parameters})",
             "{",
             *print_begin(f"{prefix}_workspace", needed, bundled=bool(module.runtime)),
+            *read_identity(module),
             f"    return {inner}({', '.join(kinds)});",
             "}",
             "",

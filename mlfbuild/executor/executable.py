@@ -18,6 +18,7 @@ from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, Entry, GraphSource, print_graph
+from mlfbuild.executor.identity import print_identity, read_identity
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
@@ -166,7 +167,8 @@ def _with_entries(
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
     name = _name_in_c(interfaces[0]) if hooked else ""
     known = module.network.operators if module.network is not None else ()
-    source = GraphSource(owner, entries, plan, params, needed, bundled, placement, name, known)
+    identity, reading = print_identity(module), read_identity(module)
+    source = GraphSource(owner, entries, plan, params, needed, bundled, placement, name, known, identity, reading)
     calls = count if hooked else None
     headers = dict(_header(module, interface, calls) for interface in interfaces)
     text = print_graph(source, notice(module.name))

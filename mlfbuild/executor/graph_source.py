@@ -57,6 +57,10 @@ class GraphSource:
     """The name in C of the module whose runs ask before each call; empty where nobody is asked."""
     operators: tuple[NetworkOperator, ...] = ()
     """What the calls of functions are in the model, where the archive tells."""
+    identity: str = ""
+    """The definition of the module's id; empty where it has none."""
+    read_identity: Sequence[str] = ()
+    """The statements that keep it in the image."""
 
     @property
     def prefix(self) -> str:
@@ -77,6 +81,7 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
         f"#define MLF_MODULE {source.module}",
         "\n".join(_includes(source)),
         "\n".join(_prototypes(source.plan)),
+        source.identity,
         *_parameters(source),
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
@@ -224,5 +229,6 @@ def _body(source: GraphSource, entry: Entry) -> Iterator[str]:
         yield "    }"
     start = f"{source.prefix}_workspace + {plan.storage_size}"
     yield from print_begin(start, source.kernel_workspace, bundled=source.bundled)
+    yield from source.read_identity
     calls = f"mlf_calls + {entry.first}" if entry.first else "mlf_calls"
     yield f"    return mlf_execute(mlf_tensors, mlf_arguments, {calls}, {entry.count}, &run);"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild import archive as archives
@@ -16,7 +17,7 @@ from mlfbuild.firmware.record import RECORD, Record
 from mlfbuild.firmware.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.firmware.tree import UnpackResult, write_tree
 from mlfbuild.firmware.verification import verification_files, verification_targets
-from mlfbuild.library import Content, Library
+from mlfbuild.library import Content, Library, Module
 from mlfbuild.library.metadata import CURRENT
 from mlfbuild.manifest.placement import Placement
 
@@ -40,8 +41,12 @@ def unpack(
     Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` where a module cannot be
     verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
-    files = tree_files(library, model=model, placement=placement, verified_on=verified_on)
+    files = tree_files(library, model=model, placement=placement, verified_on=verified_on, archive_id=archive_id)
     return write_tree(directory, files, Record.of(files, archive=archive_id))
+
+
+def _identified(module: Module, archive_id: str) -> Module:
+    return module if module.source_sha256 else replace(module, source_sha256=archive_id)
 
 
 def tree_files(
@@ -50,13 +55,16 @@ def tree_files(
     model: str | None = None,
     placement: Placement | None = None,
     verified_on: str | None = None,
+    archive_id: str = "",
 ) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
 
-    A library of another version is laid out as one of the current: a tree has one form.
+    A library of another version is laid out as one of the current: a tree has one form. ``archive_id``, the archive's
+    SHA-256, is the id of modules whose archive does not tell what it was made from.
     """
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
+    library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
     parts = parts_of(library, model, placement)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),

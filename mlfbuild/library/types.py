@@ -144,6 +144,8 @@ class Module:
     """Whether firmware may come between operators: ``tvmgen_<module>_run_hooked``, see ``library.hook``."""
     runtime: str = ""
     """The configuration of the archive's own TVM runtime, where firmware takes that; empty for mlfbuild's."""
+    source_sha256: str = ""
+    """SHA-256 of the file that the module was made from, where another compiler made it; empty where nobody knows."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.files import file_sha256, open_binary
 from mlfbuild.library import Library
 from mlfbuild.steps.jobs import CompileJob
 
@@ -32,6 +34,7 @@ def compile_model(job: CompileJob) -> Compiled:
     """
     library = compiler_called(job.compiler).compile(job.request)
     if job.compiler != "native":
+        library = _with_source(library, job.request.source)
         _check_code(library)
     check_ram(job, library)
     write_archive(library, job.archive)
@@ -43,6 +46,17 @@ def compile_model(job: CompileJob) -> Compiled:
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
     )
+
+
+def _with_source(library: Library, source: Path) -> Library:
+    """Return ``library`` with the hash of ``source`` in each module that does not say what it was made from."""
+    with open_binary(source, "model") as file:
+        digest = file_sha256(file)
+    modules = (
+        module if module.model_id or module.source_sha256 else replace(module, source_sha256=digest)
+        for module in library.modules
+    )
+    return replace(library, modules=tuple(modules))
 
 
 def _check_code(library: Library) -> None:

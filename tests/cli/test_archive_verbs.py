@@ -325,7 +325,7 @@ def test_the_manual_quotes_what_is_printed(folder: Folder, shared: Path) -> None
     ]
     for command, output in commands:
         rest = folder.run(*command.split()).out
-        for part in re.split(r"^\.\.\.\n", output, flags=re.MULTILINE):
+        for part in filter(None, re.split(r"^\.\.\.\n", output, flags=re.MULTILINE)):
             assert part in rest, command
             rest = rest.split(part, 1)[1]
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
+from hashlib import sha256
+
 import numpy as np
 import pytest
 
+from mlfbuild import __version__
 from support.command import Folder
 from support.foreign_archives import A, B, Files, graph_archive, operators_archive, with_runtime, written
 from support.old_archives import EMPTY_PARAMS
@@ -74,3 +79,47 @@ def test_operators_of_an_archive_need_a_name(project: Folder) -> None:
     )  # fmt: skip
     assert project.run("run", "add.tar", "--model", "twice", "--inputs", "x.npz", "-o", "out.npz").status == 0
     np.testing.assert_array_equal(np.load(project.root / "out.npz")["T_out"], [[2, 4, 6]])
+
+
+MAIN = """\
+#include "tvmgen_add.h"
+int main(void) { return tvmgen_add_run(0, 0); }
+"""
+
+
+def test_an_image_tells_which_archive_a_model_came_from(project: Folder, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    written(project.root, graph_archive(7))
+    project.write(
+        "mlfbuild.yml",
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {add: {source: add.tar}}\n"
+        "firmware: {app: {sources: [main.c]}}\n",
+    )
+    project.write("main.c", MAIN)
+    assert project.run("build", "-q").status == 0
+    digest = sha256((project.root / "add.tar").read_bytes()).hexdigest()
+    elf, raw = project.root / "build/m4/app/app.elf", project.root / "app.bin"
+    subprocess.run(["arm-none-eabi-objcopy", "-O", "binary", elf, raw], check=True)
+    for path in (elf, raw):
+        ended = project.run("inspect", str(path))
+        assert (ended.status, ended.err) == (0, "")
+        assert ended.out == f"1 model in {path}\n  add  sha256 {digest}  compiled by mlfbuild {__version__}\n"
+    (model,) = project.run("report", "--format", "json").json["images"][0]["models"]
+    assert [piece["kind"] for piece in model["pieces"] if piece["name"] == "mlf_add_model_id"] == ["tables"]
+
+    project.write("main.c", "int main(void) { return 0; }\n")
+    assert project.run("build", "-q").status == 0
+    assert project.run("inspect", str(elf)).err == f"mlfbuild: {elf}: calls no model that mlfbuild compiled\n"
+
+
+@pytest.mark.parametrize("archive", [graph_archive(7), operators_archive()], ids=["graph", "operators"])
+def test_unpacked_by_hand_a_model_has_the_id_of_its_archive(archive: Files, project: Folder) -> None:
+    written(project.root, archive)
+    digest = sha256((project.root / "add.tar").read_bytes()).hexdigest()
+    for path in ("add.tar", "again.tar"):
+        assert project.run("unpack", path, "-o", f"tree-{path}").status == 0
+        sources = [file.read_text() for file in (project.root / f"tree-{path}").rglob("*_entry.c")]
+        assert sum(text.count(f":{digest}:{__version__}") for text in sources) == 1, "whoever read it first"
+        assert all(text.count("_model_id;") == text.count("_run(struct ") for text in sources)
+        project.run("compile", "add.tar", "--cpu", "cortex-m4", "-o", "again.tar")

@@ -6,6 +6,7 @@ written again without it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ from mlfbuild.library.types import Context
 
 EXTENSION = "mlfbuild"
 _VERSION = 1
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNKNOWN_DEVICE = 0  # DLPack gives it to no device
 
 
@@ -46,6 +48,7 @@ class Extension:
     network: Network | None = None
     hook: bool = False
     runtime: str = ""
+    source_sha256: str = ""
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` where there is nothing to say."""
@@ -62,6 +65,7 @@ class Extension:
             "network": None if self.network is None else network_json(self.network),
             "hook": self.hook or None,
             "runtime": self.runtime or None,
+            "source_sha256": self.source_sha256 or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -91,7 +95,15 @@ def read_extension(fields: Fields) -> Extension:
         network=read_network(key.member("network"), state_size) if "network" in key else None,
         hook="hook" in key and key.flag("hook"),
         runtime=_read_runtime(key),
+        source_sha256=_read_sha256(key),
     )
+
+
+def _read_sha256(key: Fields) -> str:
+    text = key.text("source_sha256", default="")
+    if text and not _SHA256.fullmatch(text):
+        raise key.error("source_sha256", "must be 64 hexadecimal digits; write the archive again")
+    return text
 
 
 def _read_runtime(key: Fields) -> str:

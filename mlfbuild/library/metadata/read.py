@@ -113,6 +113,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         network=extension.network,
         hook=extension.hook,
         runtime=extension.runtime,
+        source_sha256=extension.source_sha256,
     )
     return ModuleRecord(module, extension)
 
