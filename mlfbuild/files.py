@@ -65,13 +65,15 @@ def _input_error(path: Path, what: str, error: OSError) -> InputFileError:
     if isinstance(error, IsADirectoryError):
         article = "an" if what[0] in "aeiou" else "a"
         return InputFileError(f"{path}: is a folder, not {article} {what}; name the file itself")
-    return InputFileError(f"{path}: cannot read the {what}: {error.strerror or error}")
+    return InputFileError(f"{path}: cannot read the {what}: {error.strerror or error}; check its permissions")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Return the ``StorageError`` that tells why ``path`` could not be written."""
     in_the_way = isinstance(error, (FileExistsError, NotADirectoryError))
-    advice = "a file stands where a folder is needed" if in_the_way else "check free space and permissions"
+    advice = (
+        "a file stands where a folder is needed: move it away" if in_the_way else "check free space and permissions"
+    )
     return StorageError(f"{path}: cannot write: {error.strerror or error}; {advice}")
 
 
@@ -110,7 +112,7 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
             try:
                 made.replace(path)
             except OSError as error:
-                raise StorageError(f"{path}: {error.strerror}") from None
+                raise storage_error(path, error) from None
     return path
 
 

@@ -22,6 +22,10 @@ _OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -
 Tell = Callable[[str, int, int], None]
 """What long work calls with what it is doing, and how many of how many are done: 0 of 0 where nobody counts."""
 
+LOOK = "see what it printed, below"
+RUN_BY_HAND = "run it by hand to see why"
+"""What to do about a program that failed: with a word, and without one."""
+
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
 
@@ -70,8 +74,8 @@ def run(
         with running(words, cwd=cwd, env=env) as process:
             output = _text(process.communicate(timeout=timeout)[0])
     except subprocess.TimeoutExpired as error:
-        message = f"{words[0]}: still running after {timeout:g} s, stopped"
-        raise TimedOutError(message, _text(error.output or b"")) from None
+        output = _text(error.output or b"")
+        raise TimedOutError(f"{words[0]}: still running after {timeout:g} s, stopped; {RUN_BY_HAND}", output) from None
     _check_status(words[0], process.returncode, output)
     return output
 
@@ -100,7 +104,8 @@ def _tell_step(line: str, tell: Tell) -> None:
 
 def _check_status(program: str, status: int, output: str) -> None:
     if status != 0:
-        raise ProcessFailedError(f"{Path(program).name}: failed with exit status {status}", output)
+        advice = LOOK if output.strip() else RUN_BY_HAND
+        raise ProcessFailedError(f"{Path(program).name}: failed with exit status {status}; {advice}", output)
 
 
 def _text(output: bytes) -> str:
@@ -127,7 +132,7 @@ def running(
                 words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
             )
         except OSError as error:
-            raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}") from None
+            raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}; {RUN_BY_HAND}") from None
         with process:
             try:
                 let_go()

@@ -33,7 +33,9 @@ def open_archive_with_id(path: Path) -> tuple[Library, str]:
         identity = file_sha256(file)
     except OSError as error:
         file.close()
-        raise InputFileError(f"{path}: cannot read the archive: {error.strerror or error}") from None
+        raise InputFileError(
+            f"{path}: cannot read the archive: {error.strerror or error}; copy it to a local disk"
+        ) from None
     return read_files(tar.members(file, str(path)), str(path)), identity
 
 

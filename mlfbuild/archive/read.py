@@ -39,7 +39,9 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     """
     name, named_version = _metadata_name(files, where)
     if len(files[name]) > _MAX_METADATA:
-        raise InputFileError(f"{where}: {name}: is larger than {_MAX_METADATA >> 20} MiB, refused")
+        raise InputFileError(
+            f"{where}: {name}: is larger than {_MAX_METADATA >> 20} MiB, refused; export the archive again"
+        )
     document = read_document(bytes(files[name]), f"{where}: {name}")
     form = read_format(document, named_version)
     check_no_shared_library(files, where)

@@ -54,7 +54,9 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
             raise UsageError(f"two modules would be called {name!r}; choose another name")
     for module in library.modules if names else ():
         if module.style == OPERATOR:
-            raise UsageError(f"module {module.name} is a single operator, which is called by its function's own name")
+            raise UsageError(
+                f"module {module.name} is a single operator, which is called by its function's own name; leave it out"
+            )
         if any(file.path.suffix in OBJECT_SUFFIXES for file in module.codegen):
             raise UsageError(f"module {module.name} holds compiled objects, which keep their names; export it again")
 

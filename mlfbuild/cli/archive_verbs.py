@@ -73,7 +73,7 @@ def validate(settings: Settings, archive: Path, strict: bool) -> None:
         show(report.text())
     if failed:
         reason = f"is not valid: {counted(errors, 'error')}" if errors else f"{counted(warnings, 'warning')} (--strict)"
-        raise CheckFailedError(f"{archive}: {reason}, see above")
+        raise CheckFailedError(f"{archive}: {reason}; see above")
 
 
 @verb("format")
@@ -139,7 +139,9 @@ def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, 
         _compare_runs(settings, first, second, inputs, 60.0 if timeout is None else timeout)
         return
     if settings.model or timeout is not None:
-        raise UsageError(f"{'--model' if settings.model else '--timeout'}: is for running both, with --inputs X.npz")
+        raise UsageError(
+            f"{'--model' if settings.model else '--timeout'}: is for running both; add --inputs X.npz, or leave it out"
+        )
     from mlfbuild.steps.archives import compare_archives, comparison_text
 
     comparison = compare_archives(first, second)
@@ -156,7 +158,7 @@ def _compare_runs(settings: Settings, first: Path, second: Path, inputs: Path, t
 
     names = settings.model * 2 if len(settings.model) == 1 else settings.model or (None, None)
     if len(names) != 2:
-        raise UsageError("--model: compare takes one for both archives, or one for each")
+        raise UsageError("--model: name one for both archives, or one for each")
     comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
     if settings.json:
         show_json(comparison.to_json())

@@ -121,7 +121,7 @@ def run(settings: Settings, archive: Path, inputs: Path, output: Path, board: st
     from mlfbuild.steps.run import run_archive
 
     if len(settings.model) > 1:
-        raise UsageError("--model: run takes one")
+        raise UsageError("--model: name one")
     result = run_archive(archive, next(iter(settings.model), None), inputs, output, timeout, board)
     if settings.json:
         names = [tensor.name for tensor in result.outputs]

@@ -96,9 +96,11 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 
     if with_verify and tree is None:
-        raise UsageError("--with-verify means nothing without --tree: `mlfbuild verify` builds test firmware by itself")
+        raise UsageError(
+            "--with-verify means nothing without --tree; add that, or leave it out: `mlfbuild verify` builds its own"
+        )
     if systems and tree is None:
-        raise UsageError(f"--for {systems[0]} means nothing without --tree, which names the folder of the package")
+        raise UsageError(f"--for {systems[0]} means nothing without --tree; add that, with the folder of the package")
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     firmware = firmware_jobs(project, targets) if tree is None else []
@@ -189,7 +191,7 @@ def verify(settings: Settings, elf: Path | None, vectors: Path | None, board: st
     if elf is not None:
         _verify_elf(settings, elf, vectors, board)
     elif vectors is not None or board is not None:
-        raise UsageError("--vectors and --board need --elf; the models of a project have theirs in the project file")
+        raise UsageError("--vectors and --board need --elf; write those of a project's models in the project file")
     else:
         _verify_project(settings)
 
@@ -198,16 +200,16 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
     from mlfbuild.steps.verify import verify_elf
 
     for name in sorted(settings.given & {"file", "target", "model"}):
-        raise UsageError(f"--{name} means nothing with --elf: the image says itself what it is")
+        raise UsageError(f"--{name} means nothing with --elf, as the image says what it is; leave it out")
     if vectors is None:
-        raise UsageError(f"--elf {elf}: needs --vectors <file>.npz with arrays in0.. and out0..")
+        raise UsageError(f"--elf {elf}: add --vectors <file>.npz with arrays in0.. and out0..")
     report = verify_elf(elf, vectors, board)
     if settings.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
     elif not (settings.quiet and report.passed):
         show(report.text())
     if not report.passed:
-        raise CheckFailedError(f"verify: {elf}: failed, see above")
+        raise CheckFailedError(f"verify: {elf}: failed; see above")
 
 
 def _verify_project(settings: Settings) -> None:
@@ -263,6 +265,6 @@ def _raise_what_went_wrong(results: Sequence[tuple[VerifyJob, VerifyReport | Mlf
     for error in errors if failed else errors[1:]:
         tell(error, events=events)
     if failed:
-        raise CheckFailedError(f"verify: {', '.join(failed)}: failed, see above")
+        raise CheckFailedError(f"verify: {', '.join(failed)}: failed; see above")
     if errors:
         raise errors[0]

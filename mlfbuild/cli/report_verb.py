@@ -76,7 +76,7 @@ def report(
 
     _check_options(settings, elf, linker_map, saved, update=update, profile=profile)
     if operators and (elf is not None or old is not None):
-        raise UsageError(_NO_OPERATORS["--elf" if elf is not None else "--compare"])
+        raise UsageError(f"{_NO_OPERATORS['--elf' if elf is not None else '--compare']}; leave it out")
     for path in outputs:
         check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
     older = None if old is None else (read_older(old), old)
@@ -96,14 +96,18 @@ def _check_options(
         raise UsageError("--from and --elf are two reports; name one of them")
     source = "--elf" if elf is not None else "--from" if saved is not None else ""
     if source and update:
-        raise UsageError(f"--update-baseline means nothing with {source}: a baseline has the images of a project")
+        raise UsageError(
+            f"--update-baseline means nothing with {source}: a baseline has the images of a project; leave it out"
+        )
     if source and profile:
-        raise UsageError(f"--profile means nothing with {source}: models run with the inputs and boards of a project")
+        raise UsageError(
+            f"--profile means nothing with {source}: models run with the inputs and boards of a project; leave it out"
+        )
     if linker_map is not None and elf is None:
-        raise UsageError("--map needs --elf; the images of a project have their map beside them")
+        raise UsageError("--map needs --elf, as the images of a project have their map beside them; leave it out")
     for name in sorted(settings.given & {"file", "target"}) if source else ():
         raise UsageError(f"--{name} means nothing with {source}: the {'image' if elf else 'report'} is there, "
-                         "whatever it was built for")  # fmt: skip
+                         "whatever it was built for; leave it out")  # fmt: skip
 
 
 def _show(

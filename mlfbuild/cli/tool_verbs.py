@@ -57,10 +57,9 @@ def doctor(settings: Settings) -> None:
     elif not (settings.quiet and found.healthy):
         show(_diagnosis_text(found))
     if not found.healthy:
-        broken = [target.name for target in found.targets if not target.builds]
-        raise ToolNotFoundError(
-            f"{settings.file}: {counted(len(broken), 'target')} cannot be built: {', '.join(broken)}"
-        )
+        names = ", ".join(target.name for target in found.targets if not target.builds)
+        count = counted(sum(not target.builds for target in found.targets), "target")
+        raise ToolNotFoundError(f"{settings.file}: {count} cannot be built: {names}; install what is missing, above")
 
 
 def _diagnosis_text(found: Diagnosis) -> str:

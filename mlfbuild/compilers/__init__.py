@@ -38,5 +38,5 @@ COMPILERS: Mapping[str, Compiler] = {"archive": ARCHIVE, "native": NATIVE, **EXT
 def compiler_called(name: str) -> Compiler:
     """Return the compiler ``name``; raises ``UsageError`` where there is none."""
     if name not in COMPILERS:
-        raise UsageError(f"{name}: no such compiler; there are {', '.join(sorted(COMPILERS))}")
+        raise UsageError(f"{name}: no such compiler; choose one of {', '.join(sorted(COMPILERS))}")
     return COMPILERS[name]

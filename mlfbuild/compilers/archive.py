@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.seams import HOOK, hooked
 from mlfbuild.errors import UsageError
-from mlfbuild.messages import listed
+from mlfbuild.messages import advised, listed
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
@@ -123,7 +123,7 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
     ``name`` is the model's, ``where`` names its archive. Raises ``UsageError``.
     """
     for kind, reason in placement.problems():
-        raise UsageError(f"{name}: placement.{kind}: {reason}")
+        raise UsageError(advised(f"{name}: placement.{kind}: {reason}", "correct or remove it"))
     if placement.shares_workspace:
         raise UsageError(f"{name}: placement of the workspace: {where} decides it; remove it")
     if placement.state is not None:

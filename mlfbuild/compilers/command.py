@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import UsageError
-from mlfbuild.messages import shown
+from mlfbuild.messages import advised, shown
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -41,9 +41,9 @@ class CommandCompiler:
 
         program = request.program
         if program is None or not program.command:
-            raise UsageError(f"{request.name}: compiler command: needs a project file, which says what to run")
+            raise UsageError(f"{request.name}: compiler command: needs a project file; write there what to run")
         for key, reason in self.check_options(request.options):
-            raise UsageError(f"{request.name}: option {key}: {reason}")
+            raise UsageError(advised(f"{request.name}: option {key}: {reason}", "remove it"))
         what = f"{request.name}: {shown(' '.join(program.command), 80)}"
         with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
             output = Path(folder).absolute() / f"{request.name}.tar"

@@ -81,4 +81,6 @@ def _built(module: Module, board: Board, files: dict[str, Content], toolchain: P
     try:
         return build_harness(tree, module, board, toolchain, folder, twice=False)
     except ProcessFailedError as error:
-        raise ProcessFailedError(f"{module.name}: its C cannot be built for {board.name}", error.output) from None
+        raise ProcessFailedError(
+            f"{module.name}: its C cannot be built for {board.name}; see the compiler's words, below", error.output
+        ) from None

@@ -111,5 +111,7 @@ def run_harness(
     try:
         status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired:
-        raise TimedOutError(f"{image}: still running after {timeout:g} s, stopped") from None
+        raise TimedOutError(
+            f"{image}: still running after {timeout:g} s, stopped; give it more time, or look for an endless loop"
+        ) from None
     return RunResult(output.decode(errors="replace"), status)

@@ -21,7 +21,7 @@ _ELEMENTS = {
 }
 """Bytes of an element, by numpy's name of its type."""
 _NOT_ONE = (
-    "is no test firmware of mlfbuild (no symbol {symbol}, or stripped); build the target mlf_<model>_verify of a tree "
+    f"is no test firmware of mlfbuild (no symbol {SYMBOL}, or stripped); build the target mlf_<model>_verify of a tree "
     "that `mlfbuild build --tree <folder> --with-verify` wrote"
 )
 
@@ -43,7 +43,8 @@ def _check(subject: Subject, where: str) -> None:
     if subject.board != HOST and subject.board not in BOARDS:
         known = ", ".join(BOARDS)
         raise InputFileError(
-            f"{where}: is for the board {quoted(subject.board)}, which this mlfbuild does not know ({known})"
+            f"{where}: is for the board {quoted(subject.board)}, which this mlfbuild does not know ({known}); "
+            "install the mlfbuild that built it"
         )
     if not subject.name.isidentifier() or not subject.inputs or not subject.outputs:
         raise InputFileError(f"{where}: {SYMBOL}: names no module with inputs and outputs; build the image again")
@@ -101,7 +102,7 @@ class _Section:
 def _constant(data: bytes, where: str) -> bytes:
     """Return the content of the constant ``SYMBOL``, without the zero byte behind it."""
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{where}: is no ELF image")
+        raise InputFileError(f"{where}: is no ELF image; name what the linker wrote, not a .bin or .hex of it")
     if len(data) < 64 or data[4] not in _LAYOUTS or data[5] not in {1, 2}:
         raise _damaged(where, "its header cannot be read")
     layout, order = _LAYOUTS[data[4]], "<" if data[5] == 1 else ">"
@@ -111,7 +112,7 @@ def _constant(data: bytes, where: str) -> bytes:
             found = _symbol(data, table, sections, layout, order, where)
             if found is not None:
                 return found.rstrip(b"\0")
-    raise InputFileError(f"{where}: {_NOT_ONE.format(symbol=SYMBOL)}")
+    raise InputFileError(f"{where}: {_NOT_ONE}")
 
 
 def _sections(data: bytes, layout: _Layout, order: str, where: str) -> list[_Section]:

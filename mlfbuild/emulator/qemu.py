@@ -55,20 +55,26 @@ def run_elf(
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired as error:
         raise TimedOutError(
-            f"{elf}: still running on {board.name} after {timeout:g} s, stopped", _text(error.output)
+            f"{elf}: still running on {board.name} after {timeout:g} s, stopped; give it more time, or look "
+            "for an endless loop",
+            _text(error.output),
         ) from None
     output = _text(printed)
     if status < 0:
-        raise ProcessFailedError(f"{elf}: {_PROGRAM} was ended by signal {-status} on {board.name}", output)
+        raise ProcessFailedError(
+            f"{elf}: {_PROGRAM} was ended by signal {-status} on {board.name}; see what it printed", output
+        )
     if status == 1 and _COMPLAINT.search(output):
-        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}", output)
+        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}; see what it printed, below", output)
     return RunResult(output, status)
 
 
 def _options(board: Board, arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         if not argument or " " in argument:
-            raise UsageError(f"{argument!r}: an argument for firmware must not be empty or contain spaces")
+            raise UsageError(
+                f"{argument!r}: an argument for firmware must not be empty or contain spaces; choose another one"
+            )
     semihosting = ["enable=on", "target=native", "arg=firmware"]
     semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
     return [

@@ -21,6 +21,8 @@ from mlfbuild.targets import Board
 
 Array = npt.NDArray[Any]
 
+ADVICE = "check that the network gets the inputs it was made for, or export it again"
+
 
 def run_on_board(
     module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float
@@ -86,10 +88,10 @@ def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | 
     for case, run in enumerate(runs):
         flaw = next(flaws(subject, run), None)
         if flaw is not None:
-            raise ProcessFailedError(f"{subject.name}: case {case}: {flaw}")
+            raise ProcessFailedError(f"{subject.name}: case {case}: {flaw}; {ADVICE}")
     if stopped is not None or len(runs) < cases:
         reason, _, output = (stopped or ENDED_EARLY).partition("\n")
-        raise ProcessFailedError(f"{subject.name}: case {len(runs)}: {reason}", output)
+        raise ProcessFailedError(f"{subject.name}: case {len(runs)}: {reason}; {ADVICE}", output)
 
 
 def _shaped(values: Array, shape: tuple[int, ...] | None) -> Array:

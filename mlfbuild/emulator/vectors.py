@@ -71,8 +71,8 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     outputs = _arrays_of(path, arrays, "out", module.outputs)
     if arrays:
         raise InputFileError(
-            f"{path}: {', '.join(sorted(arrays))}: no such input or output; {module.name} has "
-            f"{_names('in', module.inputs)} and {_names('out', module.outputs)}"
+            f"{path}: {', '.join(sorted(arrays))}: no such input or output, {module.name} has "
+            f"{_names('in', module.inputs)} and {_names('out', module.outputs)}; rename or remove it"
         )
     return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs)
 
@@ -95,9 +95,11 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
 def _cases(path: Path, arrays: Sequence[Array]) -> int:
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
-        raise InputFileError(f"{path}: the arrays hold different numbers of cases: {sorted(counts)}")
+        raise InputFileError(
+            f"{path}: the arrays hold different numbers of cases: {sorted(counts)}; give all equally many"
+        )
     if counts <= {0}:
-        raise CheckFailedError(f"{path}: holds no cases; the first axis of each array counts them")
+        raise CheckFailedError(f"{path}: holds no cases, which the first axis of each array counts; add one at least")
     return counts.pop()
 
 
@@ -116,10 +118,12 @@ def _read(path: Path) -> dict[str, Array]:
             read = {name: arrays[name] for name in arrays.files}
     except _UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputFileError(f"{path}: not a .npz file that numpy reads without pickle: {reason}") from None
+        raise InputFileError(
+            f"{path}: not a .npz file that numpy reads without pickle: {reason}; write it with numpy.savez"
+        ) from None
     for name, array in read.items():
         if not isinstance(array, np.ndarray):
-            raise InputFileError(f"{path}: {name}: is not an array")
+            raise InputFileError(f"{path}: {name}: is not an array; write the file with numpy.savez")
     return read
 
 
@@ -130,14 +134,16 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
         keys = [f"{prefix}{index}", f"{prefix}_{tensor.name}", f"{prefix}_{sanitize_name(tensor.name)}"]
         key = next((key for key in keys if key in arrays), None)
         if key is None:
-            raise InputFileError(f"{path}: has no {keys[0]} (or {keys[1]}) for {prefix}put {index} of the model")
+            raise InputFileError(
+                f"{path}: has no {keys[0]} (or {keys[1]}) for {prefix}put {index} of the model; add it"
+            )
         taken.append(_checked(f"{path}: {key}", arrays.pop(key), tensor))
     return tuple(taken)
 
 
 def _checked(where: str, array: Array, tensor: TensorInfo) -> Array:
     if array.dtype.name != tensor.dtype:
-        raise InputFileError(f"{where}: holds {array.dtype}, {tensor.name!r} is {tensor.dtype}")
+        raise InputFileError(f"{where}: holds {array.dtype}, {tensor.name!r} is {tensor.dtype}; convert it")
     if not _shape_fits(array, tensor):
         shape = f"shape {list(tensor.shape)}" if tensor.shape is not None else f"{tensor.size} bytes"
         raise InputFileError(

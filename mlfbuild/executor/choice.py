@@ -21,6 +21,6 @@ def chosen_module(library: Library, name: str | None, where: str) -> Module:
     if name is None and len(modules) == 1:
         (name,) = modules
     if name is None or name not in modules:
-        what = "holds several modules; choose one" if name is None else f"has no module {name!r}"
-        raise UsageError(f"{where}: {what} (of {listed(list(modules))})")
+        what = "holds several modules" if name is None else f"has no module {name!r}"
+        raise UsageError(f"{where}: {what}; choose one (of {listed(list(modules))})")
     return replace(modules[name], runtime="")

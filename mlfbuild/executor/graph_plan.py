@@ -95,7 +95,9 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
     more tensors than ``MOST_TENSORS``.
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
-        raise UnsupportedModelError(f"{where}: has {len(graph.shape)} tensors; at most {MOST_TENSORS} are supported")
+        raise UnsupportedModelError(
+            f"{where}: has {len(graph.shape)} tensors, at most {MOST_TENSORS} are supported; use a smaller model"
+        )
     return _Planning(graph, params, linked, where).plan()
 
 

@@ -56,7 +56,9 @@ def lines(arguments: Iterable[str]) -> str:
 def check_path(path: str) -> None:
     """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would read as something else."""
     if not _PATH.fullmatch(path):
-        raise InputFileError(f"{path!a}: the archive's file has a name that build files cannot hold")
+        raise InputFileError(
+            f"{path!a}: the archive's file has a name that build files cannot hold; rename it and export again"
+        )
 
 
 def check_target_name(name: str) -> None:

@@ -81,5 +81,7 @@ def tree_files(
         added |= verification_files(library.modules, verified_on)
     for path in (*added, RECORD):
         if path in files:
-            raise InputFileError(f"the archive holds a file {path}, a name that unpacking needs itself")
+            raise InputFileError(
+                f"the archive holds a file {path}, a name that unpacking needs itself; rename it there"
+            )
     return {**files, **added}

@@ -154,7 +154,7 @@ def _check_can_be_called(module: Module) -> None:
     if interface_header(module) is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
             f"{module.name}: cannot be run: the library has no C interface (a header tvmgen_{module.name}.h) with "
-            "known inputs and outputs, nor C sources to make one for"
+            "known inputs and outputs, nor C sources to make one for; export the model again, for the target c"
         )
     if module.devices:
         raise UnsupportedModelError(

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.tflite_operators import OPERATORS, SHAPES, SUPPORTED, Site, operator_name
 from mlfbuild.frontends.tflite_operators.variables import OPERANDS
 from mlfbuild.frontends.tflite_reader import RawOperator, RawSubgraph, Reader, reading
@@ -20,6 +21,7 @@ from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, Oper
 from mlfbuild.graph.evaluate import evaluate
 from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.rules import alternatives
+from mlfbuild.messages import advised
 
 _MOST_BYTES = 1 << 16
 """Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""
@@ -37,11 +39,11 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     try:
         return _graph(Reader(data).read(), name)
     except OperatorError as error:
-        raise UnsupportedModelError(f"{where}: {error}") from None
+        raise UnsupportedModelError(advised(f"{where}: {error}", EXPORT_AGAIN)) from None
     except GraphError as error:
-        raise InputFileError(f"{where}: not a valid TFLite model: {error}") from None
+        raise InputFileError(advised(f"{where}: not a valid TFLite model: {error}", EXPORT_AGAIN)) from None
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(f"{where}: {error}") from None
+        raise UnsupportedModelError(advised(f"{where}: {error}", CHANGE)) from None
 
 
 def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:

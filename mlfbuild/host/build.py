@@ -78,6 +78,8 @@ def _compiled(module: Module, files: dict[str, bytes], build: Executable, compil
         macros = ["-DMLF_TRACE"] if is_graph(module) else []
         run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
     except ProcessFailedError as error:
-        failed = ProcessFailedError(f"{module.name}: its C cannot be built on this machine", error.output)
+        failed = ProcessFailedError(
+            f"{module.name}: its C cannot be built on this machine; see the compiler's words, below", error.output
+        )
         raise missing_header(module, error.output) or failed from None
     return made

@@ -72,11 +72,15 @@ class Child:
             answer = _exchange(process, request, size, self._timeout)
         except subprocess.TimeoutExpired:
             self.close()
-            raise TimedOutError(f"{self._module.name}: still running after {self._timeout:g} s, stopped") from None
+            raise TimedOutError(
+                f"{self._module.name}: still running after {self._timeout:g} s, stopped; give it more time (--timeout)"
+            ) from None
         if len(answer) < size:
             status = process.wait()
             self.close()
-            raise ProcessFailedError(f"{self._module.name}: its code {_end(status)}")
+            raise ProcessFailedError(
+                f"{self._module.name}: its code {_end(status)}; check its inputs, or export it again"
+            )
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:

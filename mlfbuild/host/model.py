@@ -105,7 +105,9 @@ class Model:
             raise UnsupportedModelError(f"{self.name}: hands out no intermediate tensors; {self.how_to_trace}")
         size = sum(each.tensor.size for each in self.traced)
         if size > _MOST_TRACED:
-            raise UnsupportedModelError(f"{self.name}: hands out {size} bytes a run; at most {_MOST_TRACED} are taken")
+            raise UnsupportedModelError(
+                f"{self.name}: hands out {size} bytes a run, at most {_MOST_TRACED} are taken; use a smaller model"
+            )
         status, outputs, traced = self._machine.trace(self._in_order(inputs))
         named = zip(self.traced, traced, strict=True)
         return self._named(status, outputs), {each.tensor.name: array for each, array in named}
@@ -119,7 +121,9 @@ class Model:
 
     def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
         if status != 0:
-            raise ProcessFailedError(f"{self.name}: its run function returned {status}")
+            raise ProcessFailedError(
+                f"{self.name}: its run function returned {status}; check its inputs, or export it again"
+            )
         return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
 
     def reset(self) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, TypeGuard
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.messages import shown
+from mlfbuild.messages import advised, shown
 
 _LARGEST = 2**63 - 1
 
 
-def parse_json(data: bytes, where: str) -> object:
-    """Return the value of the JSON text ``data``.
+def parse_json(data: bytes, where: str, advice: str = "make it again") -> object:
+    """Return the value of the JSON text ``data``; ``advice`` says what to do about a damaged one.
 
     Raises ``InputFileError`` where it is not JSON in UTF-8, names a key twice, or holds NaN or an infinity.
     """
@@ -30,9 +30,9 @@ def parse_json(data: bytes, where: str) -> object:
     try:
         return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
     except RecursionError:
-        raise InputFileError(f"{where}: not sound JSON: nested too deeply") from None
+        raise InputFileError(f"{where}: not sound JSON: nested too deeply; {advice}") from None
     except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
-        raise InputFileError(f"{where}: not sound JSON: {error}") from None
+        raise InputFileError(f"{where}: not sound JSON: {error}; {advice}") from None
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -43,13 +43,15 @@ class Fields:
     """A JSON object of unknown origin; each method takes one member and raises ``InputFileError`` for a wrong type.
 
     ``where`` names the file in messages, ``path`` the way to the object in it: ``modules.kws.memory``.
+    ``advice`` says what to do about a damaged one.
     """
 
-    def __init__(self, value: object, where: str, path: str = "") -> None:
+    def __init__(self, value: object, where: str, path: str = "", advice: str = "make it again") -> None:
         self.where = where
         self._path = path
+        self._advice = advice
         if not isinstance(value, dict):
-            raise InputFileError(f"{where}{path and f': {path}'}: must be an object")
+            raise InputFileError(f"{where}{path and f': {path}'}: must be an object; {advice}")
         self._members: dict[str, object] = value
 
     def __contains__(self, key: str) -> bool:
@@ -81,7 +83,7 @@ class Fields:
 
     def error(self, key: str, reason: str) -> InputFileError:
         """Return the error that blames the member ``key``."""
-        return InputFileError(f"{self.where}: {self._path_of(key)}: {reason}")
+        return InputFileError(advised(f"{self.where}: {self._path_of(key)}: {reason}", self._advice))
 
     def _path_of(self, key: str) -> str:
         return f"{self._path}.{shown(key)}" if self._path else shown(key)
@@ -129,12 +131,14 @@ class Fields:
 
     def member(self, key: str) -> Fields:
         """Return an object."""
-        return Fields(self._get(key), self.where, self._path_of(key))
+        return Fields(self._get(key), self.where, self._path_of(key), self._advice)
 
     def objects(self, key: str) -> list[Fields]:
         """Return a list of objects, empty where the member is absent."""
         path = self._path_of(key)
-        return [Fields(item, self.where, f"{path}[{index}]") for index, item in enumerate(self._list(key))]
+        return [
+            Fields(item, self.where, f"{path}[{index}]", self._advice) for index, item in enumerate(self._list(key))
+        ]
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of strings, empty where the member is absent."""

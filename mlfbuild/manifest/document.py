@@ -69,7 +69,7 @@ def read_document(path: Path) -> Document:
     try:
         root = compose(text)
         if root is None:
-            raise SyntaxProblem(Position(1, 1), "empty; `mlfbuild init` writes a starter into an empty folder")
+            raise SyntaxProblem(Position(1, 1), "empty; let `mlfbuild init` write a starter into an empty folder")
         return _Reader().read(root)
     except SyntaxProblem as error:
         raise ProjectFileError([f"{path}:{error.problem}"]) from None
@@ -81,16 +81,20 @@ def _read_text(path: Path) -> str:
             data = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:
         raise ProjectFileError(
-            [f"{path}: no such project file; -f names another, `mlfbuild init` writes a starter"]
+            [f"{path}: no such project file; name another with -f, or let `mlfbuild init` write a starter"]
         ) from None
     except IsADirectoryError:
         raise ProjectFileError(
-            [f"{path}: is a folder, not a project file; -C names the folder of the project"]
+            [f"{path}: is a folder, not a project file; name the folder of a project with -C"]
         ) from None
     except OSError as error:
-        raise ProjectFileError([f"{path}: cannot read the project file: {error.strerror}"]) from None
+        raise ProjectFileError(
+            [f"{path}: cannot read the project file: {error.strerror}; check the path and its permissions"]
+        ) from None
     if len(data) > _LARGEST_FILE:
-        raise ProjectFileError([f"{path}: larger than {_LARGEST_FILE // 1024} KiB; this is not a project file"])
+        raise ProjectFileError(
+            [f"{path}: larger than {_LARGEST_FILE // 1024} KiB, no project file; name another with -f"]
+        )
     return _decode(path, data)
 
 

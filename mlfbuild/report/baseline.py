@@ -35,27 +35,23 @@ def read_baseline(path: Path) -> Baseline:
     Raises ``InputFileError`` where it is missing, damaged, something else or of another format version.
     """
     data = read_bytes(path, "baseline")
-    try:
-        top = Fields(parse_json(data, str(path)), str(path))
-        if _VERSION not in top:
-            raise InputFileError(f"{path}: is no baseline of sizes, which {UPDATE} writes")
-        version = top.integer(_VERSION)
-        images = top.member("images") if version == FORMAT else None
-        found = {} if images is None else {title: _taken(images.member(title), title) for title in images.names()}
-    except InputFileError as error:
-        raise InputFileError(f"{error}; {_MAKE_AGAIN}") from None
+    top = Fields(parse_json(data, str(path), _MAKE_AGAIN), str(path), advice=_MAKE_AGAIN)
+    if _VERSION not in top:
+        raise InputFileError(f"{path}: is no baseline of sizes, which {UPDATE} writes; {_MAKE_AGAIN}")
+    version = top.integer(_VERSION)
     if version != FORMAT:
         raise InputFileError(
             f"{path}: is a baseline of format {version}, this mlfbuild reads format {FORMAT}; use the mlfbuild that "
             f"wrote it, or remove it and run {UPDATE}"
         )
-    return found
+    images = top.member("images")
+    return {title: _taken(images.member(title), title) for title in images.names()}
 
 
 def _taken(image: Fields, title: str) -> Taken:
     subjects = {name: image.member(name) for name in image.names()}
     if "" not in subjects:
-        raise InputFileError(f"{image.where}: {shown(title)}: the sizes of the whole image are missing")
+        raise InputFileError(f"{image.where}: {shown(title)}: the sizes of the whole image are missing; {_MAKE_AGAIN}")
     return {name: {memory: sizes.integer(memory) for memory in MEMORIES} for name, sizes in subjects.items()}
 
 

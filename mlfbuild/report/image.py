@@ -102,7 +102,7 @@ def read_image(path: Path) -> Image:
 
     data = read_bytes(path, "image")
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{path}: is no ELF image")
+        raise InputFileError(f"{path}: is no ELF image; name what the linker wrote, not a .bin or .hex of it")
     try:
         elf = ELFFile(io.BytesIO(data))
         sections = tuple(_sections(elf))

@@ -78,7 +78,7 @@ def _no_map(text: str) -> str:
             return (
                 f"is the map of {name}, and only that of GNU ld can be read; link the image with GNU ld, -Wl,-Map=FILE"
             )
-    return "is no map of GNU ld (-Wl,-Map=FILE); lld and armlink write other ones"
+    return "is no map of GNU ld; link the image with GNU ld, -Wl,-Map=FILE"
 
 
 def _sections(text: str) -> Iterator[InputSection]:

@@ -28,6 +28,7 @@ Report = Mapping[str, Any]
 """A report in its JSON form."""
 _VERSION = "mlfbuild_report"
 _WRITES = "`mlfbuild report -o FILE.json`"
+_ADVICE = "name one, or make it again"
 
 
 def read_report(path: Path) -> Report:
@@ -36,9 +37,10 @@ def read_report(path: Path) -> Report:
     Raises ``InputFileError`` where it is missing, damaged, something else, of another version of the form, or says
     of one thing two different sizes.
     """
-    found = parse_json(read_bytes(path, "report"), f"{path}: is no report, which {_WRITES} writes")
+    what = f"{path}: is no report, which {_WRITES} writes"
+    found = parse_json(read_bytes(path, "report"), what, _ADVICE)
     if not isinstance(found, dict) or _VERSION not in found:
-        raise InputFileError(f"{path}: is no report, which {_WRITES} writes")
+        raise InputFileError(f"{what}; {_ADVICE}")
     version = found[_VERSION]
     if version != FORMAT and isinstance(version, int):
         raise InputFileError(

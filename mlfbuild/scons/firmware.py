@@ -50,7 +50,7 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
     """
     (image,) = env.Flatten([elf])
     if models.target.board is None and models.target.toolchain is not None:
-        raise UsageError(f"target {models.target.name!r}: has no board, so nothing can run {image}")
+        raise UsageError(f"target {models.target.name!r}: has no board, so nothing can run {image}; add one")
     log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=models.target)
     env.Depends(log, env.Value(models.target.settings()))
     env.NoCache(log)  # it tells what happened here

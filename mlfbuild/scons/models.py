@@ -108,4 +108,6 @@ def only_target(project: Any, name: str) -> str:
     """Return ``name``, or where it is empty the project's only target; raises ``UsageError``."""
     if name or len(project.targets) == 1:
         return name or next(iter(project.targets))
-    raise UsageError(f"{project.path}: has the targets {', '.join(project.targets)}: MlfModels needs target=")
+    raise UsageError(
+        f"{project.path}: has the targets {', '.join(project.targets)}; choose one with MlfModels(target=...)"
+    )

@@ -38,7 +38,9 @@ def _write(target: list[Any], source: list[Any], env: Any) -> None:
 def place(env: Any, target: TargetJob) -> None:
     """Let programs of ``env`` take the linker script of ``target`` behind their own; doing it again changes nothing."""
     if not target.placed:
-        raise UsageError(f"target {target.name!r}: has no regions in the project file, so that nothing is placed")
+        raise UsageError(
+            f"target {target.name!r}: has no regions in the project file, so that nothing is placed; add some"
+        )
     script = env.File(str(target.placement_script))
     flag = f"-T{script.get_abspath()}"
     if flag not in env.subst("$LINKFLAGS"):

@@ -27,13 +27,15 @@ def report_builder() -> Any:
 @as_user_error
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
-        raise UsageError(f'{target[0]}: needs an image: env.MlfReport("{target[0]}", app)')
+        raise UsageError(f'{target[0]}: needs an image; write env.MlfReport("{target[0]}", app)')
     from mlfbuild.steps.report_files import form_of  # only where reports are asked for
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
     if job is not None and job.target.toolchain is None:
-        raise UsageError(f"target {job.target.name!r}: is this machine; reports are of firmware for a target's CPU")
+        raise UsageError(
+            f"target {job.target.name!r}: is this machine; choose firmware for a target with a board or toolchain"
+        )
     env.Depends(target, env.Value(fingerprint(REPORT_ROOMS)))
     if job is not None:
         env.Depends(target, env.Value(job.report_settings()))
@@ -49,9 +51,9 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
 
 def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> None:
     if job is None:
-        raise UsageError(f"{target[0]}: MLFPROFILE needs an image of MlfFirmware, whose models and boards are known")
+        raise UsageError(f"{target[0]}: MLFPROFILE needs an image of MlfFirmware; give it one, or leave MLFPROFILE out")
     if not job.runs:
-        raise UsageError(f"{target[0]}: MLFPROFILE needs a board; target {job.target.name!r} has none")
+        raise UsageError(f"{target[0]}: MLFPROFILE needs a board; add one to target {job.target.name!r}")
     env.Depends(target, [env.Value(fingerprint(PROFILE_ROOMS)), env.Value(job.target.settings())])
     files = [path for run in job.runs for path in (run.model.archive, *run.vectors.values())]
     env.Depends(target, [env.File(str(path)) for path in (*files, *job.target.toolchain_files)])

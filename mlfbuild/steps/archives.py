@@ -19,7 +19,7 @@ from mlfbuild.files import open_binary, read_bytes
 from mlfbuild.library import Library
 from mlfbuild.library.identity import Identity, identities
 from mlfbuild.manifest import suggestion
-from mlfbuild.messages import listed
+from mlfbuild.messages import advised, listed
 
 __all__ = [
     "Identity",
@@ -44,7 +44,7 @@ def models_in_image(path: Path) -> list[Identity] | None:
     data = read_bytes(path, "archive or image")
     found = identities(data)
     if not found and data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{path}: calls no model that mlfbuild compiled")
+        raise InputFileError(f"{path}: calls no model that mlfbuild compiled; link one, or name another image")
     return found or None
 
 
@@ -93,7 +93,7 @@ def convert_archive(path: Path, version: int, output: Path, names: Sequence[str]
     try:
         library = rename_modules(library, new_names)
     except UsageError as error:
-        raise UsageError(f"{path}: {error}") from None
+        raise UsageError(advised(f"{path}: {error}", "choose another name")) from None
     write_archive(library, output, version)
     return output.stat().st_size
 

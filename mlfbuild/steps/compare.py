@@ -141,7 +141,9 @@ def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
     try:
         return pair_ports(kind, *sides)
     except UsageError as error:
-        raise UsageError(f"{first.archive} and {second.archive} cannot run on the same inputs: {error}") from None
+        raise UsageError(
+            f"{first.archive} and {second.archive} cannot run on the same inputs: {error}; leave out --inputs"
+        ) from None
 
 
 def _first_operator(model: Model, pairs: Sequence[Pair], tally: _Tally, *, anyhow: bool) -> TensorDifference | None:

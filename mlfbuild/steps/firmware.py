@@ -90,7 +90,9 @@ def run_image(elf: Path, target: TargetJob, log: Path, timeout: float = 600) -> 
 def _run_on_board(elf: Path, board: Board, timeout: float) -> str:
     result = run_elf(elf, board, timeout=timeout)
     if result.exit_status != 0:
-        raise ProcessFailedError(f"{elf.name}: exit status {result.exit_status} on {board.name}", result.stdout)
+        raise ProcessFailedError(
+            f"{elf.name}: exit status {result.exit_status} on {board.name}; see what it printed, below", result.stdout
+        )
     return result.stdout
 
 

@@ -31,7 +31,7 @@ def generate(
     Raises what compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
     """
     if depfile is not None and stamp is None:
-        raise UsageError("--depfile: needs --stamp, the file that it is about")
+        raise UsageError("--depfile: is about a stamp; add --stamp")
     compiled = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:

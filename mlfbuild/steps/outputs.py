@@ -28,7 +28,7 @@ def check_replaced(
 ) -> None:
     """As ``check_output``, for a file that is a ``what``, over one of this ``kind``."""
     if output.is_dir():
-        raise UsageError(f"{output}: is a folder; -o names the {what} to write")
+        raise UsageError(f"{output}: is a folder; name the {what} to write with -o")
     if not output.is_file():
         return
     if any(source.exists() and output.samefile(source) for source in sources):

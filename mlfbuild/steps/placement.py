@@ -13,6 +13,7 @@ from mlfbuild.firmware.params_binary import PARAMS_SECTION, has_symbol, linked_s
 from mlfbuild.firmware.placement import LINKER_SCRIPT
 from mlfbuild.manifest import Placement, suggestion
 from mlfbuild.manifest.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
+from mlfbuild.messages import advised
 from mlfbuild.steps.jobs import FirmwareJob
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
@@ -54,7 +55,7 @@ def placement_of(words: Sequence[str]) -> Placement:
             raise UsageError(f"--place {word}: {name} is in {named[name]} already; name it once")
     placement = Placement(**named)
     for name, reason in placement.problems():
-        raise UsageError(f"--place {name}={named[name]}: {reason}")
+        raise UsageError(advised(f"--place {name}={named[name]}: {reason}", "correct or remove it"))
     return placement
 
 

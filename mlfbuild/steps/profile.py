@@ -49,7 +49,9 @@ def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress 
     watch = progress or Silent()
     if not any(target.board for target in targets):
         names = ", ".join(target.name for target in targets)
-        raise CheckFailedError(f"{project.path}: nothing to profile: no board that QEMU emulates for {names}")
+        raise CheckFailedError(
+            f"{project.path}: nothing to profile: no board that QEMU emulates for {names}; add one to a target"
+        )
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
         yield from watched_runs(job, watch)
 

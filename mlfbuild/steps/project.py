@@ -25,6 +25,7 @@ from mlfbuild.manifest import (
 )
 from mlfbuild.manifest.placement import MEMORY_CLASSES
 from mlfbuild.manifest.sources import SOURCES, source_suffix
+from mlfbuild.messages import advised
 from mlfbuild.steps.inputs import check_inputs, input_problems
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
@@ -57,9 +58,15 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
                 yield ("firmware", firmware.name, "sources", index), _why_no_file(path)
         for index, path in enumerate(firmware.include_dirs):
             if not path.is_dir():
-                yield ("firmware", firmware.name, "include-dirs", index), f"{path}: no such folder"
+                yield (
+                    ("firmware", firmware.name, "include-dirs", index),
+                    f"{path}: no such folder; create it, or correct the path",
+                )
         if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
-            yield ("firmware", firmware.name, "cmake"), f"{firmware.cmake}: has no CMakeLists.txt"
+            yield (
+                ("firmware", firmware.name, "cmake"),
+                f"{firmware.cmake}: has no CMakeLists.txt; write one there, or name another folder",
+            )
 
 
 def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
@@ -71,7 +78,7 @@ def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _why_no_file(path: Path) -> str:
-    return f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}"
+    return f"{path}: {'is a folder, not a file; name a file' if path.is_dir() else 'no such file; correct the path'}"
 
 
 def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
@@ -120,7 +127,9 @@ def target_jobs(
     for name in models:
         if not any(job.model == name for target in jobs for job in target.models):
             built = ", ".join(project.models[name].targets)
-            raise UsageError(f"model {name!r}: not built for {', '.join(targets)} (its targets: {built})")
+            raise UsageError(
+                f"model {name!r}: not built for {', '.join(targets)}; choose of its targets ({built}), or add one"
+            )
     for job in (job for target in jobs for job in target.models):
         check_inputs(job)
     for reason in _misplaced(project, jobs):
@@ -218,7 +227,7 @@ def compile_job(
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UsageError(f"model name {name!r}: must match [a-z][a-z0-9_]*, as it becomes part of C symbols")
     for key, reason in compiler_called(compiler).check_options(options):
-        raise UsageError(f"option {key!r}: {reason}")
+        raise UsageError(advised(f"option {key!r}: {reason}", "correct or remove it"))
     if compiler == "command":
         raise UsageError("compiler command: needs a project file, which says what to run; or run it by hand")
     if python is not None and compiler != "tvm":
@@ -263,11 +272,13 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
     spec = project.firmware.get(name)
     if spec is not None:
         if target.name not in spec.targets:
-            raise UsageError(f"firmware {name!r}: is not for target {target.name!r} ({', '.join(spec.targets)})")
+            raise UsageError(
+                f"firmware {name!r}: is not for target {target.name!r}; add it to {', '.join(spec.targets)}"
+            )
         return firmware_job(project, spec, target, build)
     if not (folder / "CMakeLists.txt").is_file():
         raise UsageError(
-            f"firmware {name!r}: {project.path} does not have it under firmware: and {folder} has no CMakeLists.txt"
+            f"firmware {name!r}: {project.path} does not have it, and {folder} has no CMakeLists.txt; write one of them"
         )
     return FirmwareJob(
         name, target, (), (), (), folder, build / target.name / name, project.root,

@@ -33,7 +33,10 @@ def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
     """
     found = [image_sizes(job) for job in jobs if job.target.toolchain is not None and job.elf.is_file()]
     if not found:
-        raise CheckFailedError("nothing to report of: the project has no firmware for a target with a toolchain")
+        raise CheckFailedError(
+            "nothing to report of: the project has no firmware for a target with a toolchain; "
+            "add one, or name an image with --elf"
+        )
     return found
 
 

@@ -18,7 +18,9 @@ def check_boards(jobs: Sequence[FirmwareJob]) -> None:
     """Raise ``CheckFailedError`` where no model of ``jobs`` has a board to run on, before anything is built."""
     if not any(job.runs for job in jobs):
         names = listed([job.target.name for job in jobs])
-        raise CheckFailedError(f"nothing to profile: no board that QEMU emulates for {names or 'any firmware'}")
+        raise CheckFailedError(
+            f"nothing to profile: no board that QEMU emulates for {names or 'any firmware'}; add one to a target"
+        )
 
 
 def profiled(found: Sequence[ImageSizes], progress: Progress | None = None) -> list[ImageSizes]:

@@ -73,7 +73,7 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
         if _can_run(target)
     ]
     if not jobs:
-        reasons = "; ".join(left_out(project, targets)) or "no model is chosen"
+        reasons = "; ".join(left_out(project, targets)) or "no model is chosen; name one with --model"
         raise CheckFailedError(f"{project.path}: nothing to verify: {reasons}")
     return jobs
 

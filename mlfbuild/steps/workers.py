@@ -124,7 +124,9 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
     except KeyboardInterrupt:
         if threading.current_thread() is threading.main_thread():
             raise
-        raise ProcessFailedError("interrupted") from None  # the worker's: whoever owns this thread has their own
+        raise ProcessFailedError(
+            "interrupted; run the build again"
+        ) from None  # the worker's: whoever owns this thread has their own
 
 
 def map_in_workers(

@@ -77,7 +77,7 @@ def test_a_folder_as_a_source(folder: Folder) -> None:
     (folder.root / "models/beta.tflite").mkdir()
     ended = folder.run("build")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: is a folder, not a file\n",
+        2, "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: is a folder, not a file; name a file\n",
     )  # fmt: skip
 
 

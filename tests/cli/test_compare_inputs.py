@@ -249,7 +249,7 @@ def test_networks_that_are_not_alike(project: Folder, other: Graph, reason: str)
     add(project, "b.tar", compiled(other))
     ended = compare(project, "a.tar", "b.tar")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err == f"mlfbuild: a.tar and b.tar cannot run on the same inputs: {reason}\n"
+    assert ended.err == f"mlfbuild: a.tar and b.tar cannot run on the same inputs: {reason}; leave out --inputs\n"
 
 
 def test_inputs_of_other_names_and_in_another_order(project: Folder) -> None:
@@ -277,9 +277,12 @@ def test_code_that_crashes_or_hangs_is_named_by_its_archive(project: Folder) -> 
         add(project, f"{name}.tar", Library((replace(module, codegen=files),)))
     ended = compare(project, "a.tar", "crash.tar")
     assert (ended.status, ended.out) == (7, "")
-    assert ended.err == "mlfbuild: crash.tar: net: its code crashed (SIGSEGV)\n"
+    assert ended.err == "mlfbuild: crash.tar: net: its code crashed (SIGSEGV); check its inputs, or export it again\n"
     ended = compare(project, "hang.tar", "a.tar", "--timeout", "0.5")
-    assert (ended.status, ended.err) == (7, "mlfbuild: hang.tar: net: still running after 0.5 s, stopped\n")
+    assert (ended.status, ended.err) == (
+        7,
+        "mlfbuild: hang.tar: net: still running after 0.5 s, stopped; give it more time (--timeout)\n",
+    )
 
 
 def test_what_this_machine_cannot_run_is_named_by_its_archive(project: Folder, shared: Path) -> None:
@@ -296,11 +299,11 @@ def test_what_this_machine_cannot_run_is_named_by_its_archive(project: Folder, s
         (["--inputs", "a.tar"], 5, "a.tar: not a .npz file"),
         (["--inputs", "bad.npz"], 5, "bad.npz: in0: holds float64, 'x' is float32"),
         (["--inputs", "empty.npz"], 1, "empty.npz: holds no cases"),
-        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: has no module 'kws' (of net)"),
-        (["--inputs", "x.npz", *["--model", "net"] * 3], 2, "--model: compare takes one for both archives, or one for"),
+        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: has no module 'kws'; choose one (of net)"),
+        (["--inputs", "x.npz", *["--model", "net"] * 3], 2, "--model: name one for both archives, or one for"),
         (["--inputs", "x.npz", "--timeout", "0"], 2, "--timeout"),
-        (["--timeout", "3"], 2, "--timeout: is for running both, with --inputs X.npz"),
-        (["--model", "net"], 2, "--model: is for running both, with --inputs X.npz"),
+        (["--timeout", "3"], 2, "--timeout: is for running both; add --inputs X.npz, or leave it out"),
+        (["--model", "net"], 2, "--model: is for running both; add --inputs X.npz, or leave it out"),
     ],
 )
 def test_mistakes(project: Folder, arguments: list[str], status: int, message: str) -> None:

@@ -38,7 +38,7 @@ def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.Monke
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     ended = folder.run("doctor")
     assert ended.status == 3
-    assert ended.err == "mlfbuild: mlfbuild.yml: 1 target cannot be built: m4\n"
+    assert ended.err == "mlfbuild: mlfbuild.yml: 1 target cannot be built: m4; install what is missing, above\n"
     assert "  arm-none-eabi-gcc        missing (MLFBUILD_ARM_NONE_EABI_GCC=/nowhere/gcc)\n" in ended.out
     assert "  m4  cannot be built (cortex-m4, mps2-an386): /nowhere/gcc: program not found\n" in ended.out
     assert ended.out.endswith(

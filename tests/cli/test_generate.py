@@ -44,7 +44,7 @@ def test_what_it_refuses(folder: Folder) -> None:
         2, "mlfbuild: 2 models are chosen; generate makes one: name it with --target and --model\n",
     )  # fmt: skip
     ended = folder.run("generate", "--model", "alpha", "--depfile", "d")
-    assert (ended.status, ended.err) == (2, "mlfbuild: --depfile: needs --stamp, the file that it is about\n")
+    assert (ended.status, ended.err) == (2, "mlfbuild: --depfile: is about a stamp; add --stamp\n")
 
 
 def test_a_model_that_cannot_be_made_leaves_no_stamp(folder: Folder) -> None:

@@ -203,10 +203,14 @@ def test_reports_that_cannot_have_a_run(project: Project) -> None:
     project.write("mlfbuild.yml", NO_BOARD)
     ended = project.run("report", "--profile")
     assert (ended.status, ended.out) == (1, "")
-    assert ended.err.splitlines()[-1] == "mlfbuild: nothing to profile: no board that QEMU emulates for m4"
+    assert (
+        ended.err.splitlines()[-1]
+        == "mlfbuild: nothing to profile: no board that QEMU emulates for m4; add one to a target"
+    )
     ended = project.run("report", "--profile", "--elf", "build/m4/app/app.elf")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project\n"
+        2, "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project; "
+        "leave it out\n"
     )  # fmt: skip
 
 

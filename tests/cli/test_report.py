@@ -100,7 +100,10 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     assert [model["model"] for model in facts["models"]] == ["alpha", "beta"]
     (project.root / "none.elf").write_bytes(elf.read_bytes().replace(b"mlf:", b"mlf;"))
     ended = project.run("inspect", "none.elf")
-    assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: calls no model that mlfbuild compiled\n")
+    assert (ended.status, ended.err) == (
+        5,
+        "mlfbuild: none.elf: calls no model that mlfbuild compiled; link one, or name another image\n",
+    )
 
     set_budget(project, str(taken - 1))
     for verb in ("build", "build", "report"):
@@ -258,7 +261,8 @@ def test_update_baseline_needs_a_project_with_a_file_for_it(folder: Folder) -> N
     )  # fmt: skip
     ended = folder.run("report", "--elf", "app.elf", "--update-baseline")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: --update-baseline means nothing with --elf: a baseline has the images of a project\n"
+        2, "mlfbuild: --update-baseline means nothing with --elf: a baseline has the images of a project; "
+        "leave it out\n"
     )  # fmt: skip
 
 
@@ -268,5 +272,6 @@ def test_a_project_without_firmware_has_nothing_to_report(folder: Folder) -> Non
     ended = folder.run("report")
     assert ended.status == 1
     assert ended.err.splitlines()[-1] == (
-        "mlfbuild: nothing to report of: the project has no firmware for a target with a toolchain"
+        "mlfbuild: nothing to report of: the project has no firmware for a target with a toolchain; "
+        "add one, or name an image with --elf"
     )

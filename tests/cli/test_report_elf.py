@@ -58,7 +58,7 @@ def test_operators_are_told_by_archives_alone(bare: Folder) -> None:
     ended = bare.run("report", "--elf", "app.elf", "--operators")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.endswith(
-        "--operators means nothing with --elf: they stand in the archives of a project's models\n"
+        "--operators means nothing with --elf: they stand in the archives of a project's models; leave it out\n"
     ), ended.err
 
 
@@ -90,10 +90,13 @@ def test_files_that_are_something_else(bare: Folder) -> None:
     ended = bare.run("report", "--elf", "none.elf")
     assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: no such image; check the path\n")
     ended = bare.run("report", "--elf", "app.elf.map")
-    assert (ended.status, ended.err) == (5, "mlfbuild: app.elf.map: is no ELF image\n")
+    assert (ended.status, ended.err) == (
+        5,
+        "mlfbuild: app.elf.map: is no ELF image; name what the linker wrote, not a .bin or .hex of it\n",
+    )
     ended = bare.run("report", "--elf", "app.elf", "--map", "main.c")
     assert (ended.status, ended.err) == (
-        5, "mlfbuild: main.c: is no map of GNU ld (-Wl,-Map=FILE); lld and armlink write other ones\n",
+        5, "mlfbuild: main.c: is no map of GNU ld; link the image with GNU ld, -Wl,-Map=FILE\n",
     )  # fmt: skip
 
 

@@ -86,7 +86,7 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
         ("app.elf", 2, "app.elf: reports are text, JSON or HTML: call it .txt, .json or .html"),
         ("old.json", 6, "old.json: is what is to be read; choose another file for -o"),
         ("link.json", 6, "link.json: is what is to be read; choose another file for -o"),
-        ("folder.txt", 2, "folder.txt: is a folder; -o names the report to write"),
+        ("folder.txt", 2, "folder.txt: is a folder; name the report to write with -o"),
         ("notes.txt/report.txt", 8, "notes.txt: cannot write: File exists; a file stands where a folder is needed"),
     ],
 )

@@ -52,7 +52,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
             5,
             "bad.npz: has no in1 (or in_x) for input 1",
         ),
-        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; -o names the file to write"),
+        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file to write with -o"),
         (
             ["net.tar", "--inputs", "x.npz", "-o", "x.npz"],
             6,
@@ -60,7 +60,11 @@ def test_inputs_by_their_names(project: Folder) -> None:
         ),
         (["net.tar", "--inputs", "x.npz", "-o", "net.tar"], 6, "net.tar: is what is to be read"),
         (["net.tar", "--inputs", "x.npz", "-o", "own.txt"], 6, "own.txt: is there and is no .npz file"),
-        (["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--model", "kws"], 2, "net.tar: has no module 'kws' (of net)"),
+        (
+            ["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--model", "kws"],
+            2,
+            "net.tar: has no module 'kws'; choose one (of net)",
+        ),
         (["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--timeout", "0"], 2, "--timeout"),
     ],
 )

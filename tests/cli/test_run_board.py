@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive, tar
+from mlfbuild.emulator.run import ADVICE
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
@@ -113,7 +114,10 @@ def test_a_code_of_the_network_is_seen_on_this_machine_too(project: Folder, stat
     project.write("net.tar", aot_archive(OWN, statement))
     ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz")
     case = 1 if "5" in statement else 2
-    assert (ended.status, ended.err) == (7, f"mlfbuild: net: case {case}: its run function returned -1\n")
+    assert (ended.status, ended.err) == (
+        7,
+        f"mlfbuild: net: case {case}: its run function returned -1; {ADVICE}\n",
+    )
 
 
 def test_what_a_kernel_of_a_graph_returns_is_told(project: Folder) -> None:
@@ -139,7 +143,7 @@ def test_code_that_does_not_build(project: Folder) -> None:
     project.write("net.tar", aot_archive(OWN, "nonsense;"))
     ended = run(project)
     assert ended.status == 7
-    assert ended.err.startswith(f"mlfbuild: net: its C cannot be built for {M4}\n")
+    assert ended.err.startswith(f"mlfbuild: net: its C cannot be built for {M4}; see the compiler's words, below\n")
     assert "net_lib1.c:" in ended.err and "'nonsense' undeclared" in ended.err
 
 
@@ -193,7 +197,7 @@ def test_a_disk_that_is_full(project: Folder, tool: Callable[[str], str], monkey
     ("arguments", "status", "message"),
     [
         (["--board", "mps2-an38"], 2, 'mps2-an38: unknown board (did you mean "mps2-an386"?)'),
-        (["--board", M4, "--model", "kws"], 2, "net.tar: has no module 'kws' (of net)"),
+        (["--board", M4, "--model", "kws"], 2, "net.tar: has no module 'kws'; choose one (of net)"),
         (["--board", M4, "--inputs", "net.tar"], 5, "net.tar: not a .npz file that numpy reads without pickle"),
     ],
 )

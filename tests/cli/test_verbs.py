@@ -41,11 +41,11 @@ def test_check_looks_for_the_files(folder: Folder) -> None:
     ended = folder.run("check")
     assert ended.status == 2
     assert ended.err.splitlines() == [
-        "mlfbuild.yml:3:30: targets.pc.toolchain: own.cmake: no such file",
-        "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: no such file",
-        "mlfbuild.yml:8:19: firmware.app.sources[0]: main.c: no such file",
-        "mlfbuild.yml:8:43: firmware.app.include-dirs[0]: h: no such folder",
-        "mlfbuild.yml:9:16: firmware.own.cmake: src: has no CMakeLists.txt",
+        "mlfbuild.yml:3:30: targets.pc.toolchain: own.cmake: no such file; correct the path",
+        "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: no such file; correct the path",
+        "mlfbuild.yml:8:19: firmware.app.sources[0]: main.c: no such file; correct the path",
+        "mlfbuild.yml:8:43: firmware.app.include-dirs[0]: h: no such folder; create it, or correct the path",
+        "mlfbuild.yml:9:16: firmware.own.cmake: src: has no CMakeLists.txt; write one there, or name another folder",
     ]
 
 
@@ -155,7 +155,10 @@ def test_a_model_that_is_not_for_the_target(folder: Folder) -> None:
     text = text.replace("beta.tflite}", "beta.tflite, targets: [spare]}").replace("[alpha, beta]", "[alpha]")
     folder.write("mlfbuild.yml", text)
     ended = folder.run("build", "--target", "pc", "--model", "beta")
-    assert (ended.status, ended.err) == (2, "mlfbuild: model 'beta': not built for pc (its targets: spare)\n")
+    assert (ended.status, ended.err) == (
+        2,
+        "mlfbuild: model 'beta': not built for pc; choose of its targets (spare), or add one\n",
+    )
 
 
 @pytest.mark.usefixtures("host_tools")
@@ -174,7 +177,7 @@ def test_verify_names_what_differs(folder: Folder) -> None:
     ended = folder.run("verify")
     assert ended.status == 1
     assert "alpha" in ended.out and "case 1" in ended.out and "element 2" in ended.out
-    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed, see above\n")
+    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed; see above\n")
     as_json = folder.run("verify", "--format", "json")
     assert as_json.status == 1
     assert [report["passed"] for report in as_json.json] == [False]
@@ -196,7 +199,7 @@ def test_verify_goes_on_after_a_model_that_cannot_be_checked(folder: Folder) -> 
     ended = folder.run("verify")
     assert ended.status == 1
     assert "broken.npz" in ended.err, "both are told"
-    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed, see above\n")
+    assert ended.err.endswith("mlfbuild: verify: alpha for pc: failed; see above\n")
 
 
 def test_verify_without_vectors_is_no_success(folder: Folder) -> None:

@@ -45,7 +45,7 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(mlfbuild.yml TARGET pc MODELS gamma)",
-            "mlfbuild: model 'gamma': not built for pc (its targets: m4)",
+            "mlfbuild: model 'gamma': not built for pc; choose of its targets (m4), or add one",
         ),
         (
             "mlfbuild_models(mlfbuild.yml TARGET pc MODELS alhpa)",
@@ -53,7 +53,7 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(other.yml TARGET pc)",
-            "@/other.yml: no such project file; -f names another, `mlfbuild init` writes a starter",
+            "@/other.yml: no such project file; name another with -f, or let `mlfbuild init` write a starter",
         ),
         (
             "mlfbuild_models(mlfbuild.yml)",

@@ -133,7 +133,7 @@ def has_ended(pid: int) -> bool:
 
 def test_a_program_that_fails_is_told_with_its_output(root: Path) -> None:
     message = failure(root, script(root, "print('reading the graph'); sys.exit('no operator Foo')"), ProcessFailedError)
-    words = "kws: python export.py {output}: failed with exit status 1"
+    words = "kws: python export.py {output}: failed with exit status 1; see what it printed, below"
     assert message == f"{words}\nreading the graph\nno operator Foo"
 
 
@@ -144,7 +144,7 @@ def test_a_program_that_is_killed_is_told_by_the_signal(root: Path) -> None:
 
 def test_of_long_output_the_end_is_shown(root: Path) -> None:
     message = failure(root, script(root, "print('x' * 500_000 + 'the end'); sys.exit(3)"), ProcessFailedError)
-    assert "exit status 3\n...x" in message
+    assert "exit status 3; see what it printed, below\n...x" in message
     assert message.rstrip().endswith("xthe end")
     assert len(message) < 70_000
 
@@ -153,7 +153,7 @@ def test_of_long_output_the_end_is_shown(root: Path) -> None:
     ("words", "reason"),
     [
         (("no-such-exporter", "{output}"), "no-such-exporter: program not found; install it, or write its path"),
-        (("./no/such", "{output}"), "./no/such: no such program; its path starts at the folder of the project file"),
+        (("./no/such", "{output}"), "./no/such: no such program; write its path from the project file's folder on"),
         (("tools/export.py", "{output}"), "tools/export.py: is not executable; run chmod +x, or name its interpreter"),
     ],
 )
@@ -167,7 +167,8 @@ def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
     (root / "broken").write_text("#!/no/such/interpreter\n")
     (root / "broken").chmod(0o755)
     message = failure(root, request(root, "./broken", "{output}"), ToolNotFoundError)
-    assert message == "kws: ./broken {output}: <root>/broken cannot be started: No such file or directory"
+    reason = "<root>/broken cannot be started: No such file or directory"
+    assert message == f"kws: ./broken {{output}}: {reason}; run it by hand to see why"
 
 
 # Archives that are none ----------------------------------------------------------------------------------------------
@@ -175,7 +176,9 @@ def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
 
 def test_no_archive_is_told_with_the_output(root: Path) -> None:
     message = failure(root, script(root, "print('wrote module.tar')"), ProcessFailedError)
-    assert message.endswith("ended well, but left no archive where it was told to write one\nwrote module.tar")
+    assert message.endswith(
+        "ended well, but left no archive where it was told to write one; check its command line\nwrote module.tar"
+    )
 
 
 def test_a_folder_is_no_archive(root: Path) -> None:
@@ -201,7 +204,7 @@ def test_an_unsafe_archive_is_refused(root: Path) -> None:
     )
     message = failure(root, script(root, unsafe), InputFileError)
     assert "member '../../metadata.json'" in message
-    assert message.endswith("refused")
+    assert "refused; pack it again" in message
 
 
 @pytest.mark.parametrize("flaw", FLAWS[:8], ids=lambda flaw: flaw.code)

@@ -208,7 +208,8 @@ def test_tvms_failure_is_told_with_its_output(root: Path) -> None:
     wrong = request(root, pass_config="tir.no_such=1")
     message = failure(wrong, ProcessFailedError)
     assert message == (
-        "kws: tvmc of TVM 0.14.0: failed with exit status 4\nError: Configuration 'tir.no_such' is not defined in TVM."
+        "kws: tvmc of TVM 0.14.0: failed with exit status 4; see what it printed, below\n"
+        "Error: Configuration 'tir.no_such' is not defined in TVM."
     )
     unknown = failure(request(root, arguments="--no-such-argument"), ProcessFailedError)
     assert "failed with exit status 2" in unknown
@@ -250,7 +251,7 @@ def test_a_python_without_tvm_is_named(root: Path) -> None:
 
 def test_a_python_that_is_missing_is_named(root: Path) -> None:
     message = failure(request(root, "missing"), ToolNotFoundError)
-    assert message.startswith("kws: TVM's interpreter: ./tvm-missing: no such program; its path starts at the folder")
+    assert message.startswith("kws: TVM's interpreter: ./tvm-missing: no such program; write its path")
 
 
 def test_the_default_is_the_python_in_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,8 @@ def test_an_argument_that_cannot_arrive_is_refused(image: Path, argument: str) -
 def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
     board = Board("mps9", "cortex-m4", Memory("FLASH", 0, 1), Memory("RAM", 0, 1))
     with pytest.raises(
-        ProcessFailedError, match=r"app\.elf: qemu-system-arm cannot run it on mps9\n.*unsupported machine"
+        ProcessFailedError,
+        match=r"app\.elf: qemu-system-arm cannot run it on mps9; see .*\n.*unsupported machine",
     ):
         run_elf(image, board, timeout=60)
 

@@ -257,7 +257,7 @@ def test_files_of_others_are_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--for", "zephyr"], "--for zephyr means nothing without --tree, which names the folder of the package"),
+        (["--for", "zephyr"], "--for zephyr means nothing without --tree; add that, with the folder of the package"),
         (["--tree", "t", "--for", "zephir"], "--for 'zephir': unknown build system (did you mean \"zephyr\"?)"),
         (
             ["--tree", "t", "--for", "keil"],

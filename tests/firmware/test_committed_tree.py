@@ -80,7 +80,7 @@ def test_the_image_alone_is_verified_on_a_third_machine(elsewhere: Path, capfd: 
     assert mlfbuild([*command, "--vectors", "wrong.npz"]) == 1
     captured = capfd.readouterr()
     assert captured.out.startswith("alpha: case 2, output 0 (t3), element 1: expected ")
-    assert captured.err == "mlfbuild: verify: alpha_verify.elf: failed, see above\n"
+    assert captured.err == "mlfbuild: verify: alpha_verify.elf: failed; see above\n"
     assert files(elsewhere) == before
 
 
@@ -93,13 +93,17 @@ IS_NONE = (
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--elf", "app.elf"], 2, "--elf app.elf: needs --vectors <file>.npz with arrays in0.. and out0.."),
+        (["--elf", "app.elf"], 2, "--elf app.elf: add --vectors <file>.npz with arrays in0.. and out0.."),
         (
             ["--elf", "app.elf", "--vectors", "alpha.npz"],
             5,
             f"app.elf: {IS_NONE}",
         ),
-        (["--elf", "alpha.npz", "--vectors", "alpha.npz"], 5, "alpha.npz: is no ELF image"),
+        (
+            ["--elf", "alpha.npz", "--vectors", "alpha.npz"],
+            5,
+            "alpha.npz: is no ELF image; name what the linker wrote, not a .bin or .hex of it",
+        ),
         (
             ["--elf", "none.elf", "--vectors", "alpha.npz"],
             5,
@@ -118,12 +122,12 @@ IS_NONE = (
         (
             ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--model", "alpha"],
             2,
-            "--model means nothing with --elf: the image says itself what it is",
+            "--model means nothing with --elf, as the image says what it is; leave it out",
         ),
         (
             ["--vectors", "alpha.npz"],
             2,
-            "--vectors and --board need --elf; the models of a project have theirs in the project file",
+            "--vectors and --board need --elf; write those of a project's models in the project file",
         ),
     ],
 )

@@ -12,6 +12,7 @@ from tflite.BuiltinOptions import BuiltinOptions
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends import tflite_reader
+from mlfbuild.frontends.advice import EXPORT_AGAIN
 from mlfbuild.frontends.tflite import parse_tflite
 from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
@@ -38,7 +39,8 @@ def nonsense(data: bytes) -> str:
         parse_tflite(data, "net", "net.tflite")
     text = str(caught.value)
     assert "\n" not in text
-    return text.removeprefix("net.tflite: ")
+    assert text.endswith(f"; {EXPORT_AGAIN}")
+    return text.removeprefix("net.tflite: ").removesuffix(f"; {EXPORT_AGAIN}")
 
 
 def message(data: bytes) -> str:
@@ -48,7 +50,8 @@ def message(data: bytes) -> str:
     text = str(caught.value)
     assert "\n" not in text
     assert text.startswith("net.tflite: not a valid TFLite model: ")
-    return text.removeprefix("net.tflite: not a valid TFLite model: ")
+    assert text.endswith(f"; {EXPORT_AGAIN}")
+    return text.removeprefix("net.tflite: not a valid TFLite model: ").removesuffix(f"; {EXPORT_AGAIN}")
 
 
 def test_the_network_itself_is_sound() -> None:

@@ -125,7 +125,9 @@ def test_a_crash_is_an_error_of_that_run_alone(tmp_path: Path, opened: list[Mode
     crash = "    if (((const float *)inputs->x)[0] > 8.0f) { *(volatile int *)8 = 1; }\n    return 0;\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", crash)), isolated=True)
     opened.append(model)
-    with pytest.raises(ProcessFailedError, match=r"^net: its code crashed \(SIGSEGV\)$"):
+    with pytest.raises(
+        ProcessFailedError, match=r"^net: its code crashed \(SIGSEGV\); check its inputs, or export it again$"
+    ):
         model.run({"x": X + 9, "kept": X})
     assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
 
@@ -134,7 +136,9 @@ def test_a_hang_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
     hang = "    for (volatile int i = 0;; i++) {}\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", hang)), isolated=True, timeout=0.5)
     opened.append(model)
-    with pytest.raises(TimedOutError, match=r"^net: still running after 0.5 s, stopped$"):
+    with pytest.raises(
+        TimedOutError, match=r"^net: still running after 0.5 s, stopped; give it more time \(--timeout\)$"
+    ):
         model.run({"x": X, "kept": X})
 
 
@@ -142,7 +146,10 @@ def test_code_that_ends_the_process(tmp_path: Path, opened: list[Model]) -> None
     leave = "    extern void _exit(int); _exit(3);\n    return 0;\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", leave)), isolated=True)
     opened.append(model)
-    with pytest.raises(ProcessFailedError, match=r"^net: its code ended the process with status 3$"):
+    with pytest.raises(
+        ProcessFailedError,
+        match=r"^net: its code ended the process with status 3; check its inputs, or export it again$",
+    ):
         model.run({"x": X, "kept": X})
 
 
@@ -155,7 +162,9 @@ def test_code_that_prints_does_not_disturb(tmp_path: Path, opened: list[Model]) 
 
 def test_an_error_code(tmp_path: Path) -> None:
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", "    return 7;\n}")))
-    with pytest.raises(ProcessFailedError, match=r"^net: its run function returned 7$"):
+    with pytest.raises(
+        ProcessFailedError, match=r"^net: its run function returned 7; check its inputs, or export it again$"
+    ):
         model.run({"x": X, "kept": X})
 
 
@@ -186,7 +195,7 @@ def test_which_module(shared: Path) -> None:
     path = shared / "archives/multi-mixed.tar"
     with pytest.raises(UsageError, match=r"multi-mixed.tar: holds several modules; choose one \(of mod1, mod2\)"):
         mlfbuild.load(path)
-    with pytest.raises(UsageError, match=r"multi-mixed.tar: has no module 'kws' \(of mod1, mod2\)"):
+    with pytest.raises(UsageError, match=r"multi-mixed.tar: has no module 'kws'; choose one \(of mod1, mod2\)"):
         mlfbuild.load(path, "kws")
 
 

@@ -340,5 +340,5 @@ def test_contexts_of_the_sketch_in_every_form(contexts: object, expected: list[t
 )
 def test_contexts_of_no_form_are_refused(contexts: object, reason: str) -> None:
     found = {**document(native_library("tiny"))["modules"]["tiny"], "contexts": contexts}
-    with pytest.raises(InputFileError, match=f"^metadata.json: {reason}$"):
+    with pytest.raises(InputFileError, match=f"^metadata.json: {reason}; make it again$"):
         records(json.dumps({"version": 1, **found}).encode())

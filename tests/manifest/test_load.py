@@ -174,21 +174,25 @@ def test_encodings_and_line_ends(tmp_path: Path, text: bytes) -> None:
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
 def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
     (problem,) = failure(write(tmp_path, text))
-    assert problem.endswith(":1:1: empty; `mlfbuild init` writes a starter into an empty folder")
+    assert problem.endswith(":1:1: empty; let `mlfbuild init` write a starter into an empty folder")
 
 
 def test_a_missing_file_names_the_way_on(tmp_path: Path) -> None:
     path = tmp_path / "mlfbuild.yml"
-    assert failure(path) == [f"{path}: no such project file; -f names another, `mlfbuild init` writes a starter"]
+    assert failure(path) == [
+        f"{path}: no such project file; name another with -f, or let `mlfbuild init` write a starter"
+    ]
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    assert failure(tmp_path) == [f"{tmp_path}: is a folder, not a project file; -C names the folder of the project"]
+    assert failure(tmp_path) == [f"{tmp_path}: is a folder, not a project file; name the folder of a project with -C"]
 
 
 def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, SMALLEST) / "mlfbuild.yml"
-    assert failure(path) == [f"{path}: cannot read the project file: Not a directory"]
+    assert failure(path) == [
+        f"{path}: cannot read the project file: Not a directory; check the path and its permissions"
+    ]
 
 
 @pytest.mark.parametrize("content", [b"\0" * 64, os.urandom(4096), b"x" * (2 << 20)], ids=["zeros", "noise", "huge"])
@@ -199,7 +203,7 @@ def test_what_is_no_text_is_refused_in_one_line(tmp_path: Path, content: bytes) 
 
 
 def test_an_endless_file_is_not_read_to_its_end() -> None:
-    assert failure(Path("/dev/zero")) == ["/dev/zero: larger than 1024 KiB; this is not a project file"]
+    assert failure(Path("/dev/zero")) == ["/dev/zero: larger than 1024 KiB, no project file; name another with -f"]
 
 
 def test_utf16_is_refused(tmp_path: Path) -> None:

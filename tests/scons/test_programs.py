@@ -96,7 +96,7 @@ def test_a_program_that_fails_is_one_line_with_its_output(repo: ProgramRepo) -> 
     repo.write("tools/export.py", "import sys\nprint('reading')\nsys.exit('no operator Foo')\n")
     output = scons(repo, status=2)
     assert f"scons: *** alpha: {sys.executable} tools/export.py" in output
-    assert ": failed with exit status 1\nreading\nno operator Foo\n" in output
+    assert ": failed with exit status 1; see what it printed, below\nreading\nno operator Foo\n" in output
     assert "Traceback" not in output
     assert not list(repo.root.glob("build/mlf/*/alpha.tar"))
 

@@ -108,7 +108,7 @@ def test_a_missing_target_is_asked_for(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", ', target="m4"', "")
     ran = repo.scons()
     assert ran.status == 2
-    assert "has the targets m4, m7: MlfModels needs target=" in ran.output
+    assert "has the targets m4, m7; choose one with MlfModels(target=...)" in ran.output
 
 
 def test_a_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:

@@ -11,6 +11,7 @@ from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, 
 from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile, Content, Module
+from mlfbuild.messages import advised
 
 MAX_TEXT = 64 * 1024 * 1024
 """Bytes; larger sources are not searched for symbols."""
@@ -51,7 +52,7 @@ class Part:
 
     def refused(self, other: Part, reason: str) -> CheckFailedError:
         """Return the error that says why this part and ``other`` do not fit into one archive."""
-        return CheckFailedError(f"{self.shown} and {other.shown} cannot be merged: {reason}")
+        return CheckFailedError(advised(f"{self.shown} and {other.shown} cannot be merged: {reason}", "leave one out"))
 
 
 def source_text(file: CodegenFile, archive: str) -> str:

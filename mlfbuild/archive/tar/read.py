@@ -20,6 +20,7 @@ from mlfbuild.messages import quoted
 MAX_MEMBERS = 100_000
 _BLOCK = 512
 _MAX_EXTENDED = 1024 * 1024  # bytes
+_REPACK = "pack it again, of plain files and folders with plain names"
 _EXTENDED_TYPES = {b"x", b"g", b"L", b"K"}  # pax for one member and for all, GNU's long name and long target
 _ACCEPTED_TYPES = {b"\0", b"0", b"5", b"7"}  # files, old and new, folders, contiguous files
 _REFUSED_TYPES = {
@@ -42,13 +43,15 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
     files: dict[str, Content] = {}
     for count, member in enumerate(_members(source)):
         if count == MAX_MEMBERS:
-            raise InputFileError(f"{where}: has more than {MAX_MEMBERS} members, refused")
+            raise InputFileError(
+                f"{where}: has more than {MAX_MEMBERS} members, refused; repack it with the model's files alone"
+            )
         fault = name_fault(member.name, folder=member.folder)
         path = plain_path(member.name)
         if fault is None and not member.folder:
             fault = paths.fault(path)
         if fault is not None:
-            raise InputFileError(f"{where}: member {quoted(member.name)}: {fault}, refused")
+            raise InputFileError(f"{where}: member {quoted(member.name)}: {fault}, refused; {_REPACK}")
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
@@ -78,7 +81,7 @@ class _Source:
         self.where = where
         self.at = 0
         if not file.size:
-            raise InputFileError(f"{where}: is empty, not an archive")
+            raise InputFileError(f"{where}: is empty, not an archive; copy or export it again")
 
     def error(self, reason: str) -> InputFileError:
         return InputFileError(f"{self.where}: {reason}; copy or export the archive again")
@@ -119,9 +122,13 @@ def _members(source: _Source) -> Iterator[_Member]:
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
-            raise InputFileError(f"{source.where}: member {quoted(name)}: is {_REFUSED_TYPES[kind]}, refused")
+            raise InputFileError(
+                f"{source.where}: member {quoted(name)}: is {_REFUSED_TYPES[kind]}, refused; {_REPACK}"
+            )
         if kind not in _ACCEPTED_TYPES:
-            raise InputFileError(f"{source.where}: member {quoted(name)}: has the unknown type {kind!r}, refused")
+            raise InputFileError(
+                f"{source.where}: member {quoted(name)}: has the unknown type {kind!r}, refused; {_REPACK}"
+            )
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
         yield _Member(name, folder, source.at if folder else source.skip(size, f"member {quoted(name)}"), size)
 

@@ -32,7 +32,9 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
 
     if not output.is_file():
         left = "a folder, not an archive," if output.is_dir() else "no archive"
-        raise ProcessFailedError(f"{what}: ended well, but left {left} where it was told to write one", printed)
+        raise ProcessFailedError(
+            f"{what}: ended well, but left {left} where it was told to write one; check its command line", printed
+        )
     where = f"{what}: its archive"
     files = tar.members(open_binary(output, "archive"), where)
     library = read_files(files, where)

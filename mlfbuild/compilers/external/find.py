@@ -21,7 +21,7 @@ def find_program(word: str, folder: Path, what: str) -> str:
         return str(Path(path).absolute())
     path = str((folder / word).absolute())  # links are kept: those of virtual environments mean something
     if not Path(path).is_file():
-        raise ToolNotFoundError(f"{what}: {word}: no such program; its path starts at the folder of the project file")
+        raise ToolNotFoundError(f"{what}: {word}: no such program; write its path from the project file's folder on")
     if not os.access(path, os.X_OK):
         raise ToolNotFoundError(f"{what}: {word}: is not executable; run chmod +x, or name its interpreter first")
     return path

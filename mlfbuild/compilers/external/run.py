@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from mlfbuild.errors import ProcessFailedError, ToolNotFoundError
+from mlfbuild.process import LOOK, RUN_BY_HAND
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOKING = 0.05  # seconds between two looks at the signals
@@ -37,9 +38,9 @@ def run_program(words: Sequence[str], what: str, *, folder: Path, env: Mapping[s
         status = None if received else _status(words, what, folder, {**os.environ, **(env or {})}, output, received)
         text = _end_of(output)
     if received:
-        raise ProcessFailedError(f"{what}: interrupted")
+        raise ProcessFailedError(f"{what}: interrupted; run the build again")
     if status:
-        raise ProcessFailedError(f"{what}: {_how_it_ended(status)}", text)
+        raise ProcessFailedError(f"{what}: {_how_it_ended(status)}; {LOOK if text.strip() else RUN_BY_HAND}", text)
     return text
 
 
@@ -52,7 +53,7 @@ def _status(
             start_new_session=True,
         )  # fmt: skip
     except OSError as error:
-        raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}") from None
+        raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}; {RUN_BY_HAND}") from None
     try:
         while process.poll() is None and not received:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import UsageError
+from mlfbuild.messages import advised
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -58,7 +59,7 @@ class NativeCompiler:
 
     def _check(self, request: CompileRequest) -> None:
         for key, reason in self.check_options(request.options):
-            raise UsageError(f"{request.name}: options.{key}: {reason}")
+            raise UsageError(advised(f"{request.name}: options.{key}: {reason}", "correct or remove it"))
         if request.executor not in {None, *EXECUTORS}:
             known = " or ".join(EXECUTORS)
             raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use {known}')

@@ -24,6 +24,7 @@ from mlfbuild.files import read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
+from mlfbuild.messages import advised
 from mlfbuild.targets.types import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -99,7 +100,7 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface, 
 
 def _check_placement(request: CompileRequest) -> None:
     for name, reason in request.placement.problems():
-        raise UsageError(f"{request.name}: placement.{name}: {reason}")
+        raise UsageError(advised(f"{request.name}: placement.{name}: {reason}", "correct or remove it"))
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
             raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")
@@ -109,7 +110,8 @@ def _check_sizes(graph: Graph) -> None:
     for tensor in graph.tensors.values():
         if tensor.size > _LARGEST_TENSOR:
             raise UnsupportedModelError(
-                f"{graph.name}: tensor {tensor} takes {tensor.size} bytes; at most {_LARGEST_TENSOR} are supported"
+                f"{graph.name}: tensor {tensor} takes {tensor.size} bytes, at most {_LARGEST_TENSOR} are supported; "
+                "use a smaller model"
             )
 
 

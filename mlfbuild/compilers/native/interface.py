@@ -107,5 +107,6 @@ def _check_zero_points(model: str, interface: Interface) -> None:
             least, greatest = integer_range(port.tensor.dtype)
             if not least <= zero_point <= greatest:
                 raise UnsupportedModelError(
-                    f"{model}: {port.tensor}: zero point {zero_point} is outside {port.tensor.dtype.value}"
+                    f"{model}: {port.tensor}: zero point {zero_point} is outside {port.tensor.dtype.value}; "
+                    "quantise the model again"
                 )

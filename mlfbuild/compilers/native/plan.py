@@ -88,7 +88,7 @@ def _check_updates(graph: Graph, calls: Sequence[Call], locations: Mapping[str, 
             if locations[before] != locations[after]:
                 raise UnsupportedModelError(
                     f"{node.operator.name} {node.name!r}: its state {before!r} is used by another operator or is an "
-                    f"output, which is not supported"
+                    f"output, which is not supported; give each operator a state of its own, and outputs a copy of it"
                 )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import UsageError
+from mlfbuild.messages import advised
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -59,7 +60,7 @@ class TvmCompiler:
         from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 
         for key, reason in self.check_options(request.options):
-            raise UsageError(f"{request.name}: options.{key}: {reason}")
+            raise UsageError(advised(f"{request.name}: options.{key}: {reason}", "correct or remove it"))
         python = find_interpreter(request.program, request.name)
         version, text = tvm_version(python)
         what = f"{request.name}: tvmc of TVM {text}"

@@ -16,9 +16,11 @@ float32 (``site.value``), the tensor is dequantised.
 from __future__ import annotations
 
 from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx.importer import import_graph
 from mlfbuild.frontends.onnx.reader import read_model
 from mlfbuild.graph import Graph, GraphError, OperatorError
+from mlfbuild.messages import advised
 
 
 def parse_onnx(data: bytes, name: str, where: str) -> Graph:
@@ -30,8 +32,8 @@ def parse_onnx(data: bytes, name: str, where: str) -> Graph:
     try:
         return import_graph(read_model(data), name)
     except OperatorError as error:
-        raise UnsupportedModelError(f"{where}: {error}") from None
+        raise UnsupportedModelError(advised(f"{where}: {error}", EXPORT_AGAIN)) from None
     except GraphError as error:
-        raise InputFileError(f"{where}: not a valid ONNX model: {error}") from None
+        raise InputFileError(advised(f"{where}: not a valid ONNX model: {error}", EXPORT_AGAIN)) from None
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(f"{where}: {error}") from None
+        raise UnsupportedModelError(advised(f"{where}: {error}", CHANGE)) from None

@@ -179,5 +179,7 @@ def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
     if 0 in shape:
         raise UnsupportedModelError(f"tensor {name!r} has no elements (shape {list(shape)}), which is not supported")
     if math.prod(shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
-        raise UnsupportedModelError(f"tensor {name!r} {dtype.value}{list(shape)} takes more than 2 GiB")
+        raise UnsupportedModelError(
+            f"tensor {name!r} {dtype.value}{list(shape)} takes more than 2 GiB; use a smaller model"
+        )
     return Tensor(name, tuple(int(size) for size in shape), dtype)

@@ -41,7 +41,8 @@ def _check_operators(raw: RawModel) -> None:
         if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
             missing.setdefault((node.domain, node.operator), node)
     if missing:
-        raise UnsupportedModelError("; ".join(_refusal(node, name) for (_, name), node in missing.items()))
+        refusals = ", and ".join(_refusal(node, name) for (_, name), node in missing.items())
+        raise UnsupportedModelError(refusals)
 
 
 def _refusal(node: RawNode, name: str) -> str:

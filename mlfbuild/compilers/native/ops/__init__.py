@@ -34,9 +34,11 @@ from mlfbuild.compilers.native.ops import (
 from mlfbuild.compilers.native.ops.call import Call, unsupported
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.advice import CHANGE
 from mlfbuild.graph import Graph, Node, Operator
 from mlfbuild.graph import ops as graph_ops
 from mlfbuild.graph.ops.shift import Shift
+from mlfbuild.messages import advised
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
     {
@@ -156,6 +158,6 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     try:
         call = _module(node).lower(graph, node, settings)
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(f"{graph.name}: {error}") from None
+        raise UnsupportedModelError(advised(f"{graph.name}: {error}", CHANGE)) from None
     assert isinstance(call, Call)
     return call
