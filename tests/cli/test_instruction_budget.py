@@ -209,8 +209,10 @@ def test_reports_that_cannot_have_a_run(project: Project) -> None:
     )
     ended = project.run("report", "--profile", "--elf", "build/m4/app/app.elf")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project; "
-        "leave it out\n"
+        2, (
+            "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project; "
+            "leave it out\n"
+        )
     )  # fmt: skip
 
 

@@ -261,8 +261,10 @@ def test_update_baseline_needs_a_project_with_a_file_for_it(folder: Folder) -> N
     )  # fmt: skip
     ended = folder.run("report", "--elf", "app.elf", "--update-baseline")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: --update-baseline means nothing with --elf: a baseline has the images of a project; "
-        "leave it out\n"
+        2, (
+            "mlfbuild: --update-baseline means nothing with --elf: a baseline has the images of a project; "
+            "leave it out\n"
+        )
     )  # fmt: skip
 
 
