@@ -1,14 +1,14 @@
 """Whose of a model's operators the bytes of its flash are.
 
-An operator has the functions and constants that its call names. What several operators share, as functions of equal
-shapes do, counts for the first of them. The rest is nobody's own: the run function, the executor's tables, the model's
-id, and kernels that the C compiler made functions of their own, which any operator may call.
+An operator has the functions and constants that its call names, and the functions that those call: parts of kernels
+that the C compiler made functions of their own. What several operators share counts for the first of them. The rest is
+nobody's own: the run function, the executor's tables, the model's id.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,20 +52,36 @@ def _flash_kind(piece: Piece) -> str:
     return piece.kind if piece.kind in FLASH_KINDS else TABLES
 
 
-def network_sizes(module: str, executor: str, network: Network, owner: Owner) -> NetworkSizes:
-    """Return what the operators of ``network`` have of the pieces of ``module`` in flash, which are the ``owner``'s."""
-    named: dict[str, list[Piece]] = defaultdict(list)
+def network_sizes(
+    module: str, executor: str, network: Network, owner: Owner, calls: Mapping[int, Collection[int]]
+) -> NetworkSizes:
+    """Return what the operators of ``network`` have of the pieces of ``module`` in flash, which are the ``owner``'s.
+
+    ``calls`` has what each function calls, by their addresses.
+    """
+    own: dict[str, list[Piece]] = defaultdict(list)
     for piece in owner.pieces:
         if piece.flash and piece.module == module:
-            named[piece.name].append(piece)
-    parts = tuple(FlashPart(tuple(_taken(named, operator))) for operator in network.operators)
-    rest = FlashPart(tuple(piece for pieces in named.values() for piece in pieces))
-    return NetworkSizes(module, executor, network, parts, rest)
+            own[piece.name].append(piece)
+    named = [[piece for name in _names(operator) for piece in own.pop(name, ())] for operator in network.operators]
+    functions = {piece.address: name for name, pieces in own.items() for piece in pieces if piece.address is not None}
+    for pieces in named:
+        waiting = _addresses(pieces)
+        while waiting:
+            for address in sorted(calls.get(waiting.pop(), ())):
+                called = own.pop(functions.get(address, ""), [])
+                pieces.extend(called)
+                waiting.extend(_addresses(called))
+    rest = FlashPart(tuple(piece for pieces in own.values() for piece in pieces))
+    return NetworkSizes(module, executor, network, tuple(FlashPart(tuple(pieces)) for pieces in named), rest)
 
 
-def _taken(named: dict[str, list[Piece]], operator: NetworkOperator) -> Iterable[Piece]:
-    for name in (operator.function, *operator.symbols):
-        yield from named.pop(name, ())
+def _addresses(pieces: Iterable[Piece]) -> list[int]:
+    return [piece.address for piece in pieces if piece.address is not None]
+
+
+def _names(operator: NetworkOperator) -> tuple[str, ...]:
+    return (operator.function, *operator.symbols)
 
 
 def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:

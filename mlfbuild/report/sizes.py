@@ -53,6 +53,8 @@ class Piece:
     """Initialised variables take both."""
     module: str = ""
     """The module whose library it comes from; empty for what is no model's."""
+    address: int | None = None
+    """Of a function; ``None`` where it is none, or has no name."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,7 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
     for symbol in symbols.within(part.address, part.address + part.size):
         name = plain_name(symbol.name)
         kind = _kind(name, section, model=bool(module))
-        yield Piece(name, kind, symbol.size, flash, ram, module)
+        yield Piece(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
         left -= symbol.size
     if left:
         rest = CODE if section.code else TABLES if section.flash and not section.copied else DATA

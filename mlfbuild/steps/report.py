@@ -25,6 +25,8 @@ from mlfbuild.steps.report_files import Presented
 from mlfbuild.steps.sizes import ImageSizes, any_image_sizes, image_sizes
 from mlfbuild.steps.stack import measured_stacks, stacks
 
+_OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
+
 
 def report(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
     """Return whose the bytes of each job's image are; they are built. Images for this machine are left out.
@@ -119,7 +121,7 @@ def _run_of(found: ImageSizes, network: NetworkSizes) -> ModelRun | None:
 
 
 def _owner(owner: Owner) -> dict[str, Any]:
-    pieces = [{key: value for key, value in vars(piece).items() if key != "module"} for piece in owner.pieces]
+    pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
     return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
 
 

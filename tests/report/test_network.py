@@ -94,7 +94,10 @@ def test_a_model_of_the_native_compiler(facts: Json) -> None:
     assert network["rest"]["weights"] == 0
     first, second, third, fourth, *_ = network["operators"]
     assert [first["operator"], second["operator"]] == ["CONV_2D", "DEPTHWISE_CONV_2D"]
-    assert first["pieces"] == ["tvmgen_kws_conv2d_0", "tvmgen_kws_conv2d_0_filter"]
+    assert first["pieces"][:2] == ["tvmgen_kws_conv2d_0", "tvmgen_kws_conv2d_0_filter"]
+    assert "mlf_pixels3_dsp" in first["pieces"], "a part of the kernel that is a function of its own"
+    assert "mlf_depthwise_conv2d_int8_dsp" in second["pieces"]
+    assert network["rest"]["code"] < 300, "little more than the run function"
     assert fourth["function"] == second["function"] and second["code"] > 0
     assert fourth["code"] == 0 and fourth["weights"] == second["weights"], "a shared function counts for the first"
     assert third["inputs"] == second["outputs"]
@@ -153,7 +156,7 @@ def test_pieces_of_another_module_stay_where_they_are() -> None:
         Piece("c", "arena", 64, flash=False, ram=True, module="one"),
         Piece("run", "code", 4, flash=True, ram=False, module="one"),
     ]
-    found = network_sizes("one", "aot", network, Owner("model", tuple(pieces)))
+    found = network_sizes("one", "aot", network, Owner("model", tuple(pieces)), {})
     assert [part.kinds for part in found.parts] == [
         {"code": 108, "weights": 0, "tables": 0},
         {"code": 0, "weights": 0, "tables": 16},
@@ -161,8 +164,27 @@ def test_pieces_of_another_module_stay_where_they_are() -> None:
     assert found.rest.kinds == {"code": 4, "weights": 0, "tables": 0}
 
 
+def test_what_operators_call_is_theirs() -> None:
+    def code(name: str, address: int, module: str = "one") -> Piece:
+        return Piece(name, "code", 10 + address, flash=True, ram=False, module=module, address=address)
+
+    operators = (
+        NetworkOperator("a", "CONV_2D", "f"), NetworkOperator("b", "ADD", "g"), NetworkOperator("c", "ADD", "g"),
+    )  # fmt: skip
+    pieces = [
+        code("kernel", 3), code("run", 0), code("f", 1), code("g", 2), code("deeper", 4), code("only g", 5),
+        code("other", 6, "two"), code("nobody", 7),
+    ]  # fmt: skip
+    calls = {0: [1, 2], 1: [3, 1, 6], 2: [3, 5, 99], 3: [4], 4: [3]}
+    found = network_sizes("one", "aot", Network(0, (), operators), Owner("model", tuple(pieces)), calls)
+    assert [[piece.name for piece in part.pieces] for part in found.parts] == [
+        ["f", "kernel", "deeper"], ["g", "only g"], [],
+    ]  # fmt: skip
+    assert [piece.name for piece in found.rest.pieces] == ["run", "nobody"]
+
+
 def sizes(network: Network, *pieces: Piece, model: str = "one") -> str:
-    return operators_text(model, network_sizes("one", "aot", network, Owner(model, pieces)))
+    return operators_text(model, network_sizes("one", "aot", network, Owner(model, pieces), {}))
 
 
 def test_text_for_a_terminal(golden: Callable[[str, str], None]) -> None:
