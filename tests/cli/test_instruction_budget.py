@@ -189,6 +189,10 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     facts = json.loads((project.root / "report.json").read_text())
     jsonschema.validate(facts, project.run("schema", "--report").json)
     (network,) = facts["images"][0]["models"][0]["networks"]
+    stack = facts["images"][0]["models"][0]["stack"]
+    assert 0 < stack["measured"] <= stack["worst_case"]
+    line = f"\nmodel alpha, stack: {stack['worst_case']:,} bytes at its deepest, {stack['measured']:,} in a run\n"
+    assert line in told and line in project.run("report", "--from", "report.json").out
     (operator,) = network["operators"]
     profile = network["profile"]
     assert (profile["board"], profile["inputs"], profile["instructions"]) == ("mps2-an386", "alpha.npz", count)

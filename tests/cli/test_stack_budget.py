@@ -59,7 +59,7 @@ def test_a_stack_that_is_reported_and_held_against_budgets(project: Folder, monk
     set_budgets(project, f"stack: {deepest}", "stack: 1 KiB")
     ended = project.run("report")
     assert ended.status == 0, ended.err
-    line = f"\nmodel alpha, stack: {deepest} bytes at its deepest: 100 % of its budget of {deepest}\n"
+    line = f"\nmodel alpha, stack: {deepest} bytes at its deepest (100 % of its budget of {deepest})\n"
     assert line in ended.out and f"\nmain, stack: {whole['worst_case']} bytes at its deepest" in ended.out
     *_, (function, size) = [pair for pair in zip(own["path"], own["frames"], strict=True) if pair[1]]
     assert f"\n{size:>11,}  {function}\n" in ended.out

@@ -144,8 +144,7 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
     if name == "ldr":
         loaded = _literal(instruction, words) if operands[1].startswith("[pc") else None
         return changed(_written_back(operands, state), register, loaded)
-    pc = instruction.address + 4  # in Thumb code
-    return changed(state, register, _result(name, operands, {**state, "pc": pc} if name == "add" else state))
+    return changed(state, register, _result(name, operands, state))
 
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:

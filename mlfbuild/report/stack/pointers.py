@@ -38,8 +38,8 @@ class Pointers:
 def pointers_of(module: str, program: Program, image: Image, parts: Sequence[InputSection]) -> Pointers:
     """Return where calls through pointers may lead in the functions of the library of ``module``, which has ``parts``.
 
-    An executor calls those of its table. All others call those whose address stands in other constants or is loaded by
-    code: that may be too many, as a number can look like an address, and never too few.
+    An executor calls the functions of its table. All others call those of the library whose address stands in another
+    constant, and any whose address code loads: that may be too many, as a number can look like an address.
     """
     symbols = [
         symbol

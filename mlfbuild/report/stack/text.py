@@ -51,7 +51,7 @@ def _depth(stack: Mapping[str, Any]) -> StackDepth:
 def _of(size: int, limit: int | None) -> str:
     if limit is None:
         return ""
-    return f": {-(-100 * size // limit)} % of its budget of {limit:,}" if limit else ": over its budget of 0"
+    return f" ({-(-100 * size // limit)} % of its budget of {limit:,})" if limit else " (over its budget of 0)"
 
 
 def stack_json(depth: StackDepth, measured: int | None = None) -> dict[str, Any]:
