@@ -63,7 +63,8 @@ def decode(instruction: Instruction, state: State, words: Words) -> Step:
 
 
 def _switches_stacks(instruction: Instruction) -> bool:
-    return instruction.mnemonic.startswith("msr") and "SP" in instruction.operands.upper().partition(",")[0]
+    register = instruction.operands.upper().partition(",")[0]
+    return instruction.mnemonic.startswith("msr") and register.removesuffix("_NS") in {"MSP", "PSP"}
 
 
 # Control -------------------------------------------------------------------------------------------------------------

@@ -124,13 +124,11 @@ def without(state: State, registers: Iterable[str]) -> State:
 
 
 def joined(one: State, other: State) -> State:
-    """Return what is known where two ways meet: of places in the stack the deeper ones."""
+    """Return what is known where two ways meet: what both say, and of the stack pointer the deeper place."""
     if one == other:
         return one
-    return {name: value for name in one if (value := _either(one[name], other.get(name))) is not None}
-
-
-def _either(one: Value, other: Value | None) -> Value | None:
-    if isinstance(one, Place) and isinstance(other, Place):
-        return max(one, other)
-    return one if one == other else None
+    same = {name: value for name, value in one.items() if value == other.get(name)}
+    pointers = one.get(SP), other.get(SP)
+    if isinstance(pointers[0], Place) and isinstance(pointers[1], Place):
+        same[SP] = max(pointers[0], pointers[1])
+    return same

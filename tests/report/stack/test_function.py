@@ -147,7 +147,15 @@ def test_what_cannot_be_known(text: str, reason: str) -> None:
 
 
 def test_other_special_registers_are_no_stack() -> None:
-    assert frame("msr BASEPRI, r0\n push {r4}\n bx lr") == Frame(4, ())
+    assert frame("msr BASEPRI, r0\n msr MSPLIM, r1\n push {r4}\n bx lr") == Frame(4, ())
+
+
+def test_a_pointer_that_walks_through_a_local_array() -> None:
+    walks = (
+        "sub sp, #32\n add r3, sp, #32\n strb.w r0, [r3, #-1]!\n subs r1, #1\n bne.n 104 <f+0x4>\n add sp, #32\n bx lr"
+    )
+    assert frame(walks) == Frame(32, ())
+    assert frame(walks.replace("strb.w r0, [r3, #-1]!", "subs r3, #4")) == Frame(32, ())
 
 
 CASES = """

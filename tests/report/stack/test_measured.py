@@ -86,4 +86,4 @@ def test_networks_take_little_less_than_is_known(
 ) -> None:
     module = native(shared, name, board, executor)
     measured, known = measured_and_known(module, board, shared / f"golden/{name}_int8.npz", tmp_path, compiler)
-    assert 0 < measured <= known <= measured + 64
+    assert 0 < measured <= known <= measured + 80
