@@ -94,6 +94,7 @@ def test_a_tensor_tells_what_it_is(browser: Browser) -> None:
     browser.run("document.querySelector('.arena .mark').focus()")
     browser.press(Keys.ARROW_RIGHT)
     assert browser.tip().startswith("conv_1_1:0")
+    assert browser.one(".arena .mark").get_attribute("role") == "button"
     assert browser.run("return document.activeElement.getAttribute('aria-label')").startswith("conv_1_1:0, 1")
     browser.press(Keys.END)
     assert browser.tip().startswith("Scratch of CONV_2D")

@@ -40,7 +40,7 @@ function takeTitles(root) {
     words.set(mark, title.textContent);
     if (mark.classList.contains("mark")) {
       mark.setAttribute("aria-label", title.textContent.replaceAll("\n", ", "));
-      mark.setAttribute("role", "img");
+      mark.setAttribute("role", mark.matches(SELECTABLE) ? "button" : "img");
       mark.setAttribute("tabindex", "-1");
     }
     title.remove();

@@ -3,17 +3,13 @@ const SELECTABLE = ".network [data-operator], .network [data-tensor]";
 
 function clear(network) {
   for (const element of network.querySelectorAll(".selected")) element.classList.remove("selected");
-  for (const row of network.querySelectorAll("tr[aria-selected]")) row.removeAttribute("aria-selected");
   network.classList.remove("dimmed");
   delete network.dataset.selected;
   document.getElementById("chosen").hidden = true;
 }
 
 function markAll(network, selector) {
-  for (const element of network.querySelectorAll(selector)) {
-    element.classList.add("selected");
-    if (element.tagName === "TR") element.setAttribute("aria-selected", "true");
-  }
+  for (const element of network.querySelectorAll(selector)) element.classList.add("selected");
 }
 
 /** Marks an operator with its tensors, or a tensor with the operators that write and read it. */
