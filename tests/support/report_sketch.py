@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 Json = dict[str, Any]
+NO_BUDGET = dict.fromkeys(("flash", "ram", "stack", "instructions"))
 
 
 @dataclass
@@ -142,7 +143,7 @@ def model(name: str, networks: list[Json], *, budget: Json | None = None, stack:
             sizes += [piece(part, kind, operator[kind]) for part, kind in zip(operator["pieces"], kinds, strict=True)]
         sizes += [piece(f"{network['module']}_run", "code", 120), piece(f"{network['module']}_model_id", "tables", 44)]
         sizes.append(piece(f"{network['module']}_workspace", "arena", network["arena"], ram=True))
-    about = {"budget": budget} if budget else {}
+    about = {"budget": {**NO_BUDGET, **budget}} if budget else {}
     networks_of = {"networks": networks} if networks else {}
     return {**_owner(name, sizes), **about, **networks_of, **({"stack": stack} if stack else {})}
 
@@ -167,7 +168,7 @@ def image(models: list[Json], *, target: str = "m4", budget: Json | None = None,
         "flash": flash,
         "ram": ram,
         "size": {"text": flash, "data": 0, "bss": ram},
-        "budget": budget or {"flash": None, "ram": None},
+        "budget": {**NO_BUDGET, **(budget or {})},
         "models": models,
         "others": others,
     }

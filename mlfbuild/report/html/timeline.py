@@ -87,9 +87,6 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
     live = _live(network, spans)
     peak_at = max(range(len(live)), key=lambda index: (live[index], -index), default=0)
     count = len(operators)
-    columns = [
-        Column(numbers.per_cent(index, count), numbers.per_cent(1, count), bytes_) for index, bytes_ in enumerate(live)
-    ]
     marks = [
         _mark(index, tensor, span, count, arena, _clear(index, tensors, spans))
         for index, (tensor, span) in enumerate(zip(tensors, spans, strict=True))
@@ -110,7 +107,10 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
         peak_at,
         tuple(marks),
         tuple(outside),
-        tuple(columns),
+        tuple(
+            Column(numbers.per_cent(index, count), numbers.per_cent(1, count), taken)
+            for index, taken in enumerate(live)
+        ),
         _byte_ticks(arena),
         _operator_ticks(count),
     )

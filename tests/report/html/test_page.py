@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 
 import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mlfbuild.report.html import page
 from mlfbuild.report.schema import report_schema
@@ -136,3 +138,41 @@ def test_every_operator_and_tensor_is_drawn(network: sketch.Json) -> None:
     assert sum("data-operator" in attributes for attributes in nodes) == len(network["operators"])
     drawn = {attributes.get("data-tensor") for tag, attributes in found if tag == "svg"} - {None}
     assert drawn == {str(index) for index in range(len(network["tensors"]))}
+
+
+INDEX = st.integers(0, 6)
+SIZE = st.sampled_from([0, 1, 300, 70_000])
+TENSOR = st.fixed_dictionaries({
+    "name": st.text(max_size=3),
+    "dtype": st.just("int8"),
+    "shape": st.lists(st.integers(0, 9), max_size=4),
+    "size": SIZE,
+    "memory": st.sampled_from(["arena", "state", "input", "output", "constant"]),
+    "offset": st.none() | SIZE,
+    "first": INDEX,
+    "last": INDEX,
+})  # fmt: skip
+OPERATOR = st.fixed_dictionaries({
+    "name": st.text(max_size=3),
+    "operator": st.text(max_size=3),
+    "function": st.text(max_size=3),
+    "inputs": st.lists(INDEX, max_size=3),
+    "outputs": st.lists(INDEX, max_size=2),
+    "scratch": st.none() | st.fixed_dictionaries({"offset": SIZE, "size": SIZE}),
+    "pieces": st.lists(st.text(max_size=3), max_size=2),
+    **dict.fromkeys(("macs", "instructions", "bound"), st.none() | SIZE),
+    **dict.fromkeys(("code", "weights", "tables"), SIZE),
+})  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(SIZE, st.lists(TENSOR, max_size=5), st.lists(OPERATOR, max_size=6))
+def test_networks_that_make_no_sense_are_drawn_all_the_same(
+    arena: int, tensors: list[sketch.Json], operators: list[sketch.Json]
+) -> None:
+    rest = {"code": 0, "weights": 0, "tables": 0}
+    network = {"module": "net", "executor": "aot", "arena": arena, "rest": rest}
+    report = digits()
+    report["images"][0]["models"][0]["networks"] = [{**network, "tensors": tensors, "operators": operators}]
+    jsonschema.Draft202012Validator(report_schema()).validate(report)
+    Elements(page(report, digits()))
