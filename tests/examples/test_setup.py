@@ -22,6 +22,8 @@ TEST_PACKAGES = {
     "git": "git",
     "clang": "clang",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+    "chromium": "chromium",
+    "chromedriver": "chromium-driver",
 }
 REAL_TOOLS = (
     "sh",
@@ -143,7 +145,8 @@ def test_the_test_suite_needs_more_compilers_than_the_demo(machine: Machine) -> 
     assert machine.setup().returncode == 0
     done = machine.setup("test")
     assert done.returncode == 3
-    assert re.search(r"missing: git clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf\n", done.stdout)
+    compilers = r"clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+    assert re.search(rf"missing: git {compilers} chromium chromium-driver\n", done.stdout)
 
 
 def test_a_clang_that_is_too_old_does_not_count(machine: Machine) -> None:
@@ -230,4 +233,16 @@ def test_make_help_lists_every_target() -> None:
         check=True,
     )
     listed = [line.split()[0] for line in done.stdout.splitlines()]
-    assert listed == ["help", "setup", "demo", "test", "lint", "docs", "benchmark", "sweep", "fuzz", "clean"]
+    assert listed == [
+        "help",
+        "setup",
+        "demo",
+        "test",
+        "lint",
+        "docs",
+        "benchmark",
+        "screenshots",
+        "sweep",
+        "fuzz",
+        "clean",
+    ]
