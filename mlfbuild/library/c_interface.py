@@ -79,6 +79,27 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     yield brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {interface.workspace_size}"
 
 
+def droppable_table(macro: str, section: str, declarator: str, rows: Iterable[str]) -> str:
+    """Return the definition of a constant table of ``rows`` of which only firmware that names it has a copy.
+
+    ``macro`` stands for the attribute that puts it into ``section``, a section of its own.
+    """
+    return "\n".join(
+        [
+            "#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)",
+            "/* Of its own, so that linkers drop the table where nobody reads it. */",
+            f'#define {macro} __attribute__((section("{section}")))',
+            "#else",
+            f"#define {macro} /* position-independent code relocates pointers when it starts */",
+            "#endif",
+            "",
+            f"{macro} const {declarator} = {{",
+            *rows,
+            "};",
+        ]
+    )
+
+
 def brief(*lines: str) -> str:
     """Return a comment as TVM writes them."""
     first, *more = lines

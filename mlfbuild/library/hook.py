@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.c_interface import brief
+from mlfbuild.library.c_interface import brief, droppable_table
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,8 @@ def print_operators(module: str, operators: Sequence[HookedOperator]) -> str:
     if not operators:
         return ""
     macro, section = f"TVMGEN_{module.upper()}_OPERATORS_TABLE", f".rodata.mlf_{module}_operators"
-    return "\n".join(
-        [
-            "#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)",
-            "/* Of its own, so that linkers drop the table where nobody reads it. */",
-            f'#define {macro} __attribute__((section("{section}")))',
-            "#else",
-            f"#define {macro} /* position-independent code relocates pointers when it starts */",
-            "#endif",
-            "",
-            f"{macro} const {_table(module)} = {{",
-            *(f'    {{"{each.name}", "{each.operator}"}},' for each in operators),
-            "};",
-        ]
-    )
+    rows = (f'    {{"{each.name}", "{each.operator}"}},' for each in operators)
+    return droppable_table(macro, section, _table(module), rows)
 
 
 def _table(module: str) -> str:

@@ -13,7 +13,7 @@ from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.program import Program, Step, Written
 from mlfbuild.graph import Node, Tensor
 from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.library.c_interface import brief
+from mlfbuild.library.c_interface import brief, droppable_table
 
 
 def traced_tensors(program: Program) -> tuple[TracedTensor, ...]:
@@ -51,21 +51,8 @@ def print_table(program: Program) -> str:
     ]
     if not rows:
         return ""
-    macro, section = f"{program.prefix.upper()}_TABLE", f".rodata.mlf_{program.name}_traced_tensors"
-    return "\n".join(
-        [
-            "#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)",
-            "/* Of its own, so that linkers drop the table where nobody reads it. */",
-            f'#define {macro} __attribute__((section("{section}")))',
-            "#else",
-            f"#define {macro} /* position-independent code relocates pointers when it starts */",
-            "#endif",
-            "",
-            f"{macro} const {_table(program)} = {{",
-            *rows,
-            "};",
-        ]
-    )
+    section = f".rodata.mlf_{program.name}_traced_tensors"
+    return droppable_table(f"{program.prefix.upper()}_TABLE", section, _table(program), rows)
 
 
 def _table(program: Program) -> str:
