@@ -57,6 +57,7 @@ class Browser:
 
     def click(self, selector: str) -> None:
         self.to(selector).click()
+        self.settle()
 
     def hover(self, selector: str) -> None:
         # By its place in the window: chromedriver scrolls to a wrong one for elements inside drawings.
@@ -70,13 +71,16 @@ class Browser:
     def to(self, selector: str) -> WebElement:
         """Scroll to an element, and wait until the page has noticed."""
         element = self.one(selector)
-        self.driver.execute_async_script(
-            "const box = arguments[0].getBoundingClientRect(), done = arguments[1];"
-            "scrollBy(0, (box.top + box.bottom - innerHeight) / 2);"
-            "requestAnimationFrame(() => requestAnimationFrame(() => done()))",
+        self.run(
+            "const box = arguments[0].getBoundingClientRect(); scrollBy(0, (box.top + box.bottom - innerHeight) / 2)",
             element,
         )
+        self.settle()
         return element
+
+    def settle(self) -> None:
+        """Wait until the page has done what it does for events that were waiting."""
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def rows(self, selector: str) -> list[str]:
         """The texts of the cells of rows, with a space between."""

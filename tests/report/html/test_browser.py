@@ -37,6 +37,7 @@ def test_nothing_is_wider_than_the_window(browser: Browser, width: int, dark: bo
         browser.run(
             f"location.hash = 'image-0-model-{model}'; document.querySelectorAll('details').forEach(d => d.open = true)"
         )
+        browser.settle()
         assert browser.run("return document.documentElement.scrollWidth") <= width
         assert browser.one(f"#image-0-model-{model} .plot").is_displayed()
 

@@ -2,8 +2,8 @@ theme();
 marks();
 selection();
 tables();
-treemaps();
 chooser(labels);
+treemaps();
 let waiting;
 addEventListener("resize", () => {
   clearTimeout(waiting);

@@ -71,6 +71,7 @@ class Treemap {
     this.changes = false;
     this.zoomed = null;
     this.build();
+    this.draw();
     new ResizeObserver(() => this.draw()).observe(this.tiles);
   }
 
