@@ -2,9 +2,9 @@
 
     python benchmarks/reports.py [--networks kws ...] [--update]
 
-Builds one image a network and core of ../shared beside the repository, holds each report against
-`arm-none-eabi-size`, and prints one table; --update puts it into docs/performance.md. Exit status 2 where something
-cannot be built or does not agree.
+Builds one image a network and core of ../shared beside the repository, runs each network once in QEMU, holds each
+report against `arm-none-eabi-size`, and prints one table; --update puts it into docs/performance.md. Exit status 2
+where something cannot be built or does not agree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,20 @@ Json = Mapping[str, Any]
 NETWORKS = ("kws", "ic", "ad", "vww")
 TARGETS = {"m4": "mps2-an386", "m55": "mps3-an547"}
 _CPUS = {"m4": "cortex-m4", "m55": "cortex-m55"}
-_HEAD = ("network", "core", "flash", "code", "weights", "tables", "RAM", "I/O", "image's flash", "its RAM")
+_HEAD = (
+    "network",
+    "core",
+    "flash",
+    "code",
+    "weights",
+    "tables",
+    "RAM",
+    "I/O",
+    "stack",
+    "instructions",
+    "image's flash",
+    "its RAM",
+)
 
 
 def write_project(folder: Path, networks: Sequence[str], targets: Sequence[str]) -> None:
@@ -43,7 +56,7 @@ def write_project(folder: Path, networks: Sequence[str], targets: Sequence[str])
 def reports(folder: Path, networks: Sequence[str], targets: Sequence[str] = tuple(TARGETS)) -> Json:
     """Build the images of ``networks`` in ``folder`` and return their report; raises ``MeasurementError``."""
     write_project(folder, networks, targets)
-    command = [sys.executable, "-m", "mlfbuild", "report", "-q", "-C", str(folder), "-o", "report.json"]
+    command = [sys.executable, "-m", "mlfbuild", "report", "--profile", "-q", "-C", str(folder), "-o", "report.json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise MeasurementError(done.stderr)
@@ -66,6 +79,11 @@ def checked(folder: Path, report: Json) -> Iterator[Json]:
         yield image
 
 
+def instructions(model: Json) -> int:
+    """Return those of one run, with zeros as inputs."""
+    return sum(network["profile"]["instructions"] for network in model["networks"])
+
+
 def row(image: Json) -> list[str]:
     """Return the row of the table."""
     (model,) = image["models"]
@@ -74,9 +92,9 @@ def row(image: Json) -> list[str]:
     buffers = sum(tensor["size"] for tensor in tensors if tensor["memory"] in {"input", "output"})
     figures = (
         model["flash"], flash["code"], flash["weights"], flash["tables"],
-        model["ram"], buffers, image["flash"], image["ram"],
+        model["ram"], buffers, model["stack"]["worst_case"], instructions(model), image["flash"], image["ram"],
     )  # fmt: skip
-    return [model["name"], image["target"].upper(), *(f"{figure:,}" for figure in figures)]
+    return [model["name"], image["target"].upper(), *("" if figure is None else f"{figure:,}" for figure in figures)]
 
 
 def main() -> None:
