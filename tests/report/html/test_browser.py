@@ -214,7 +214,8 @@ def test_colours_can_be_chosen_and_stay(browser: Browser) -> None:
 def test_it_prints(browser: Browser) -> None:
     browser.open(sketch.report(digits()))
     browser.narrow(794, dark=True, media="print")
-    assert not browser.one("#theme").is_displayed()
+    assert not browser.one("#theme").is_displayed() and not browser.one(".treemap .group").is_displayed()
+    assert browser.one(".treemap .legend").is_displayed() and browser.one(".tile").is_displayed()
     assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert browser.run("return document.documentElement.scrollWidth") <= 794
 
