@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from mlfbuild.messages import printable
 from mlfbuild.report.sizes import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.listing import Listing
@@ -106,7 +107,8 @@ class CallGraph:
     def _targets(self, caller: int, call: Call, search: _Search) -> list[int]:
         if call.target is not None:
             if call.target in search.path:
-                raise self._not_known(f"calls {self._name(call.target)}, which calls it: recursion", search)
+                other = "itself" if call.target == caller else f"{self._name(call.target)}, which leads to it"
+                raise self._not_known(f"calls {other}: recursion", search)
             return [call.target]
         found = self._pointers.get(caller)
         if found is None:
@@ -125,7 +127,7 @@ class CallGraph:
         if function is None:
             return None
         offset = address - function.address
-        name = plain_name(function.name)
+        name = printable(plain_name(function.name))
         return f"{name}+{offset:#x}" if offset else name
 
     def _not_known(self, reason: str, search: _Search) -> _NotKnownError:

@@ -165,7 +165,16 @@ UNKNOWN = {
         __attribute__((noinline)) int g(volatile int *x) { return x[0] ? g(x + 1) * 3 + g(x + 2) : 1; }
         int32_t tvmgen_alpha_run(volatile int *x) { return g(x) + 1; }
         """,
-        "g calls g, which calls it: recursion",
+        "g calls itself: recursion",
+    ),
+    "recursion of two": (
+        """
+        __attribute__((noinline)) static int g(volatile int *x);
+        __attribute__((noinline)) static int h(volatile int *x) { return x[0] ? g(x + 1) * 3 : 1; }
+        static int g(volatile int *x) { return x[1] ? h(x + 1) * 5 : 2; }
+        int32_t tvmgen_alpha_run(volatile int *x) { return g(x) + 1; }
+        """,
+        "h calls g, which leads to it: recursion",
     ),
     "pointer": (
         """
