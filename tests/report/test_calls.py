@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from mlfbuild.report.calls import calls_of
 from mlfbuild.report.image import read_image
@@ -25,3 +29,20 @@ def test_calls_and_last_jumps_of_an_image(image: Path) -> None:
         "helper": set(),
     }
     assert calls_of(program, [1]) == {1: frozenset()}, "where no function begins"
+
+
+@pytest.mark.parametrize("flags", [["-mcpu=cortex-m4"], ["-mcpu=cortex-m55", "-mpure-code"]], ids=["literal", "movw"])
+def test_what_is_called_by_its_address(tmp_path: Path, tool: Callable[[str], str], flags: list[str]) -> None:
+    (tmp_path / "app.c").write_text(
+        "__attribute__((noipa)) static int inner(int at) { return at * 3; }\n"
+        "__attribute__((noipa)) static int apply(int (*what)(int), int at) { return what(at) + 1; }\n"
+        "int _start(int at) { return apply(inner, at) + 2; }\n"
+    )
+    gcc = [tool("arm-none-eabi-gcc"), *flags, "-mthumb", "-O2", "-nostdlib"]
+    subprocess.run([*gcc, "app.c", "-o", "app.elf"], cwd=tmp_path, check=True)
+    program, symbols = read_program(tmp_path / "app.elf"), read_image(tmp_path / "app.elf").symbols
+    assert program is not None
+    functions = {symbol.name: symbol.address for symbol in symbols if symbol.function}
+    found = calls_of(program, functions.values())
+    assert found[functions["_start"]] == {functions["apply"], functions["inner"]}
+    assert found[functions["apply"]] == found[functions["inner"]] == frozenset()

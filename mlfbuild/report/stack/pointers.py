@@ -75,7 +75,7 @@ def _taken(
     own = {function.address for function in functions}
     constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
     held = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
-    loaded = {to for function in functions for to in _loaded_by(program, function)}
+    loaded = {to for function in functions for to in loaded_by(program, function)}
     return held | (loaded - {symbol.address for symbol in symbols if not symbol.function})
 
 
@@ -93,7 +93,7 @@ def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
                 yield address
 
 
-def _loaded_by(program: Program, function: Function) -> Iterator[int]:
+def loaded_by(program: Program, function: Function) -> Iterator[int]:
     """Yield the functions whose addresses code loads: whole, in two halves, or relative to itself.
 
     Also those without a name, as LLVM makes of what runs in parallel.
