@@ -12,6 +12,8 @@ from mlfbuild.steps.project import firmware_called
 
 FIRMWARE_JOB = "mlf_firmware_job"
 """Tag of an image's node; its value is the ``FirmwareJob``."""
+REPORT_FORMS = "mlf_report_forms"
+"""Tag of an image's node; its value are the suffixes of the reports that SConscripts ask for."""
 
 
 @as_user_error
@@ -34,10 +36,13 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     return image
 
 
-def _build(_target: list[Any], _source: list[Any], env: Any) -> None:
+def _build(target: list[Any], _source: list[Any], env: Any) -> None:
     from mlfbuild.steps.firmware import build_firmware  # reads ELF files; builds of models alone start without it
+    from mlfbuild.steps.over_budget import reporting_excess
 
-    output = build_firmware(env["MLFFIRMWAREJOB"], [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]])
+    job, image = env["MLFFIRMWAREJOB"], target[0]
+    with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
+        output = build_firmware(job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]])
     if env["MLFVERBOSE"] or "warning:" in output:
         show(output)
 

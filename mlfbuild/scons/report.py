@@ -9,7 +9,7 @@ from SCons.Builder import Builder
 
 from mlfbuild.errors import UsageError
 from mlfbuild.scons.actions import action, as_user_error
-from mlfbuild.scons.firmware import FIRMWARE_JOB
+from mlfbuild.scons.firmware import FIRMWARE_JOB, REPORT_FORMS
 from mlfbuild.steps.jobs import PROFILE_ROOMS, REPORT_ROOMS, FirmwareJob, fingerprint
 
 
@@ -36,6 +36,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         raise UsageError(
             f"target {job.target.name!r}: is this machine; choose firmware for a target with a board or toolchain"
         )
+    source[0].Tag(REPORT_FORMS, {*(source[0].GetTag(REPORT_FORMS) or ()), form})
     env.Depends(target, env.Value(fingerprint(REPORT_ROOMS)))
     if job is not None:
         env.Depends(target, env.Value(job.report_settings()))

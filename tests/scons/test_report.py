@@ -165,7 +165,7 @@ def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
     ("call", "message"),
     [
         ('"build/report.md", app', "build/report.md: reports are text, JSON or HTML: call it .txt, .json or .html"),
-        ('"build/report.txt", []', 'build/report.txt: needs an image: env.MlfReport("build/report.txt", app)'),
+        ('"build/report.txt", []', 'build/report.txt: needs an image; write env.MlfReport("build/report.txt", app)'),
     ],
 )
 def test_mistakes_in_a_call(repo: FirmwareRepo, call: str, message: str) -> None:
@@ -182,6 +182,16 @@ def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
     assert ran.status == 2
     assert "model alpha takes " in ran.output and "over its budget of 100 bytes," in ran.output
     assert not ran.written & {TEXT, JSON}, "SCons makes nothing of what failed"
+    explained = ["build/m4/app/app-over-budget.txt", "build/m4/app/app-over-budget.json"]
+    assert f"\nwhat takes how much: {', '.join(explained)}\n" in ran.output
+    assert set(explained) <= ran.written
+    assert repo.read(explained[0]).startswith(b"app for m4: ") and b" of 100 bytes of flash (" in repo.read(
+        explained[0]
+    )
+    assert json.loads(repo.read(explained[1]))["images"][0]["models"][0]["budget"]["flash"] == 100
+    repo.replace("mlfbuild.yml", "100", "16 KiB")
+    repo.build("-Q")
+    assert not any((repo.root / path).exists() for path in explained), "they would tell of another image"
 
 
 def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
