@@ -157,7 +157,7 @@ def test_a_map_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> 
 def test_a_map_that_was_cut_off(repo: Path, refused: Refused) -> None:
     text = (repo / MAP).read_text()
     (repo / MAP).write_text(text[: text.index("Linker script and memory map")])
-    assert everywhere(refused).startswith(f"{MAP}: is no map of GNU ld ")
+    assert everywhere(refused).startswith(f"{MAP}: is no map of GNU ld; link the image with GNU ld, -Wl,-Map=FILE")
     begin = text.index("Linker script and memory map")
     (repo / MAP).write_text(text[: text.index("libmlf_alpha.a(", begin)])
     assert everywhere(refused).startswith(f"{MAP}: is not the map of this image: ")
