@@ -1,8 +1,9 @@
 """The command ``mlfbuild``: the only place that prints and exits.
 
-``app`` lists the verbs, ``options`` has the options that they share, ``output`` and ``watch`` print, ``run`` turns
-every error into its message and exit code. A verb imports the steps it needs when it is called, so that
-``mlfbuild compile`` never pays for reading project files.
+``app`` lists the verbs, ``options`` has the options that they share, ``output`` prints, ``watch`` and ``live`` show
+what is being done, ``events`` has the form of all this for programs, ``run`` turns every error into its message and
+exit code. A verb imports the steps it needs when it is called, so that ``mlfbuild compile`` never pays for reading
+project files.
 """
 
 from __future__ import annotations

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.output import emit, tell, words_of, write
 from mlfbuild.messages import counted
+from mlfbuild.steps.progress import UP_TO_DATE
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import Settings
     from mlfbuild.errors import MlfError
     from mlfbuild.steps.progress import Progress, Task
-
-_UP_TO_DATE = "up to date"
 
 
 class Lines:
@@ -49,7 +48,7 @@ class Lines:
 
     def finish(self, task: Task, result: str) -> None:
         """Print one line."""
-        if result == _UP_TO_DATE:
+        if result == UP_TO_DATE:
             self.current += 1
             if self.verbose:
                 self._line(f"{task}: {result}")
@@ -107,7 +106,7 @@ class Events:
 
     def finish(self, task: Task, result: str) -> None:
         """Tell what came of the task."""
-        self._ended(task, "up-to-date" if result == _UP_TO_DATE else "done", result)
+        self._ended(task, "up-to-date" if result == UP_TO_DATE else "done", result)
 
     def fail(self, task: Task, result: str = "failed") -> None:
         """Tell that it ended badly."""

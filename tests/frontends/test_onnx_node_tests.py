@@ -17,6 +17,7 @@ import onnx
 import pytest
 
 from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import Graph
 from mlfbuild.graph.evaluate import evaluate
@@ -54,7 +55,7 @@ def read_or_refuse(test: NodeTest) -> Taken | str:
     try:
         return read(test)
     except UnsupportedModelError as error:
-        return str(error).removeprefix(f"{test.name}: ")
+        return str(error).removeprefix(f"{test.name}: ").removesuffix(f"; {CHANGE}").removesuffix(f"; {EXPORT_AGAIN}")
 
 
 @pytest.fixture(scope="module")

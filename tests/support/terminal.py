@@ -64,13 +64,14 @@ class Terminal:
         folder: Path,
         *arguments: str,
         on_screen: Callable[[list[str]], None] = lambda _: None,
+        module: str = "mlfbuild",
         **environment: str,
     ) -> Seen:
-        """Run the command in ``folder`` with stdin, stdout and stderr on this terminal."""
+        """Run the command, or another ``module`` of Python, in ``folder``: all it reads and writes is this terminal."""
         kept = {name: value for name, value in os.environ.items() if name not in {"CI", "NO_COLOR", "COLUMNS", "LINES"}}
         stream, raw, screens = pyte.ByteStream(self.screen), b"", []
         with subprocess.Popen(
-            [sys.executable, "-m", "mlfbuild", *arguments], cwd=folder, stdin=self.slave, stdout=self.slave,
+            [sys.executable, "-m", module, *arguments], cwd=folder, stdin=self.slave, stdout=self.slave,
             stderr=self.slave, env={**kept, "TERM": "xterm", **environment}, start_new_session=True,
         ) as self.process:  # fmt: skip
             os.close(self.slave)

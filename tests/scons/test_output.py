@@ -1,0 +1,47 @@
+"""What SCons prints: its own lines in its own manner, on a terminal and in a file alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.firmware_repo import FirmwareRepo
+from support.terminal import Terminal
+
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"], MLFUNPACKCOMSTR="Laying out $TARGET")
+env.MlfModels("mlfbuild.yml", target="m4", models=["alpha"])
+"""
+MADE = """\
+Compiling model models/alpha.tflite -> build/mlf/m4/alpha.tar
+Laying out build/mlf/m4/alpha/RECORD.json
+Writing build/mlf/m4/mlf.cmake
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> FirmwareRepo:
+    repo = FirmwareRepo(tmp_path)
+    repo.write("SConstruct", SCONSTRUCT)
+    return repo
+
+
+def test_a_terminal_gets_the_lines_that_a_file_gets(repo: FirmwareRepo) -> None:
+    seen = Terminal().run(repo.root, "-Q", "-j", "2", module="SCons")
+    assert (seen.status, "\n".join([*seen.lines, ""])) == (0, MADE)
+    assert "\x1b" not in seen.raw
+    assert repo.build("-Q", "-c").removed
+    assert repo.build("-Q", "-j", "2").output == MADE
+    assert repo.build("-Q", "-c").removed
+    assert repo.build("-Q", "-s").output == ""
+
+
+def test_an_error_names_the_target_and_ends_with_what_to_do(repo: FirmwareRepo) -> None:
+    repo.write("models/alpha.tflite", b"no model")
+    ran = repo.scons("-Q", "-s")
+    assert ran.status == 2
+    assert ran.output == (
+        "scons: *** [build/mlf/m4/alpha.tar] models/alpha.tflite: not a valid TFLite model: header: the file "
+        "identifier TFL3 is missing; copy or export the model again\n"
+    )
