@@ -16,7 +16,7 @@ from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.network import Scratch
 from mlfbuild.manifest import Budget
-from mlfbuild.messages import printable, shown
+from mlfbuild.messages import counted, printable, shown
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.network import FlashPart, NetworkSizes
 from mlfbuild.report.operator_runs import OperatorRun
@@ -151,6 +151,8 @@ def _wrong_sums(image: Report, where: str) -> Iterator[str]:
             yield from _wrong_sums_of(owner, f"{where}.{group}[{at}]")
     for at, model in enumerate(image["models"]):
         yield from _wrong_networks(model, f"{where}.models[{at}]")
+        yield from _wrong_stack(model, f"{where}.models[{at}].stack")
+    yield from _wrong_stack(image, f"{where}.stack")
     owners = [*image["models"], *image["others"]]
     for memory in ("flash", "ram"):
         yield from _unless(f"{where}.{memory}", image[memory], sum(owner[memory] for owner in owners), "its owners")
@@ -163,6 +165,16 @@ def _wrong_sums_of(owner: Report, where: str) -> Iterator[str]:
         for kind, size in kinds.items():
             of_kind = sum(piece["size"] for piece in owner["pieces"] if piece["kind"] == kind)
             yield from _unless(f"{where}.kinds.{memory}.{kind}", size, of_kind, "its pieces")
+
+
+def _wrong_stack(subject: Report, where: str) -> Iterator[str]:
+    stack = subject.get("stack")
+    if stack is None:
+        return
+    if len(stack["frames"]) != len(stack["path"]):
+        yield f"{where}.frames: has {len(stack['frames'])} of {counted(len(stack['path']), 'function')}"
+    elif stack["worst_case"] is not None:
+        yield from _unless(f"{where}.worst_case", stack["worst_case"], sum(stack["frames"]), "its functions")
 
 
 def _wrong_networks(model: Report, where: str) -> Iterator[str]:

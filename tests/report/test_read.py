@@ -15,21 +15,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlfbuild.errors import InputFileError
-from mlfbuild.messages import printable
 from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.html import page
-from mlfbuild.report.operators_text import all_operators
-from mlfbuild.report.read import networks_in, read_report, runs_in, sizes_in
+from mlfbuild.report.read import read_report, runs_in, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
+from mlfbuild.steps.report_files import saved
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report
 
 Json = dict[str, Any]
+STACK = {"worst_case": 264, "reason": "", "path": ["mlf_kws_run", "conv"], "frames": [24, 240], "measured": 250}
+UNKNOWN = {"worst_case": None, "reason": "it calls itself", "path": ["main"], "frames": [0], "measured": None}
 GOOD = report(
-    image("app for m4", [kws(budget=budget(flash=9000))], others(), baseline={"": {"flash": 1, "ram": 2}}),
+    image(
+        "app for m4",
+        [kws(budget=budget(flash=9000), stack=STACK)],
+        others(),
+        baseline={"": {"flash": 1, "ram": 2}},
+        stack=UNKNOWN,
+    ),
     image("app for m7", [kws(), model("net", [chain(3)])], others()),
 )
 GOOD["compared"] = comparison_json(compare_reports(GOOD, report(image("app for m4", [kws(7000)], others()))))
@@ -158,6 +165,9 @@ def test_another_version(version: int, tmp_path: Path) -> None:
         ("images/1/models/1/networks/0/tensors/1/first", 2,
          "images[1].models[1].networks[0].tensors[1]: is needed from operator 2 to 1 of 3"),
         ("images/1/models/1/networks/0/profile/rest", 41, "images[1].models[1].networks[0].profile.instructions: is "),
+        ("images/0/models/0/stack/frames/1", 241,
+         "images[0].models[0].stack.worst_case: is 264, but its functions have 265"),
+        ("images/0/stack/frames", [], "images[0].stack.frames: has 0 of 1 function"),
         ("compared/images/0/flash/now", "all", "compared.images[0].flash.now: must be a whole number or null"),
     ],
 )  # fmt: skip
@@ -242,12 +252,8 @@ def test_mutations_are_refused_in_one_line_or_shown(
     found = read_or_one_line(path)
     if found is None:
         return
-    for each in found["images"]:
-        sizes, budgets, whole = sizes_in(each)
-        assert sizes_text(sizes, budgets, whole).encode()
-        networks = {printable(model["name"]): networks_in(model) for model in each["models"]}
-        for text in all_operators(sizes.models, networks):
-            assert text.encode()
+    for verbose in (False, True):
+        assert saved(path, operators=True).as_text(verbose=verbose).encode()
     assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()
