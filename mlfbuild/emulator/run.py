@@ -21,7 +21,7 @@ from mlfbuild.targets import Board
 
 Array = npt.NDArray[Any]
 
-ADVICE = "check that the network gets the inputs it was made for, or export it again"
+ADVICE = "check its inputs, or export it again"
 
 
 def run_on_board(

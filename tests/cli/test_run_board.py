@@ -105,7 +105,7 @@ def test_what_goes_wrong_is_one_line_and_nothing_is_written(
 ) -> None:
     project.write("net.tar", aot_archive(memory, statement))
     ended = run(project, "--timeout", "2")
-    assert (ended.status, ended.out, ended.err) == (7, "", f"mlfbuild: {message}\n")
+    assert (ended.status, ended.out, ended.err) == (7, "", f"mlfbuild: {message}; {ADVICE}\n")
     assert not (project.root / "y.npz").exists()
 
 
@@ -127,7 +127,7 @@ def test_what_a_kernel_of_a_graph_returns_is_told(project: Folder) -> None:
     project.write("graph.tar", pack_archive(library))
     np.savez(project.root / "x.npz", x=np.zeros((2, 1, 2), np.float32))
     ended = run(project, archive="graph.tar")
-    assert (ended.status, ended.err) == (7, "mlfbuild: net: case 0: the run function returned 5, not 0\n")
+    assert (ended.status, ended.err) == (7, f"mlfbuild: net: case 0: the run function returned 5, not 0; {ADVICE}\n")
 
 
 def test_a_fault_shows_the_registers(project: Folder) -> None:
@@ -135,7 +135,7 @@ def test_a_fault_shows_the_registers(project: Folder) -> None:
     ended = run(project)
     assert ended.status == 7
     assert ended.err.startswith(
-        "mlfbuild: net: case 0: the firmware faulted\nmlf_board: stopped by HardFault\n  pc  0x"
+        f"mlfbuild: net: case 0: the firmware faulted; {ADVICE}\nmlf_board: stopped by HardFault\n  pc  0x"
     )
 
 
