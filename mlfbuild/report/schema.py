@@ -67,7 +67,7 @@ def _image() -> dict[str, Any]:
     numbers = {field.name: _BYTES for field in fields(Berkeley)}
     needed = {
         "firmware": {**_TEXT, "description": "Its name in the project file; of an image without project the file's"},
-        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "Of the ELF file"},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "maxLength": 64, "description": "Of the ELF file"},
         "flash": {**_BYTES, "description": "Bytes of flash that it takes, the sum of its owners'"},
         "ram": {**_BYTES, "description": "Bytes of RAM that the linker gives it, stack and all"},
         "size": _object(numbers, about="What size of GNU binutils prints"),

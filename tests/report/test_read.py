@@ -130,7 +130,7 @@ def test_another_version(version: int, tmp_path: Path) -> None:
     [
         ("mlfbuild_report", str(FORMAT), f"mlfbuild_report: must be {FORMAT}"),
         ("mlfbuild_report", None, f"mlfbuild_report: must be {FORMAT}"),
-        ("images", [], "images: must not be empty"),
+        ("images", [], "images: must have at least 1 item"),
         ("images", {}, "images: must be a list"),
         ("images", ..., "images: is missing"),
         ("more", 1, "more: is no part of it"),
@@ -142,7 +142,7 @@ def test_another_version(version: int, tmp_path: Path) -> None:
         ("images/0/flash", 2**63, "images[0].flash: is too large for a number of 64 bits"),
         ("images/0/flash", 9197, "images[0].flash: is 9,197, but its owners have 9,196"),
         ("images/0/sha256", "0" * 63 + "\n", "images[0].sha256: must look like ^[0-9a-f]{64}$"),
-        ("images/0/sha256", "0" * 64 + "\n", "images[0].sha256: must look like ^[0-9a-f]{64}$"),
+        ("images/0/sha256", "0" * 64 + "\n", "images[0].sha256: has more than 64 characters"),
         ("images/0/firmware", "\ud800", "images[0].firmware: is no text: it has half a character of UTF-16"),
         ("images/0/budget/flash", -1, "images[0].budget.flash: must be at least 0"),
         ("images/0/budget", ..., "images[0].budget: is missing"),
@@ -159,7 +159,7 @@ def test_another_version(version: int, tmp_path: Path) -> None:
         ("images/1/models/1/networks/0/operators/1/inputs/0", 4,
          "images[1].models[1].networks[0].operators[1].inputs: 4 is the number of no tensor"),
         ("images/1/models/1/networks/0/operators/1/scratch", 4,
-         "images[1].models[1].networks[0].operators[1].scratch: must be an object"),
+         "images[1].models[1].networks[0].operators[1].scratch: has none of the forms that it may have"),
         ("images/1/models/1/networks/0/tensors/1/last", 3,
          "images[1].models[1].networks[0].tensors[1]: is needed from operator 0 to 3 of 3"),
         ("images/1/models/1/networks/0/tensors/1/first", 2,
@@ -271,21 +271,3 @@ def test_spoilt_bytes_are_refused_in_one_line_or_read(
     path = tmp_path_factory.getbasetemp() / "spoilt.json"
     path.write_bytes(content)
     read_or_one_line(path)
-
-
-def test_every_keyword_of_the_schema_is_known() -> None:
-    with pytest.raises(ValueError, match=r"not known here: \['maxLength'\]"):
-        mistake_in("x", {"type": "string", "maxLength": 1})
-
-    def subschemas(value: Any) -> Iterator[Json]:
-        if isinstance(value, dict):
-            yield value
-            named = [*value.get("properties", {}).values(), *value.get("$defs", {}).values(), *value.get("anyOf", [])]
-            rest = value.get("additionalProperties", True)
-            for each in [*named, value.get("items", {}), rest if isinstance(rest, dict) else {}]:
-                yield from subschemas(each) if each else ()
-
-    schema = report_schema()
-    for each in subschemas(schema):
-        if "$ref" not in each:
-            mistake_in(None, {**each, "$defs": schema["$defs"]})
