@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
@@ -79,21 +80,40 @@ def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: 
     check_on_board(kind, range(100, 100 + NETWORKS), tmp_path, tool, "-O2")
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_compilers_for_helium_have_nothing_to_say(
-    compiler: str, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str]
-) -> None:
-    gcc = tool("arm-none-eabi-gcc")
-    if compiler == "gcc":
-        command = [gcc]
-    else:
-        headers = Path(run([gcc, "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
-        command = [newest_clang["MLFBUILD_CLANG"], "--target=arm-none-eabi", "-isystem", str(headers)]
+@pytest.fixture(params=["gcc", "clang"])
+def helium_compiler(
+    request: pytest.FixtureRequest, tool: Callable[[str], str], newest_clang: dict[str, str]
+) -> list[str]:
+    """The command of a compiler, with its flags for the core."""
+    gcc, flags = tool("arm-none-eabi-gcc"), CPUS["cortex-m55"].flags
+    if request.param == "gcc":
+        return [gcc, *flags]
+    headers = Path(run([gcc, "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
+    return [newest_clang["MLFBUILD_CLANG"], "--target=arm-none-eabi", "-isystem", str(headers), *flags]
+
+
+def test_assembly_that_computes_addresses_is_aligned(helium_compiler: list[str], tmp_path: Path) -> None:
+    cases = [KINDS[kind](seed) for kind in ("CONV_2D", "FULLY_CONNECTED") for seed in range(6)]
+    found = {}
+    for index, case in enumerate(cases):
+        write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
+    for source in sorted((tmp_path / "host/src").glob("*.c")):
+        run([*helium_compiler, "-Os", "-ffunction-sections", "-I", tmp_path / "host/include", "-c", source,
+             "-o", tmp_path / "net.o"])  # fmt: skip
+        with (tmp_path / "net.o").open("rb") as file:
+            sections = ELFFile(file).iter_sections()
+            found |= {
+                each.name: each["sh_addralign"] for each in sections if re.match(r"\.text\.mlf_gem[mv]_", each.name)
+            }
+    assert len(found) > 4 and set(found.values()) == {4}, "ADR counts from a multiple of 4"
+
+
+def test_compilers_for_helium_have_nothing_to_say(helium_compiler: list[str], tmp_path: Path) -> None:
     cases = [KINDS[kind](seed) for kind in KINDS for seed in range(4)]
     for index, case in enumerate(cases):
         write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
     for source in sorted((tmp_path / "host/src").glob("*.c")):
-        run([*command, *CPUS["cortex-m55"].flags, *WARNINGS, "-O1", "-I", tmp_path / "host/include", "-c", source,
+        run([*helium_compiler, *WARNINGS, "-O1", "-I", tmp_path / "host/include", "-c", source,
              "-o", tmp_path / "net.o"])  # fmt: skip
 
 

@@ -19,8 +19,11 @@
 /* One function for all that call it, and none where nobody does. */
 #define MLF_SHARED static __attribute__((noinline, unused))
 #define MLF_UNUSED __attribute__((unused))
-/* A function that is assembly from its first instruction to its last, so that it may use every register. */
-#define MLF_NAKED static __attribute__((naked, noinline, unused))
+/*
+ * A function that is assembly from its first instruction to its last, so that it may use every register. ADR in it
+ * counts from a multiple of 4, and a linker keeps to one only where it is asked to.
+ */
+#define MLF_NAKED static __attribute__((naked, noinline, unused, aligned(4)))
 #define MLF_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #else
 #define MLF_KERNEL static inline
