@@ -36,7 +36,8 @@ def test_unpack(shared: Path, tmp_path: Path) -> None:
     places = ["--place", "params=.ext", "--place", "workspace=.bss.far"]
     assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), *places]) == 0
     text = (tmp_path / "tree/executor/conv_entry.c").read_text()
-    assert set(re.findall(r'section\("([^"]*)"\)', text)) == {".ext", ".bss.far"}
+    assert set(re.findall(r'section\("([^"]*)"\)', text)) == {".ext", ".bss.far", ".rodata.tvm"}
+    assert 'section(".rodata.tvm")))\nstatic const char mlf_conv_model_id[]' in text, "the id alone is no parameter"
 
 
 def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

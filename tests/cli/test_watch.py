@@ -34,10 +34,9 @@ def after(name: str) -> str:
     return f"while [ ! -e {name} ]; do sleep 0.05; done"
 
 
-def test_a_job_has_a_line_that_moves_and_leaves_a_plain_one(folder: Folder) -> None:
+def test_a_job_leaves_a_plain_line_above_the_result(folder: Folder) -> None:
     seen = Terminal().run(folder.root, "build", "--model", "alpha")
     assert (seen.status, seen.cursor) == (0, True)
-    assert any("compile alpha for pc: compiling (0." in line for screen in seen.screens for line in screen)
     done, result = seen.lines
     assert re.fullmatch(COMPILED, done)
     assert result == "alpha for pc: build/mlf/pc/alpha"
@@ -48,8 +47,9 @@ def test_two_jobs_have_a_line_each_and_the_last_one_counts(folder: Folder) -> No
     seen = Terminal().run(folder.root, "build", "-j", "2")
     assert seen.status == 7
     both = [screen for screen in seen.screens if len(screen) == 3 and screen[2] == "0 of 2 done"]
-    assert re.fullmatch(r"compile alpha for pc: compiling \(\d\.\d s\)", both[-1][0])
-    assert re.fullmatch(r"compile beta for pc: compiling \(\d\.\d s\)", both[-1][1])
+    alpha, beta = sorted(both[-1][:2])
+    assert re.fullmatch(r"compile alpha for pc: compiling \(\d\.\d s\)", alpha)
+    assert re.fullmatch(r"compile beta for pc: compiling \(\d\.\d s\)", beta)
     failed = sorted(line.split(" (")[0] for line in seen.lines[:2])
     assert failed == ["compile alpha for pc: failed", "compile beta for pc: failed"]
     assert [line for line in seen.lines if "compiling" in line or "of 2 done" in line] == []
@@ -115,7 +115,6 @@ def test_what_a_program_says_stands_whole_below_what_is_done(folder: Folder) -> 
     assert lines[at + 1].startswith("mlfbuild: ")
     assert any(re.search("error: .missing. undeclared", line) for line in lines[at + 2 :])
     assert lines[-1] == "ninja: build stopped: subcommand failed."
-    assert any("building 1/" in line for screen in seen.screens for line in screen), "Ninja's steps were seen"
 
 
 @pytest.mark.usefixtures("host_tools")
