@@ -77,7 +77,8 @@ def _line(subject: Subject, memory: str, limit: int, before: int | None) -> str:
     change = "" if before is None else f", {change_text(size - before)} the last build that was within it"
     return (
         f"{subject.title} takes {size_text(size)} of {MEMORIES[memory]}, {size_text(size - limit)} over its budget of "
-        f"{size_text(limit)}{change}; most of it: {subject.largest(memory)}"
+        f"{size_text(limit)}{change}; most of it: {subject.largest(memory)}; save there "
+        "(`mlfbuild report -v` shows all), or raise the budget"
     )
 
 

@@ -76,7 +76,10 @@ def exceeded(runs: Sequence[ModelRun], limits: Counts, before: Counts) -> Iterat
 
 def _line(what: str, count: int, limit: int, before: int | None, largest: str) -> str:
     change = "" if before is None else f", {change_text(count - before)} the last build that was within it"
-    return f"{what}, {count - limit:,} over the budget of {limit:,}{change}; most of it: {largest}"
+    return (
+        f"{what}, {count - limit:,} over the budget of {limit:,}{change}; most of it: {largest}; save there "
+        "(`mlfbuild profile` shows all), or raise the budget"
+    )
 
 
 def _largest_operators(runs: Sequence[ModelRun]) -> str:

@@ -132,7 +132,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
         ended = project.run(verb, "--target", "m4")
         assert ended.status == 1
         assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: {line}"), ended.err
-    assert re.search(r"most of it: \S+ \(FULLY_CONNECTED\) [\d,]+$", ended.err.rstrip())
+    assert re.search(r"most of it: \S+ \(FULLY_CONNECTED\) [\d,]+; save there ", ended.err)
     ended = project.run("profile", "--target", "m4")
     assert ended.status == 1
     assert ended.err.splitlines()[-1].startswith(f"mlfbuild: m4 on mps2-an386: {line}")
@@ -161,7 +161,8 @@ def test_models_together_over_the_budget_of_their_image(project: Project) -> Non
     total = sum(counts.values())
     assert ended.err.splitlines()[-1] == (
         f"mlfbuild: app.elf for m4: the models of the image take {total:,} instructions, each in one run, "
-        f"{total - 100:,} over the budget of 100; most of it: {largest}"
+        f"{total - 100:,} over the budget of 100; most of it: {largest}; save there "
+        "(`mlfbuild profile` shows all), or raise the budget"
     )
     project.set_budgets(image=total)
     assert project.run("build", "--target", "m4").status == 0

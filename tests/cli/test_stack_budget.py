@@ -75,7 +75,7 @@ def test_a_stack_that_is_reported_and_held_against_budgets(project: Folder, monk
             f"mlfbuild: app.elf for m4: model alpha takes {deepest} bytes of stack, 1 byte over its budget of "
             f"{deepest - 1} bytes, as many as in the last build that was within it; at its deepest: "
         )
-        assert lines[0].endswith(f"{function} {size}"), lines[0]
+        assert lines[0].endswith(f"{function} {size}; save there, or raise the budget"), lines[0]
         assert lines[1].startswith(f"app.elf for m4: main takes {whole['worst_case']} bytes of stack, 4 bytes over its")
 
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_OBJDUMP", "no-such-objdump")

@@ -22,6 +22,9 @@ SIZES = Sizes(
 )
 
 
+ADVICE = "; save there (`mlfbuild report -v` shows all), or raise the budget"
+
+
 def test_what_is_within_its_budget_says_nothing() -> None:
     budgets = {"kws": Budget(flash=10240, ram=4096), "vww": Budget(flash=100), "other": Budget(flash=1)}
     assert list(excesses(SIZES, budgets, Budget(flash=10840, ram=4096), {})) == []
@@ -32,7 +35,7 @@ def test_a_model_over_its_budget() -> None:
     (line,) = excesses(SIZES, {"kws": Budget(flash=10000)}, Budget(), {})
     assert line == (
         "model kws takes 10,240 bytes (10 KiB) of flash, 240 bytes over its budget of 10,000 bytes (9.8 KiB); most of "
-        "it: kws_weights 8,192 (weights), kws_code 2,048 (code)"
+        "it: kws_weights 8,192 (weights), kws_code 2,048 (code)" + ADVICE
     )
 
 
@@ -47,7 +50,7 @@ def test_an_image_over_its_budget_names_owners() -> None:
     assert flash.startswith(
         "the image takes 10,840 bytes (10.6 KiB) of flash, 10,840 bytes (10.6 KiB) over its budget of 0 "
     )
-    assert flash.endswith("; most of it: kws 10,240, firmware 500, vww 100")
+    assert flash.endswith("; most of it: kws 10,240, firmware 500, vww 100" + ADVICE)
     assert ram.startswith("the image takes 4,096 bytes (4 KiB) of RAM, 1 byte over")
 
 

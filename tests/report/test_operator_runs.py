@@ -92,6 +92,9 @@ def test_names_do_not_steer_the_terminal() -> None:
         assert text.replace("\n", "").isprintable()
 
 
+ADVICE = "; save there (`mlfbuild profile` shows all), or raise the budget"
+
+
 def test_what_a_budget_says() -> None:
     runs = [run_of(NETWORK, inputs="net.npz"), run_of(None, Profile("b", "b", CALLS[2:], 100, 0), model="b")]
     assert counts_of(runs) == {"": 13_000, "net": 12_000, "b": 1_000}
@@ -100,11 +103,11 @@ def test_what_a_budget_says() -> None:
     assert model == (
         "model net takes 12,000 instructions for the first case of net.npz, 1,000 over the budget of 11,000, 1,000 "
         "more than in the last build that was within it; most of it: a/Relu (CONV_2D) 6,000, b/Relu (CONV_2D) 5,000, "
-        "out (SOFTMAX) 900"
+        "out (SOFTMAX) 900" + ADVICE
     )
     assert image == (
         "the models of the image take 13,000 instructions, each in one run, 1 over the budget of 12,999, 1 fewer than "
-        "in the last build that was within it; most of it: net 12,000, b 1,000"
+        "in the last build that was within it; most of it: net 12,000, b 1,000" + ADVICE
     )
 
 

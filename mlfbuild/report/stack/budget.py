@@ -39,7 +39,8 @@ def exceeded(stacks: Stacks, limits: Limits, before: Mapping[str, int]) -> Itera
             )
             yield (
                 f"{title} takes {size_text(depth.size)} of stack, {size_text(depth.size - limit)} over its budget of "
-                f"{size_text(limit)}{change}; at its deepest: {way_down(depth)}"
+                f"{size_text(limit)}{change}; at its deepest: {way_down(depth)}; "
+                "save there, or raise the budget"
             )
 
 

@@ -290,7 +290,7 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
         native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
     with pytest.raises(InputFileError):
         native.compile(CompileRequest("net", tmp_path / "missing.tflite", good.cpu))
-    with pytest.raises(UsageError, match="no such compiler; there are archive, command, native, tvm"):
+    with pytest.raises(UsageError, match="no such compiler; choose one of archive, command, native, tvm"):
         compiler_called("nativ")
     assert all(compiler.name == name for name, compiler in COMPILERS.items())
 
