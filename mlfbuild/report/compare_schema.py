@@ -12,28 +12,31 @@ _FLAG = {"type": "boolean"}
 _CHANGE = {"$ref": "#/$defs/change"}
 
 
-def comparison_definitions() -> dict[str, Any]:
-    """Return the definitions that ``#/$defs/compared`` needs; those of ``comparison_json``."""
-    named = _object({"firmware": _TEXT}, {"target": _TEXT}, "An image that only one of the reports has")
-    return {
-        "compared": _object(
-            {"images": _array(_image()), "only_before": _array(named), "only_now": _array(named)},
-            about="What changed since the report that --compare names",
-        ),
-        "change": _object(
-            {"before": {"type": ["integer", "null"], "minimum": 0}, "now": {"type": ["integer", "null"], "minimum": 0}},
-            about="A figure of both reports; null where one does not have it",
-        ),
-    }
-
-
-def _object(needed: Mapping[str, Any], optional: Mapping[str, Any] | None = None, about: str = "") -> dict[str, Any]:
+def object_schema(
+    needed: Mapping[str, Any], optional: Mapping[str, Any] | None = None, about: str = ""
+) -> dict[str, Any]:
+    """Return the schema of an object with the members ``needed``, perhaps those ``optional``, and no others."""
     return {
         "type": "object",
         **({"description": about} if about else {}),
         "properties": {**needed, **(optional or {})},
         "required": list(needed),
         "additionalProperties": False,
+    }
+
+
+def comparison_definitions() -> dict[str, Any]:
+    """Return the definitions that ``#/$defs/compared`` needs; those of ``comparison_json``."""
+    named = object_schema({"firmware": _TEXT}, {"target": _TEXT}, "An image that only one of the reports has")
+    return {
+        "compared": object_schema(
+            {"images": _array(_image()), "only_before": _array(named), "only_now": _array(named)},
+            about="What changed since the report that --compare names",
+        ),
+        "change": object_schema(
+            {"before": {"type": ["integer", "null"], "minimum": 0}, "now": {"type": ["integer", "null"], "minimum": 0}},
+            about="A figure of both reports; null where one does not have it",
+        ),
     }
 
 
@@ -45,16 +48,16 @@ def _image() -> dict[str, Any]:
     same = {**_FLAG, "description": "Whether it is the same file to the byte"}
     owners = {**_array(_owner()), "description": "All of both reports, largest change first"}
     needed = {"firmware": _TEXT, "same": same, "flash": _CHANGE, "ram": _CHANGE, "owners": owners}
-    return _object(needed, {"target": _TEXT})
+    return object_schema(needed, {"target": _TEXT})
 
 
 def _owner() -> dict[str, Any]:
-    kinds = _object(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS), _CHANGE))
-    piece = _object({"name": _TEXT, "kind": _TEXT, "flash": _FLAG, "ram": _FLAG, "bytes": _CHANGE})
+    kinds = object_schema(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS), _CHANGE))
+    piece = object_schema({"name": _TEXT, "kind": _TEXT, "flash": _FLAG, "ram": _FLAG, "bytes": _CHANGE})
     figures = dict.fromkeys(("bytes", "macs", "instructions"), _CHANGE)
-    operator = _object({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures})
+    operator = object_schema({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures})
     changed = "that changed, largest change first"
-    return _object({
+    return object_schema({
         "name": _TEXT,
         "model": _FLAG,
         "flash": _CHANGE,

@@ -9,7 +9,7 @@ from typing import Any
 from mlfbuild.library.network import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.manifest import Budget
 from mlfbuild.report.budget import MEMORIES
-from mlfbuild.report.compare_schema import comparison_definitions
+from mlfbuild.report.compare_schema import comparison_definitions, object_schema
 from mlfbuild.report.image import Berkeley
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 
@@ -31,7 +31,7 @@ def report_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mlfbuild report",
-        **_object({"mlfbuild_report": version, "images": images}, {"compared": {"$ref": "#/$defs/compared"}}),
+        **object_schema({"mlfbuild_report": version, "images": images}, {"compared": {"$ref": "#/$defs/compared"}}),
         "$defs": {
             "image": _image(),
             "model": _owner(
@@ -53,16 +53,6 @@ def report_schema() -> dict[str, Any]:
     }
 
 
-def _object(needed: Mapping[str, Any], optional: Mapping[str, Any] | None = None, about: str = "") -> dict[str, Any]:
-    return {
-        "type": "object",
-        **({"description": about} if about else {}),
-        "properties": {**needed, **(optional or {})},
-        "required": list(needed),
-        "additionalProperties": False,
-    }
-
-
 def _image() -> dict[str, Any]:
     numbers = {field.name: _BYTES for field in fields(Berkeley)}
     needed = {
@@ -70,12 +60,12 @@ def _image() -> dict[str, Any]:
         "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "maxLength": 64, "description": "Of the ELF file"},
         "flash": {**_BYTES, "description": "Bytes of flash that it takes, the sum of its owners'"},
         "ram": {**_BYTES, "description": "Bytes of RAM that the linker gives it, stack and all"},
-        "size": _object(numbers, about="What size of GNU binutils prints"),
+        "size": object_schema(numbers, about="What size of GNU binutils prints"),
         "budget": {"$ref": "#/$defs/budget"},
         "models": _array("model"),
         "others": _array("other"),
     }
-    return _object(
+    return object_schema(
         needed,
         {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline(), "stack": {"$ref": "#/$defs/stack"}},
         "A linked image; target and cpu where a project has them, stack of its main",
@@ -84,7 +74,7 @@ def _image() -> dict[str, Any]:
 
 def _baseline() -> dict[str, Any]:
     about = "What was accepted for the models, by name, and, by the empty name, for the image; where budget-file has it"
-    taken = _object(dict.fromkeys(MEMORIES, _BYTES))
+    taken = object_schema(dict.fromkeys(MEMORIES, _BYTES))
     return {"type": "object", "description": about, "required": [""], "additionalProperties": taken}
 
 
@@ -93,16 +83,16 @@ def _array(item: str) -> dict[str, Any]:
 
 
 def _owner(optional: Mapping[str, Any]) -> dict[str, Any]:
-    kinds = {memory: _object(dict.fromkeys(of, _BYTES)) for memory, of in _KINDS.items()}
-    needed = {"name": _TEXT, "flash": _BYTES, "ram": _BYTES, "kinds": _object(kinds), "pieces": _array("piece")}
-    return _object(needed, optional, "Who has a part of the image")
+    kinds = {memory: object_schema(dict.fromkeys(of, _BYTES)) for memory, of in _KINDS.items()}
+    needed = {"name": _TEXT, "flash": _BYTES, "ram": _BYTES, "kinds": object_schema(kinds), "pieces": _array("piece")}
+    return object_schema(needed, optional, "Who has a part of the image")
 
 
 def _piece() -> dict[str, Any]:
     memory = {"type": "boolean"}
     kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
     about = "A function, a constant or a variable; initialised variables take flash and RAM"
-    return _object({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+    return object_schema({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
 
 
 def _stack() -> dict[str, Any]:
@@ -117,7 +107,9 @@ def _stack() -> dict[str, Any]:
         },
         "measured": {**_MAYBE, "description": "Bytes that a run took on a board; null where it was not measured"},
     }
-    return _object(needed, about="Of the functions of a model that firmware calls, or of main with all that it calls")
+    return object_schema(
+        needed, about="Of the functions of a model that firmware calls, or of main with all that it calls"
+    )
 
 
 def _network() -> dict[str, Any]:
@@ -127,7 +119,7 @@ def _network() -> dict[str, Any]:
         "arena": {**_BYTES, "description": "Bytes that tensors and scratch memory share"},
         "tensors": _array("tensor"),
         "operators": {**_array("operator"), "description": "In the order in which they run"},
-        "rest": _object(_FLASH, about="Bytes of the model's flash that are no operator's own"),
+        "rest": object_schema(_FLASH, about="Bytes of the model's flash that are no operator's own"),
     }
     profile = {
         "board": {**_TEXT, "description": "Where it ran"},
@@ -135,8 +127,10 @@ def _network() -> dict[str, Any]:
         "instructions": {"type": "integer", "minimum": 1},
         "rest": {**_INDEX, "description": "Those of them that are no operator's"},
     }
-    optional = {"profile": _object(profile, about="One run; there where it was asked for")}
-    return _object(needed, optional, "A module of the model's archive; operators and rest of all are the model's flash")
+    optional = {"profile": object_schema(profile, about="One run; there where it was asked for")}
+    return object_schema(
+        needed, optional, "A module of the model's archive; operators and rest of all are the model's flash"
+    )
 
 
 def _tensor() -> dict[str, Any]:
@@ -150,11 +144,13 @@ def _tensor() -> dict[str, Any]:
         "first": {**_INDEX, "description": "The operator from which on its bytes are needed"},
         "last": {**_INDEX, "description": "The last operator during which they are"},
     }
-    return _object(needed, about="What operators hand to each other; weights are their operator's")
+    return object_schema(needed, about="What operators hand to each other; weights are their operator's")
 
 
 def _operator() -> dict[str, Any]:
-    scratch = _object({"offset": _BYTES, "size": _BYTES}, about="Bytes of the arena that are its own while it runs")
+    scratch = object_schema(
+        {"offset": _BYTES, "size": _BYTES}, about="Bytes of the arena that are its own while it runs"
+    )
     needed = {
         "name": {**_TEXT, "description": "In the model; several that run together have + between them"},
         "operator": {**_TEXT, "description": "What it computes, as CONV_2D or CONV_2D + ADD"},
@@ -168,9 +164,11 @@ def _operator() -> dict[str, Any]:
         "instructions": {**_MAYBE, "description": "Of one run on a board; null where it was not profiled"},
         "bound": {**_MAYBE, "description": "Instructions that it takes at least; null where nobody knows"},
     }
-    return _object(needed, about="What several operators share counts for the first of them")
+    return object_schema(needed, about="What several operators share counts for the first of them")
 
 
 def _budget() -> dict[str, Any]:
     limit = {"type": ["integer", "null"], "minimum": 0}
-    return _object({field.name: limit for field in fields(Budget)}, about="What it may take at most; null is no limit")
+    return object_schema(
+        {field.name: limit for field in fields(Budget)}, about="What it may take at most; null is no limit"
+    )

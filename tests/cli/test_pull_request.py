@@ -12,12 +12,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from support.command import Folder
-from support.firmware_repo import tiny_network
-from support.tflite_builder import Network
+from support.firmware_repo import tiny_network, two_layers
 
 PROJECT = """\
 mlfbuild: 1
@@ -42,18 +40,6 @@ int main(void)
     return tvmgen_kws_run(&a, &b) + tvmgen_wake_run(&c, &d);
 }
 """
-
-
-def two_layers(width: int) -> bytes:
-    """A network with ``width`` values between its two layers: 12 weights and a bias of 4 bytes for each of them."""
-    network = Network()
-    random = np.random.default_rng(3)
-    values = network.input((1, 8), scale=0.05, zero_point=3)
-    for rows, columns in ((width, 8), (4, width)):
-        weights = random.integers(-127, 128, (rows, columns), np.int8)
-        bias = np.zeros(rows, np.int32)
-        values = network.fully_connected(values, weights, bias, weight_scales=[0.01], scale=0.1)
-    return network.build([values])
 
 
 def git(folder: Path, *arguments: str) -> str:
