@@ -125,6 +125,6 @@ def test_output_and_status() -> None:
     assert run(["printf", "a\\r\\nb\\377"]) == "a\nb\N{REPLACEMENT CHARACTER}"
     with pytest.raises(ProcessFailedError) as failed:
         run(["sh", "-c", "echo why >&2; exit 3"])
-    assert str(failed.value) == "sh: failed with exit status 3\nwhy"
-    with pytest.raises(TimedOutError, match="sh: still running after 1 s, stopped\nbegun"):
+    assert str(failed.value) == "sh: failed with exit status 3; see what it printed, below\nwhy"
+    with pytest.raises(TimedOutError, match="sh: still running after 1 s, stopped; run it by hand to see why\nbegun"):
         run(["sh", "-c", "echo begun; exec sleep 600"], timeout=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mlfbuild.emulator.watch import run_while_it_writes
 from mlfbuild.errors import InputFileError, ProcessFailedError, TimedOutError, UsageError
-from mlfbuild.process import find_tool
+from mlfbuild.process import LOOK, find_tool
 from mlfbuild.targets import Board
 
 _PROGRAM = "qemu-system-arm"
@@ -65,7 +65,7 @@ def run_elf(
             f"{elf}: {_PROGRAM} was ended by signal {-status} on {board.name}; see what it printed", output
         )
     if status == 1 and _COMPLAINT.search(output):
-        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}; see what it printed, below", output)
+        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}; {LOOK}", output)
     return RunResult(output, status)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mlfbuild.emulator.qemu import run_elf
 from mlfbuild.errors import InputFileError, ProcessFailedError
 from mlfbuild.files import holds, make_folder, write_atomic, write_if_changed
-from mlfbuild.process import Tell, find_tool, run, run_ninja, tell_nobody
+from mlfbuild.process import LOOK, Tell, find_tool, run, run_ninja, tell_nobody
 from mlfbuild.steps.budgets import check_budgets
 from mlfbuild.steps.clashes import check_image, check_libraries
 from mlfbuild.steps.flags_in_use import check_flags
@@ -90,9 +90,7 @@ def run_image(elf: Path, target: TargetJob, log: Path, timeout: float = 600) -> 
 def _run_on_board(elf: Path, board: Board, timeout: float) -> str:
     result = run_elf(elf, board, timeout=timeout)
     if result.exit_status != 0:
-        raise ProcessFailedError(
-            f"{elf.name}: exit status {result.exit_status} on {board.name}; see what it printed, below", result.stdout
-        )
+        raise ProcessFailedError(f"{elf.name}: exit status {result.exit_status} on {board.name}; {LOOK}", result.stdout)
     return result.stdout
 
 

@@ -81,7 +81,7 @@ def test_validate_fails_on_errors(archives: Folder) -> None:
     ended = archives.run("validate", "empty.tar")
     assert ended.status == 1
     assert "MLF101" in ended.out
-    assert ended.err == "mlfbuild: empty.tar: is not valid: 1 error, see above\n"
+    assert ended.err == "mlfbuild: empty.tar: is not valid: 1 error; see above\n"
     assert archives.run("validate", "empty.tar", "-q") == ended, "quiet is not silent about errors"
     as_json = archives.run("validate", "empty.tar", "--format", "json")
     assert as_json.status == 1
@@ -100,7 +100,7 @@ def test_validate_lets_warnings_pass_unless_strict(archives: Folder) -> None:
     assert "warning MLF102" in ended.out
     strict = archives.run("validate", "gap.tar", "--strict")
     assert (strict.status, strict.out) == (1, ended.out)
-    assert strict.err == "mlfbuild: gap.tar: 2 warnings (--strict), see above\n"
+    assert strict.err == "mlfbuild: gap.tar: 2 warnings (--strict); see above\n"
 
 
 @pytest.mark.parametrize("verb", ["inspect", "validate"])

@@ -13,6 +13,7 @@ from tflite.TensorType import TensorType
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite_operators import SUPPORTED, operator_name
+from support.refusals import without_advice
 from support.tflite_builder import Network
 
 NAMES = ", ".join(sorted(operator_name(code) for code in SUPPORTED))
@@ -25,7 +26,7 @@ def message(net: Network) -> str:
     text = str(caught.value)
     assert "\n" not in text
     assert text.startswith("net.tflite: ")
-    return text.removeprefix("net.tflite: ")
+    return without_advice(text.removeprefix("net.tflite: "))
 
 
 def test_operators_outside_the_list_are_all_named() -> None:
