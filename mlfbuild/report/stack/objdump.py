@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import InputFileError, ToolNotFoundError
-from mlfbuild.files import read_bytes
+from mlfbuild.files import read_bytes, sha256
 from mlfbuild.process import find_tool, run, tool_variable
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.listing import Listing
@@ -49,12 +50,15 @@ def read_program(path: Path) -> Program | None:
     if machine not in _COMPILERS:
         return None
     compiler, decode = _COMPILERS[machine]
-    text = run(
-        [_objdump(compiler), "-d", "-z", "-w", "--no-show-raw-insn", *options, path],
-        env={**os.environ, "LC_ALL": "C"},
-        timeout=_SECONDS,
-    )
-    return Program(Listing(text), decode, words, thumb=machine == "EM_ARM")
+    listing = _listing(_objdump(compiler), tuple(options), path, sha256(read_bytes(path, "image")))
+    return Program(listing, decode, words, thumb=machine == "EM_ARM")
+
+
+@functools.lru_cache(maxsize=1)
+def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Listing:
+    """Return the listing of ``path``, made once for all that one report asks of it; ``_content`` is its hash."""
+    command: list[str | Path] = [objdump, "-d", "-z", "-w", "--no-show-raw-insn", *options, path]
+    return Listing(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
 
 
 def _objdump(compiler: str) -> Path:
