@@ -14,9 +14,9 @@ from mlfbuild.steps.jobs import PROFILE_ROOMS, REPORT_ROOMS, FirmwareJob, finger
 
 
 def report_builder() -> Any:
-    """Return ``MlfReport``: ``env.MlfReport("report.txt", app)``, or ``"report.json"``.
+    """Return ``MlfReport``: ``env.MlfReport("report.txt", app)``, ``"report.json"`` or ``"report.html"``.
 
-    Writes whose each byte of an image is, as text or JSON by the suffix.
+    Writes whose each byte of an image is, as text, JSON or HTML by the suffix.
     Of an image of ``MlfFirmware`` it tells models and budgets as the project file has them; of any other one the models
     are the libraries of its map, ``<image>.map``. With ``MLFPROFILE=True`` its models run on the target's board, and
     the report has their instructions.
