@@ -13,7 +13,8 @@ PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
     "errors", "messages", "files", "packages", "process", "targets", "manifest", "graph", "frontends", "code",
-    "library", "archive", "compilers", "executor", "host", "firmware", "emulator", "report", "steps",
+    "library", "archive", "compilers", "dependencies", "executor", "host", "firmware", "emulator", "report", "sbom",
+    "steps",
 )  # fmt: skip
 DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}
 

@@ -74,6 +74,36 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
+class Provision:
+    """Where the project has an external dependency from."""
+
+    name: str
+    """Short name in lower case, with hyphens: ``cmsis-nn``."""
+    kind: str
+    """``git``, ``path``, ``url`` or ``package``."""
+    place: str
+    """Address of the repository or of the archive, the folder as written, or the name of a CMake package."""
+    path: Path | None = None
+    """The folder, for ``path``: reached from the same folder as the project's path."""
+    version: str = ""
+    """Tag, branch or commit for ``git``; for the others what the project states of it. Empty where it does not."""
+    sha256: str = ""
+    """Of the archive, for ``url``."""
+    target: str = ""
+    """What a ``package`` calls its library."""
+    sources: tuple[str, ...] = ()
+    """Patterns of what is compiled; empty where they are known, or found."""
+    include_dirs: tuple[str, ...] = ()
+    """Empty where they are known, or found."""
+    license: str = ""
+    """SPDX licence expression."""
+    compile_options: tuple[str, ...] = ()
+    public_headers: bool = False
+    bundle: bool = False
+    """Whether archives that need it take its sources along."""
+
+
+@dataclass(frozen=True)
 class FirmwareSpec:
     """One firmware image: either ``sources`` of a plain program or ``cmake``, the folder of a CMakeLists.txt."""
 
