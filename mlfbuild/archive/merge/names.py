@@ -11,9 +11,8 @@ from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
+from mlfbuild.library.known_dependencies import STANDALONE_CRT
 
-STANDALONE_CRT = "tvm_standalone_crt"
-"""The ``short_name`` of the C runtime that TVM puts into ``runtime/``."""
 _RUNTIME = ("runtime", "templates")
 _MERGEABLE_ONCE = {README}  # text for people about one archive says nothing of the merged one
 

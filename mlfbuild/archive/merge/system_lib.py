@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.merge.names import STANDALONE_CRT
 from mlfbuild.archive.merge.parts import Part, SymbolTable, source_bytes, source_text
 from mlfbuild.archive.merge.registry import (
     Registry,
@@ -19,6 +18,7 @@ from mlfbuild.archive.merge.registry import (
 from mlfbuild.code.files import OBJECT_SUFFIXES
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.library import CodegenFile
+from mlfbuild.library.known_dependencies import STANDALONE_CRT
 from mlfbuild.library.names import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, SYSTEM_LIBRARY
 
 

@@ -1,0 +1,85 @@
+"""What is known of libraries that code needs: names, headers, and the release that goes with one of TVM."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.library.known_dependencies import (
+    CMSIS_NN,
+    ETHOS_U,
+    KNOWN,
+    KnownDependency,
+    dependency_of_header,
+    known_dependency,
+    short_name,
+)
+
+
+@pytest.mark.parametrize("text", ["cmsis-nn", "CMSIS_NN", " Cmsis NN ", "CMSIS-NN", "cmsis__nn"])
+def test_a_short_name_is_compared_in_one_spelling(text: str) -> None:
+    assert short_name(text) == "cmsis-nn"
+    assert known_dependency(text) is CMSIS_NN
+
+
+def test_names_and_headers_are_one_librarys() -> None:
+    assert [known.name for known in KNOWN] == [short_name(known.name) for known in KNOWN]
+    headers = [header for known in KNOWN for header in known.headers]
+    assert len(headers) == len(set(headers))
+    assert known_dependency("cmsis-dsp") is None
+    assert known_dependency("tvm_standalone_crt") is None
+
+
+@pytest.mark.parametrize(
+    ("include", "known"),
+    [
+        ("arm_nnfunctions.h", CMSIS_NN),
+        ("CMSIS/NN/Include/arm_nn_types.h", CMSIS_NN),
+        ("tvm_ethosu_runtime.h", ETHOS_U),
+        ("arm_acle.h", None),
+        ("ARM_NNFUNCTIONS.H", None),
+        ("", None),
+    ],
+)
+def test_a_header_tells_the_library(include: str, known: KnownDependency | None) -> None:
+    assert dependency_of_header(include) is known
+
+
+@pytest.mark.parametrize(
+    ("version", "cmsis_nn", "ethos_u"),
+    [
+        ("0.14.0", "v4.1.0", "23.05"),
+        ("0.14.0+g7315c9d5b", "v4.1.0", "23.05"),
+        ("0.14.dev273", "v4.1.0", "23.05"),
+        ("0.13.0rc0", "v4.1.0", "23.05"),
+        ("0.13.dev12+gabcdef", "", ""),  # which releases of both were changed during
+        ("0.12.0", "v4.0.0", "22.08"),
+        ("0.11.1", "", "21.11"),  # CMSIS-NN was a part of CMSIS 5
+        ("0.11.dev3", "", "21.11"),
+        ("0.8.0", "", "21.05"),
+        ("0.8.dev0", "", ""),
+        ("0.18.0", "v4.1.0", "23.05"),
+        ("0.19.0", "", ""),  # which exports no archives
+        ("1.14.0", "", ""),
+        ("", "", ""),
+        ("main", "", ""),
+        ("0.14; rm -rf", "", ""),
+    ],
+)
+def test_the_release_goes_by_that_of_tvm(version: str, cmsis_nn: str, ethos_u: str) -> None:
+    assert (CMSIS_NN.version_for_tvm(version), ETHOS_U.version_for_tvm(version)) == (cmsis_nn, ethos_u)
+
+
+@pytest.mark.parametrize("variable", ["MLFBUILD_CMSIS_NN_4", "MLFBUILD_CMSIS_NN_7"])
+def test_the_layout_of_cmsis_nn_is_that_of_its_releases(variable: str) -> None:
+    if not os.environ.get(variable):
+        pytest.skip(f"{variable} is no checkout of CMSIS-NN")
+    root = Path(os.environ[variable])
+    assert all((root / CMSIS_NN.include_dirs[0] / header).is_file() for header in CMSIS_NN.headers)
+    sources = {path for pattern in CMSIS_NN.sources for path in root.glob(pattern)}
+    assert {"arm_convolve_wrapper_s8.c", "arm_softmax_s8.c", "arm_nntables.c"} <= {path.name for path in sources}
+    (terms,) = (path for pattern in CMSIS_NN.license_files for path in root.glob(pattern))
+    assert re.search(r"Apache License\s+Version 2\.0", terms.read_text())
