@@ -13,9 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from mlfbuild.manifest.short_name import short_name
+
+__all__ = [
+    "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownDependency", "dependency_of_header", "known_dependency",
+    "short_name",
+]  # fmt: skip
 STANDALONE_CRT = "tvm_standalone_crt"
 """The ``short_name`` of the C runtime that TVM puts into ``runtime/``."""
-_SEPARATORS = re.compile(r"[_\s]+")
 _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?(?P<development>\.dev\d+)?(?:\+.*)?")
 
 
@@ -88,11 +93,6 @@ ETHOS_U = KnownDependency(
 KNOWN = (CMSIS_NN, ETHOS_U)
 _BY_NAME = {known.name: known for known in KNOWN}
 _BY_HEADER = {header: known for known in KNOWN for header in known.headers}
-
-
-def short_name(text: str) -> str:
-    """Return ``text`` as archives and project files are compared by: ``CMSIS_NN`` is ``cmsis-nn``."""
-    return _SEPARATORS.sub("-", text.strip()).lower()
 
 
 def known_dependency(name: str) -> KnownDependency | None:

@@ -22,7 +22,16 @@ from typing import Any
 
 from mlfbuild.manifest.placement import Placement
 from mlfbuild.manifest.problems import KeyPath, suggestion
-from mlfbuild.manifest.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, OptionValue, Project, Target
+from mlfbuild.manifest.types import (
+    Budget,
+    BudgetFile,
+    FirmwareSpec,
+    ModelSpec,
+    OptionValue,
+    Project,
+    Provision,
+    Target,
+)
 
 __all__ = [
     "Budget",
@@ -33,6 +42,7 @@ __all__ = [
     "OptionValue",
     "Placement",
     "Project",
+    "Provision",
     "Target",
     "json_schema",
     "load_project",

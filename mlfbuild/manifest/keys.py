@@ -1,8 +1,7 @@
 """The keys of a project file, declared once: pydantic checks with them and the JSON Schema is made of them.
 
 Checks here look at one value. What needs two (a board that does not fit a CPU, a name that leads nowhere) is in
-``references``. A key that exists in mlfbuild's design but not in this version is in ``KEYS_NOT_YET``, so that a file
-is refused with the true reason and never half obeyed.
+``references``.
 """
 
 from __future__ import annotations
@@ -17,14 +16,10 @@ from pydantic_core import core_schema
 
 from mlfbuild.manifest import rules
 from mlfbuild.manifest.program import COMMAND_SCHEMA, check_command, split_command
+from mlfbuild.manifest.provisions import DEPENDENCY_SCHEMA
 from mlfbuild.manifest.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA, count_value, percent_value, size_value
 
 FORMAT_VERSION = 1
-
-KEYS_NOT_YET: Mapping[tuple[str, ...], frozenset[str]] = {
-    (): frozenset({"dependencies"}),
-}
-"""Keys by the path of the mapping that will hold them."""
 
 FilePath = Annotated[str, rules.PATH]
 Command = Annotated[
@@ -36,6 +31,7 @@ Command = Annotated[
 ]
 """A command line: a list of words, or text that is split into them."""
 
+License = Annotated[str, AfterValidator(rules.canonical_license)]
 Size = Annotated[int, BeforeValidator(size_value), WithJsonSchema(SIZE_SCHEMA)]
 Count = Annotated[int, BeforeValidator(count_value), WithJsonSchema(COUNT_SCHEMA)]
 Percent = Annotated[Decimal, BeforeValidator(percent_value), WithJsonSchema(PERCENT_SCHEMA)]
@@ -163,6 +159,46 @@ class FirmwareKeys(Keys):
     targets: list[str] | None = Field(None, min_length=1, description="Targets it is built for. Default: all.")
 
 
+class DependencyKeys(Keys):
+    """A library that code of models needs: `git`, `path`, `url` or `package`."""
+
+    model_config = ConfigDict(json_schema_extra=dict(DEPENDENCY_SCHEMA))
+
+    git: Annotated[str, rules.GIT_ADDRESS] | None = Field(
+        None, description="Repository it is fetched from: https://, ssh://, git@host:path, file:// or a folder."
+    )
+    path: FilePath | None = Field(None, description="Folder with its sources.")
+    url: Annotated[str, rules.ARCHIVE_ADDRESS] | None = Field(
+        None, description="Archive it is fetched from: https://, http:// or file://."
+    )
+    package: Annotated[str, rules.PACKAGE] | None = Field(
+        None, description="CMake package that the firmware has already; nothing of it is built."
+    )
+    version: Annotated[str, rules.VERSION] | None = Field(
+        None, description="With `git`, where it is required: a tag, a branch or a commit. Else the version it is."
+    )
+    sha256: Annotated[str, rules.SHA256] | None = Field(
+        None, description="With `url`, where it is required: hash of the archive, 64 hexadecimal digits."
+    )
+    target: Annotated[str, rules.CMAKE_TARGET] | None = Field(
+        None, description="With `package`: the library to link, as CMSISNN::nn. Default: the package's name."
+    )
+    sources: list[Annotated[str, rules.PATTERN]] | None = Field(
+        None, min_length=1, description="Patterns of the files that are compiled. Default: known, or found."
+    )
+    include_dirs: list[Annotated[str, rules.SUBFOLDER]] | None = Field(
+        None, min_length=1, description="Folders of its headers. Default: known, or found."
+    )
+    license: License | None = Field(
+        None, description="Licence as an SPDX expression: Apache-2.0. Default: known, or none."
+    )
+    compile_options: list[Annotated[str, rules.COMPILE_OPTION]] | None = Field(
+        None, min_length=1, description="Options of the compiler for its sources alone: -O3"
+    )
+    public_headers: bool = Field(False, description="Whether the application sees its headers, too.")
+    bundle: bool = Field(False, description="Whether archives that need it take its needed sources along.")
+
+
 class ProjectKeys(Keys):
     """Targets, models and firmware of one project."""
 
@@ -175,6 +211,9 @@ class ProjectKeys(Keys):
     )
     firmware: dict[Annotated[str, rules.FIRMWARE_NAME], FirmwareKeys] = Field(
         default_factory=dict, description="Firmware images, by name."
+    )
+    dependencies: dict[Annotated[str, rules.DEPENDENCY_NAME], DependencyKeys] = Field(
+        default_factory=dict, description="Libraries that the code of models needs, by the name that archives have."
     )
     share_workspace: list[str] = Field(
         default_factory=list,

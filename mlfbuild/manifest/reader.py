@@ -6,18 +6,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.errors import ProjectFileError
+from mlfbuild.manifest.addresses import is_local_path
 from mlfbuild.manifest.document import Document, read_document
 from mlfbuild.manifest.placement import Placement
-from mlfbuild.manifest.problems import Problem
+from mlfbuild.manifest.problems import KeyPath, Position, Problem, dotted
 from mlfbuild.manifest.program import Program
+from mlfbuild.manifest.provisions import KINDS
 from mlfbuild.manifest.references import check_references
 from mlfbuild.manifest.rules import EXTERNAL_COMPILERS
+from mlfbuild.manifest.short_name import short_name
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.manifest.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Target
+from mlfbuild.manifest.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Provision, Target
 from mlfbuild.manifest.validate import newer_version, validate
 
 if TYPE_CHECKING:
-    from mlfbuild.manifest.keys import BudgetKeys, FirmwareKeys, ModelKeys, PlacementKeys, ProjectKeys, TargetKeys
+    from mlfbuild.manifest.keys import (
+        BudgetKeys,
+        DependencyKeys,
+        FirmwareKeys,
+        ModelKeys,
+        PlacementKeys,
+        ProjectKeys,
+        TargetKeys,
+    )
 
 
 def read_project(path: Path) -> Project:
@@ -46,8 +57,20 @@ def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
         models={name: _model(name, entry, root, keys) for name, entry in keys.models.items()},
         firmware={name: _firmware(name, entry, root, keys) for name, entry in keys.firmware.items()},
         budget_file=_budget_file(keys, root),
-        positions=document.values,
+        dependencies={
+            short_name(name): _provision(name, entry, path, document) for name, entry in keys.dependencies.items()
+        },
+        positions=_positions(document),
     )
+
+
+def _positions(document: Document) -> dict[KeyPath, Position]:
+    """Return where each value is; those of dependencies by the short name, too, which findings after reading know."""
+    found = dict(document.values)
+    for path, position in document.values.items():
+        if path[:1] == ("dependencies",) and len(path) > 1:
+            found.setdefault((path[0], short_name(str(path[1])), *path[2:]), position)
+    return found
 
 
 def _budget_file(keys: ProjectKeys, root: Path) -> BudgetFile | None:
@@ -90,6 +113,29 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
         cmake=_joined(root, keys.cmake),
         params_binary=keys.params_binary,
         budget=_budget(keys.budget),
+    )
+
+
+def _provision(name: str, keys: DependencyKeys, file: Path, document: Document) -> Provision:
+    kind, place = next((kind, place) for kind in KINDS if (place := getattr(keys, kind)) is not None)
+    way = ("dependencies", name)
+    position = document.key_position(way)
+    local = kind == "path" or (kind == "git" and is_local_path(place))
+    return Provision(
+        name=short_name(name),
+        kind=kind,
+        place=place,
+        path=file.parent / place if local else None,
+        version=keys.version or "",
+        sha256=(keys.sha256 or "").lower(),
+        target=keys.target or keys.package or "",
+        sources=tuple(keys.sources or ()),
+        include_dirs=tuple(keys.include_dirs or ()),
+        license=keys.license or "",
+        compile_options=tuple(keys.compile_options or ()),
+        public_headers=keys.public_headers,
+        bundle=keys.bundle,
+        where=f"{file}:{position.line}:{position.column}: {dotted(way)}",
     )
 
 

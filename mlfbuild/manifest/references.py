@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from mlfbuild.manifest.budgets import check_instruction_budgets
 from mlfbuild.manifest.document import Document
 from mlfbuild.manifest.problems import KeyPath, quoted, unknown
+from mlfbuild.manifest.provisions import check_dependencies
 from mlfbuild.manifest.rules import EXTERNAL_COMPILERS, source_problem
 from mlfbuild.manifest.sections import check_sections
 from mlfbuild.manifest.sources import SOURCES, source_suffix
@@ -33,6 +34,7 @@ def check_references(document: Document) -> None:
         _check_firmware(document, ("firmware", name), firmware)
     _check_shared_workspace(document)
     _check_growth(document)
+    check_dependencies(document)
     check_instruction_budgets(document)
     check_sections(document)
 

@@ -14,6 +14,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from mlfbuild.manifest.addresses import ARCHIVE_PATTERN, GIT_PATTERN, archive_problem, git_problem
 from mlfbuild.manifest.placement import SECTION_NAME
 from mlfbuild.manifest.problems import quoted, unknown
 from mlfbuild.manifest.program import word_problem
@@ -33,7 +34,6 @@ _RESERVED_FIRMWARE = (
 )  # fmt: skip
 _NAME = r"[A-Za-z][A-Za-z0-9_-]{0,62}"
 _NAME_ADVICE = "a letter, then letters, digits, _ and -, at most 63"
-NOT_YET = "is not supported by this version of mlfbuild yet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +99,72 @@ SECTION = _named("linker section", SECTION_NAME.pattern, "letters, digits, _ and
 REGION = _named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 PATH = Rule(lambda value: None if value.strip() else "a path must not be empty", {"pattern": r"\S"})
 WORD = Rule(word_problem)
+
+
+def _inside(value: str) -> str | None:
+    """Return why ``value`` is no path inside of a library's folder."""
+    if not value.strip():
+        return "a path must not be empty"
+    if "\\" in value:
+        return f"{quoted(value)}: write / between folders"
+    if value.startswith(("/", "~")) or re.match("[A-Za-z]:", value):
+        return f"{quoted(value)} is absolute; write it from the dependency's own folder on"
+    if ".." in value.split("/"):
+        return f"{quoted(value)} leads out of the dependency's folder; name what lies in it"
+    return None
+
+
+def _subfolder(value: str) -> str | None:
+    wildcard = f"{quoted(value)} is a pattern; name the folders one by one" if set(value) & set("*?[") else None
+    return _inside(value) or wildcard
+
+
+def canonical_license(value: str) -> str:
+    """Return an SPDX expression as it is usually spelled; raises ``ValueError`` with the reason for any other text."""
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression  # few projects name one
+
+    try:
+        return canonicalize_license_expression(value)
+    except InvalidLicenseExpression:
+        reason = f"{quoted(value)} is no SPDX expression, as Apache-2.0 or MIT; others are written LicenseRef-NAME"
+        raise ValueError(reason) from None
+
+
+def _version(value: str) -> str | None:
+    if re.match("[<>=!~^]", value) or set(value) & set("*, "):
+        return f"{quoted(value)} is a range; state the one version that it is"
+    fits = re.fullmatch(_VERSION, value) and not re.search(_NO_REF, value)
+    return None if fits else f"{quoted(value)} is no version; write it as a tag, a branch or a commit is called"
+
+
+def _compile_option(value: str) -> str | None:
+    if not value.strip():
+        return "an option must not be empty"
+    odd = next((character for character in value if character in _STEERING or character.isspace()), None)
+    return odd and f"{quoted(value)} holds {quoted(odd)}, which build systems read as their own; write one without it"
+
+
+_VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.+/@#-]{0,199}"
+_NO_REF = r"\.\.|//|/\.|[./]$|\.lock$"  # git-check-ref-format(1)
+_STEERING = "$;\"'\\`#<>&|*?(){}[]!^"
+_INSIDE = r"^(?![/~]|[A-Za-z]:)(?!(.*/)?\.\.(/|$))[^\\]*\S[^\\]*$"
+DEPENDENCY_NAME = _named(
+    "dependency", r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "a letter or digit, then letters, digits, ., _ and -, at most 63"
+)
+GIT_ADDRESS = Rule(git_problem, {"pattern": GIT_PATTERN})
+ARCHIVE_ADDRESS = Rule(archive_problem, {"pattern": ARCHIVE_PATTERN})
+PACKAGE = _named("package", r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", "what find_package takes: letters, digits, _, ., + and -")
+CMAKE_TARGET = _named(
+    "library of CMake", r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(::[A-Za-z0-9_.+-]+)*", "what target_link_libraries takes"
+)
+SHA256 = Rule(
+    lambda value: None if re.fullmatch("[0-9A-Fa-f]{64}", value) else f"{quoted(value)} is not 64 hexadecimal digits",
+    {"pattern": "^[0-9A-Fa-f]{64}$"},
+)
+VERSION = Rule(_version, {"pattern": f"^(?!.*({_NO_REF})){_VERSION}$"})
+PATTERN = Rule(_inside, {"pattern": _INSIDE})
+SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE})
+COMPILE_OPTION = Rule(_compile_option, {"pattern": "^[^" + re.escape(_STEERING) + r"\s]+$"})
 
 
 def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class Provision:
     place: str
     """Address of the repository or of the archive, the folder as written, or the name of a CMake package."""
     path: Path | None = None
-    """The folder, for ``path``: reached from the same folder as the project's path."""
+    """Folder of a ``path``, and of a repository on this machine: reached from the same folder as the project's path."""
     version: str = ""
     """Tag, branch or commit for ``git``; for the others what the project states of it. Empty where it does not."""
     sha256: str = ""
@@ -101,6 +101,13 @@ class Provision:
     public_headers: bool = False
     bundle: bool = False
     """Whether archives that need it take its sources along."""
+    where: str = field(default="", compare=False, repr=False)
+    """What messages begin with: ``mlfbuild.yml:12:3: dependencies.cmsis-nn``. It decides nothing of a build."""
+
+    @property
+    def address(self) -> str:
+        """What Git, or who downloads, is given: ``place``, and a repository on this machine as an absolute path."""
+        return str(self.path.absolute()) if self.kind == "git" and self.path is not None else self.place
 
 
 @dataclass(frozen=True)
@@ -131,6 +138,8 @@ class Project:
     models: Mapping[str, ModelSpec]
     firmware: Mapping[str, FirmwareSpec]
     budget_file: BudgetFile | None = None
+    dependencies: Mapping[str, Provision] = field(default_factory=dict)
+    """By short name, in file order."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False)
 
     def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:

@@ -10,9 +10,8 @@ from pydantic_core import ErrorDetails
 
 from mlfbuild import __version__
 from mlfbuild.manifest.document import Document
-from mlfbuild.manifest.keys import FORMAT_VERSION, KEYS_NOT_YET, MAPPING, TEXT, ProjectKeys
+from mlfbuild.manifest.keys import FORMAT_VERSION, MAPPING, TEXT, ProjectKeys
 from mlfbuild.manifest.problems import KeyPath, quoted, suggestion
-from mlfbuild.manifest.rules import NOT_YET
 
 _EXPECTED = {
     "bool_type": "true or false",
@@ -102,15 +101,7 @@ def _quote_hint(kind: str, value: object) -> str:
 
 def _unknown_key(path: KeyPath) -> str:
     *parents, key = path
-    for pattern, names in KEYS_NOT_YET.items():
-        same_depth = len(pattern) == len(parents)
-        if key in names and same_depth and all(_fits(*pair) for pair in zip(pattern, parents, strict=True)):
-            return NOT_YET.removeprefix("is ")
     return f"unknown key{suggestion(str(key), _keys_at(tuple(parents)))}"
-
-
-def _fits(pattern: str, segment: str | int) -> bool:
-    return pattern in {"*", segment}
 
 
 def _keys_at(path: KeyPath) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
-from mlfbuild.manifest import Budget, BudgetFile
+from mlfbuild.manifest import Budget, BudgetFile, Provision
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 _PACKAGE = Path(__file__).parents[1]
@@ -30,10 +30,20 @@ COMPILE_ROOMS = (
     "compilers",
     "manifest/placement.py",
     "manifest/program.py",
+    "manifest/short_name.py",
     "__init__.py",
 )
 """What decides the bytes of an archive."""
-_READ_ROOMS = ("errors.py", "messages.py", "files.py", "code", "library", "archive", "__init__.py")
+_READ_ROOMS = (
+    "errors.py",
+    "messages.py",
+    "files.py",
+    "code",
+    "library",
+    "archive",
+    "manifest/short_name.py",
+    "__init__.py",
+)
 """What decides how an archive is understood."""
 MERGE_ROOMS = _READ_ROOMS
 """What decides the bytes of an archive that others are merged into."""
@@ -144,6 +154,8 @@ class TargetJob:
     """Build systems, by the names of ``firmware.ADAPTERS``, of which the folder is a package, too."""
     placed: tuple[PlacedSection, ...] = ()
     """Sections of its models that lie in memory regions of the firmware's linker script."""
+    provisions: tuple[Provision, ...] = ()
+    """Where the project has external dependencies from: all that it names, needed or not."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:

@@ -36,7 +36,7 @@ BUILD_FOLDER = "build"
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
     project = load_project(path)
-    found = (_missing_files, input_problems, _toolchain_problems, _option_problems, _hook_problems)
+    found = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems, _hook_problems)
     problems = project.problems(problem for find in found for problem in find(project))
     if problems:
         raise ProjectFileError(problems)
@@ -67,6 +67,15 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
                 ("firmware", firmware.name, "cmake"),
                 f"{firmware.cmake}: has no CMakeLists.txt; write one there, or name another folder",
             )
+
+
+def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
+    for name, provision in project.dependencies.items():
+        folder = provision.path
+        if folder is not None and provision.kind == "path" and not folder.is_dir():
+            what = "is a file, not a folder; name a folder" if folder.is_file() else "no such folder; correct the path"
+            yield ("dependencies", name, "path"), f"{folder}: {what}"
 
 
 def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
@@ -167,6 +176,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
+        provisions=tuple(project.dependencies.values()),
     )
 
 

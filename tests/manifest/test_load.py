@@ -18,6 +18,7 @@ from mlfbuild.manifest import (
     ModelSpec,
     Placement,
     Project,
+    Provision,
     Target,
     load_project,
     rules,
@@ -249,3 +250,45 @@ def test_a_project_is_a_value(tmp_path: Path) -> None:
     assert isinstance(project, Project)
     with pytest.raises(AttributeError):
         project.root = tmp_path  # type: ignore[misc]
+
+
+def test_dependencies_arrive() -> None:
+    project = load_project(VALID / "dependencies.yml")
+    found = project.dependencies
+    assert list(found) == [
+        "cmsis-nn", "by-ssh", "by-url", "mirror", "file-mirror", "folder", "stated", "archive", "local-archive",
+        "ethos-u-driver", "cmsis.dsp",
+    ]  # fmt: skip
+    assert found["cmsis-nn"] == Provision(
+        name="cmsis-nn",
+        kind="git",
+        place="https://github.com/ARM-software/CMSIS-NN",
+        version="v7.0.0",
+        sources=("Source/**/*.c",),
+        include_dirs=("Include", "."),
+        license="Apache-2.0 OR MIT",
+        compile_options=("-O3", "-fno-math-errno", "-DNAME=1"),
+        public_headers=True,
+        bundle=True,
+    )
+    assert found["folder"] == Provision("folder", "path", "../folder", VALID / "../folder")
+    assert found["archive"].sha256 == "0123456789abcdef" * 4, "hashes are compared in lower case"
+    assert found["ethos-u-driver"].target == "ethosu::core_driver"
+    assert found["cmsis.dsp"].target == "CMSISDSP", "most packages call their library what they are called"
+    assert load_project(VALID / "smallest.yml").dependencies == {}
+
+
+def test_addresses_of_repositories_are_told_from_folders() -> None:
+    found = load_project(VALID / "dependencies.yml").dependencies
+    mirror = found["mirror"]
+    assert (mirror.path, mirror.address) == (VALID / "../mirrors/lib.git", str(VALID.absolute() / "../mirrors/lib.git"))
+    others = [found[name] for name in ("cmsis-nn", "by-ssh", "by-url", "file-mirror")]
+    assert all(one.path is None and one.address == one.place for one in others)
+
+
+def test_findings_about_dependencies_have_a_place() -> None:
+    project = load_project(VALID / "dependencies.yml")
+    file = VALID / "dependencies.yml"
+    assert project.dependencies["cmsis-nn"].where == f"{file}:7:3: dependencies.CMSIS_NN"
+    way = ("dependencies", "cmsis-nn", "version")
+    assert project.problems([(way, "odd")]) == [f"{file}:9:14: dependencies.cmsis-nn.version: odd"]

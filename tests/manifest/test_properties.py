@@ -20,7 +20,8 @@ LINE = re.compile(r"\S+mlfbuild\.yml:\d+:\d+: [^\n]+")
 PIECES = [
     "on", "010", "1e-3", "~", "", "- ", "? ", ": ", "{", "}", "[", "]", "&a ", "*a ", "!!str ", "<<: ", "\t", "\n", "'",
     '"', "|\n", ">\n", "#", "%", "@", "...\n", "---\n", "\\", "\x00", "\ud800", "é", "\u2028", "\x85", "null: ", "5: ",
-    "models: ", "targets: ", "firmware: ", "source: ", "board: ", "kws", "m4", "x" * 300, "9" * 5000, ".inf", "1:2:3",
+    "models: ", "targets: ", "firmware: ", "dependencies: ", "git: ",
+    "https://a@b/", "source: ", "board: ", "kws", "m4", "x" * 300, "9" * 5000, ".inf", "1:2:3",
 ]  # fmt: skip
 
 
@@ -67,13 +68,17 @@ JSON = st.recursive(
 )
 SECTION = st.dictionaries(
     st.sampled_from(["kws", "m4", "app", "cpu", "KWS"]),
-    JSON | st.dictionaries(st.sampled_from(["source", "targets", "cpu", "board", "models", "options", "cmake"]), JSON),
+    JSON
+    | st.dictionaries(
+        st.sampled_from(["source", "targets", "cpu", "board", "models", "options", "cmake", "git", "url", "version"]),
+        JSON,
+    ),
     max_size=3,
 )
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.sampled_from(["mlfbuild", "targets", "models", "firmware"]), JSON | SECTION))
+@given(st.dictionaries(st.sampled_from(["mlfbuild", "targets", "models", "firmware", "dependencies"]), JSON | SECTION))
 def test_any_structure_gets_a_message(folder: Path, value: object) -> None:
     found = outcome(folder, yaml.safe_dump(value, allow_unicode=True, sort_keys=False))
     assert found and not isinstance(found, Project)

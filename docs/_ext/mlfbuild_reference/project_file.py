@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mlfbuild.manifest import json_schema
-from mlfbuild.manifest.keys import KEYS_NOT_YET
 from mlfbuild.manifest.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild_reference.markdown import code, page, prose, table
 
@@ -34,7 +33,6 @@ def project_file_page() -> str:
         "the keys in `mlfbuild/manifest/keys.py`",
         _ABOUT,
         *sections,
-        _not_yet(),
     )
 
 
@@ -100,8 +98,3 @@ def _scalar(value: Mapping[str, Any]) -> str:
     if value["type"] == "string" and value.get("pattern") == r"\S":
         return "path"
     return {"string": "text", "integer": "integer", "number": "number", "boolean": "`true`, `false`"}[value["type"]]
-
-
-def _not_yet() -> str:
-    keys = [".".join((*path, key)) for path, names in KEYS_NOT_YET.items() for key in sorted(names)]
-    return "## Kept for later versions\n\nThis version refuses " + ", ".join(map(code, keys)) + "." if keys else ""
