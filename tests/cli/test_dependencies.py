@@ -13,7 +13,7 @@ def dependencies(folder: Folder, *lines: str) -> None:
     project.write_text(project.read_text() + "dependencies:\n" + "".join(f"  {line}\n" for line in lines))
 
 
-@pytest.mark.parametrize("verb", [("check",), ("build",), ("plan", "--format", "json")], ids=lambda verb: verb[0])
+@pytest.mark.parametrize("verb", [("check",), ("build",), ("plan",)], ids=lambda verb: verb[0])
 def test_folders_of_dependencies_have_to_be_there(folder: Folder, verb: tuple[str, ...]) -> None:
     dependencies(folder, "CMSIS_NN: {path: nowhere}", "file: {path: main.c}", "later: {git: nowhere.git, version: v1}")
     assert folder.run(*verb) == Ended(
