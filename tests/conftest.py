@@ -16,6 +16,8 @@ import pytest
 TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
 
+from support.cmsis_nn import real_cmsis_nn, write_cmsis_nn  # noqa: E402 - the line before it finds it
+
 CXX = "the product is C, and `make test` does not install what only C++ needs"
 
 
@@ -78,6 +80,30 @@ def newest_clang() -> dict[str, str]:
     if not found:
         unavailable("clang is not installed")
     return {"MLFBUILD_CLANG": found[0]}
+
+
+@pytest.fixture(scope="session")
+def stub_cmsis_nn_4(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stand-in for CMSIS-NN v4.1.0, the version that TVM 0.14 calls."""
+    return write_cmsis_nn(tmp_path_factory.mktemp("cmsis-nn-4"), "v4.1.0")
+
+
+@pytest.fixture(scope="session")
+def stub_cmsis_nn_7(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A stand-in for CMSIS-NN v7.0.0."""
+    return write_cmsis_nn(tmp_path_factory.mktemp("cmsis-nn-7"), "v7.0.0")
+
+
+@pytest.fixture(scope="session")
+def cmsis_nn_4() -> Path:
+    """CMSIS-NN v4.1.0 itself."""
+    return real_cmsis_nn("MLFBUILD_CMSIS_NN_4", "v4.1.0")
+
+
+@pytest.fixture(scope="session")
+def cmsis_nn_7() -> Path:
+    """CMSIS-NN v7.0.0 itself."""
+    return real_cmsis_nn("MLFBUILD_CMSIS_NN_7", "v7.0.0")
 
 
 @pytest.fixture

@@ -1,0 +1,70 @@
+"""The stand-in for CMSIS-NN: every other test of dependencies counts on it being right to the bit."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.cli import main
+from support.cmsis_nn import VERSIONS, Version, git, write_cmsis_nn, write_cmsis_nn_repository
+
+CORES = {
+    "m0": ("-mcpu=cortex-m0",),
+    "m4": ("-mcpu=cortex-m4",),
+    "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
+}
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_compiles_without_a_warning(version: Version, core: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    folder = write_cmsis_nn(tmp_path / "stub", version)
+    sources = sorted(map(str, (folder / "Source").rglob("*.c")))
+    compiler = [tool("arm-none-eabi-gcc"), "-mthumb", *CORES[core], *WARNINGS, f"-I{folder / 'Include'}"]
+    subprocess.run([*compiler, "-fsyntax-only", *sources], check=True)
+    assert len(sources) > 25
+
+
+def test_the_versions_differ_where_the_real_ones_do(stub_cmsis_nn_4: Path, stub_cmsis_nn_7: Path) -> None:
+    old, new = ((folder / "Include" / "arm_nnfunctions.h").read_text() for folder in (stub_cmsis_nn_4, stub_cmsis_nn_7))
+    assert "upscale_dims" in new and "upscale_dims" not in old
+    assert "arm_vector_sum_s8" in new and "arm_vector_sum_s8" not in old
+    assert (stub_cmsis_nn_4 / "LICENSE.txt").is_file() and (stub_cmsis_nn_7 / "LICENSE").is_file()
+    assert not (stub_cmsis_nn_4 / "Source" / "TransposeFunctions").exists()
+
+
+def test_a_network_of_tvm_is_exact_with_it(shared: Path, stub_cmsis_nn_4: Path, tmp_path: Path) -> None:
+    """The archive becomes self-contained by taking the stand-in among its own files."""
+    archive = with_files(shared / "archives" / "kws_int8-cmsisnn_m4.tar", stub_cmsis_nn_4, tmp_path / "kws.tar")
+    vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
+    assert main(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
+    with np.load(vectors) as expected, np.load(outputs) as got:
+        assert np.array_equal(got["Identity"], expected["out0"])
+
+
+def test_the_repository_is_the_same_every_time(tmp_path: Path) -> None:
+    first, second = (write_cmsis_nn_repository(tmp_path / name) for name in ("a", "b"))
+    assert git(first, "rev-parse", "v4.1.0", "v7.0.0") == git(second, "rev-parse", "v4.1.0", "v7.0.0")
+    assert git(first, "tag").split() == list(VERSIONS)
+    assert git(first, "status", "--porcelain") == ""
+
+
+def with_files(archive: Path, stub: Path, target: Path) -> Path:
+    with tarfile.open(archive) as source, tarfile.open(target, "w") as result:
+        for member in source.getmembers():
+            result.addfile(member, source.extractfile(member) if member.isfile() else None)
+        for folder, place in (("Include", "include"), ("Source", "src")):
+            for path in sorted(path for path in (stub / folder).rglob("*") if path.is_file()):
+                name = path.relative_to(stub / folder) if folder == "Include" else Path(path.name)
+                member = tarfile.TarInfo(f"codegen/host/{place}/{name.as_posix()}")
+                content = path.read_bytes()
+                member.size = len(content)
+                result.addfile(member, io.BytesIO(content))
+    return target

@@ -1,0 +1,90 @@
+"""A stand-in for CMSIS-NN: its interface and layout, with reference loops that are right to the bit.
+
+One set of templates serves both versions. A line ``//= v7.0.0`` or ``//= v4.1.0`` begins what that version alone has,
+``//= all`` ends it; a file of which nothing is left is not written. Each function checks its scratch memory and
+overwrites it, so that a caller who reserves too little, or counts on what is there, is found.
+
+The names, the arguments, the structs and the sizes of the scratch memory are those of the library, because code that
+calls it depends on them; all else is not its text.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+Version = Literal["v4.1.0", "v7.0.0"]
+VERSIONS: tuple[Version, ...] = ("v4.1.0", "v7.0.0")
+
+TEMPLATES = Path(__file__).parent / "cmsis_nn"
+_MARKER = "//= "
+_LICENSES = {"v4.1.0": "LICENSE.txt", "v7.0.0": "LICENSE"}
+_REVISIONS = {"v4.1.0": "V.11.3.0", "v7.0.0": "V.18.0.0"}
+"""What the real library's main header says of itself, another text in every release."""
+_WHO = {"NAME": "Tests", "EMAIL": "tests@example.org", "DATE": "2024-01-01T00:00:00Z"}
+
+
+def write_cmsis_nn(folder: Path, version: Version) -> Path:
+    """Write the stand-in's ``version`` into ``folder``, which need not exist, and return it."""
+    for template in sorted(path for path in TEMPLATES.rglob("*") if path.is_file()):
+        text = "".join(_lines_of(version, template.read_text()))
+        if text:
+            path = folder / template.relative_to(TEMPLATES)
+            path = path.with_name(_LICENSES[version]) if path.name == "LICENSE" else path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return folder
+
+
+def write_cmsis_nn_repository(folder: Path) -> Path:
+    """Write a Git repository with both versions, each a commit with its tag, the newer one on ``main``; return it.
+
+    Authors and dates are fixed: the same templates give the same commits.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for version in VERSIONS:
+        git(folder, "rm", "-r", "--quiet", "--ignore-unmatch", ".")
+        write_cmsis_nn(folder, version)
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", f"--message=Release {version}")
+        git(folder, "tag", version)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run Git in ``folder`` without the settings of this machine, and return what it printed."""
+    who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _WHO.items()}
+    environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def real_cmsis_nn(variable: str, version: Version) -> Path:
+    """Return the checkout of the real library that ``variable`` of the environment names.
+
+    Without it the test is skipped, in CI too: the library is not the project's to carry. A checkout of another
+    version fails the test.
+    """
+    place = os.environ.get(variable)
+    if not place:
+        pytest.skip(f"{variable} names no checkout of CMSIS-NN {version}")
+    header = Path(place) / "Include" / "arm_nnfunctions.h"
+    if not header.is_file() or _REVISIONS[version] not in header.read_text():
+        pytest.fail(f"{variable}: {place} is no checkout of CMSIS-NN {version}")
+    return Path(place)
+
+
+def _lines_of(version: Version, text: str) -> Iterator[str]:
+    """Yield the lines of a template that ``version`` has."""
+    wanted = True
+    for line in text.splitlines(keepends=True):
+        if line.startswith(_MARKER):
+            wanted = line.removeprefix(_MARKER).strip() in (version, "all")
+        elif wanted:
+            yield line
