@@ -84,12 +84,21 @@ def read_c_file(path: str, source: Iterable[Token]) -> CFile:
             functions.append(function)
     return CFile(
         path=path,
-        includes=tuple(found[1] for line in directives if (found := _INCLUDE.match(line))),
+        includes=_included(directives),
         macros=tuple((found[1], _value(found[2])) for line in directives if (found := _DEFINE.match(line))),
         functions=tuple(functions),
         structs=structs,
         registry=_registry(names[0], array) if names else None,
     )
+
+
+def included_files(source: Iterable[Token]) -> tuple[str, ...]:
+    """Return what the C file whose tokens are ``source`` includes, in order, as it stands between the marks."""
+    return _included(token.text for token in source if token.kind == "directive")
+
+
+def _included(directives: Iterable[str]) -> tuple[str, ...]:
+    return tuple(found[1] for line in directives if (found := _INCLUDE.match(line)))
 
 
 def _value(text: str) -> str:

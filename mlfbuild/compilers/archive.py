@@ -94,15 +94,18 @@ def _renamed(library: Library, request: CompileRequest) -> Library:
         raise UsageError(f"{where}: {error}") from None
 
 
-def accepted(library: Library, request: CompileRequest, where: str) -> Library:
+def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str = "") -> Library:
     """Return ``library``, which somebody else compiled, in the current version; module names stay its own.
 
-    ``where`` names its archive in messages. Raises ``UsageError`` where ``request`` asks for an executor or a placement
-    that the library does not have, or a CPU that its code is not for.
+    Its metadata then names the libraries that its code needs, those too that only the code tells of; ``tvm`` is the
+    release of TVM that made it, where somebody knows it. ``where`` names the archive in messages. Raises ``UsageError``
+    where ``request`` asks for an executor or a placement that the library does not have, or a CPU that its code is not
+    for.
     """
     from mlfbuild.archive.convert import convert
     from mlfbuild.compilers.fit import check_fit
     from mlfbuild.library.metadata import CURRENT
+    from mlfbuild.library.wishes import with_wishes
 
     executors = sorted({module.executor for module in library.modules})
     if request.executor is not None and "" in executors:
@@ -114,7 +117,8 @@ def accepted(library: Library, request: CompileRequest, where: str) -> Library:
         )
     check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
-    return convert(library, CURRENT)
+    library = convert(library, CURRENT)
+    return replace(library, modules=tuple(with_wishes(module, tvm=tvm) for module in library.modules))
 
 
 def check_placement(library: Library, placement: Placement, name: str, where: str) -> None:

@@ -204,6 +204,34 @@ def test_facts_of_an_archive_of_tvm(shared: Path) -> None:
     json.dumps(facts)
 
 
+def test_what_the_metadata_does_not_name_is_told(shared: Path) -> None:
+    library = open_archive(shared / "archives/kws_int8-cmsisnn_m4.tar")
+    assert describe(library)["modules"][0]["needs"] == [
+        {"name": "cmsis-nn", "version": "v4.1.0", "exporter": "TVM 0.14.0", "declared": False, "url_type": "git",
+         "url": "https://github.com/ARM-software/CMSIS-NN",
+         "headers": ["arm_nnfunctions.h", "arm_nn_types.h", "arm_nn_math_types.h"]}
+    ]  # fmt: skip
+    rows = describe_text(library).split("  needs  ")[1].splitlines()
+    assert [row.strip() for row in rows] == [
+        "tvm_standalone_crt 0.14.0: folder ./runtime, not in this archive",
+        "cmsis-nn v4.1.0: missing from the metadata; the code includes",
+        "arm_nnfunctions.h, arm_nn_types.h, arm_nn_math_types.h",
+        "version v4.1.0 is the one that TVM 0.14.0 was tested with",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("crt", "exported"), [((replace(CRT, version_spec="0.11.1"),), ", exported by TVM 0.11.1,"), ((), "")]
+)
+def test_a_version_that_nobody_knows_is_told(crt: tuple[ExternalDependency, ...], exported: str) -> None:
+    source = CodegenFile(PurePosixPath("host/src/add_lib0.c"), b"#include <arm_nnfunctions.h>\n")
+    module = replace(native_module("add"), model_id="", codegen=(source,), external_dependencies=crt)
+    assert describe(Library((module,)))["modules"][0]["needs"][0]["version"] is None
+    text = " ".join(describe_text(Library((module,))).split())
+    assert "cmsis-nn: missing from the metadata; the code includes arm_nnfunctions.h" in text
+    assert text.endswith(f"nobody knows the version that this code{exported} is made for: state it in the project file")
+
+
 def test_every_archive_of_tvm_has_a_page(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         library = open_archive(path)

@@ -12,6 +12,7 @@ from mlfbuild.archive import archive_files, open_archive, pack_archive, read_arc
 from mlfbuild.archive.describe.readme import README, is_derived, readme_text
 from mlfbuild.library import (
     ArchiveFile,
+    CodegenFile,
     ExternalDependency,
     LazyBytes,
     Library,
@@ -75,6 +76,19 @@ def test_the_page_says_the_same_each_time() -> None:
     module = native_module("kws")
     later = replace(module, export_datetime="2024-01-01 00:00:00Z")
     assert readme_text(Library((module,))) == readme_text(Library((later,))), "no dates in it"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "version"), [(CRT, "`v4.1.0`"), (replace(CRT, version_spec="0.11.1"), "`unknown`")]
+)
+def test_what_the_metadata_does_not_name_is_told(runtime: ExternalDependency, version: str) -> None:
+    source = CodegenFile(PurePosixPath("host/src/kws_lib0.c"), b"#include <arm_nnfunctions.h>\n")
+    module = replace(native_module("kws"), model_id="", codegen=(source,), external_dependencies=(runtime,))
+    text = readme_text(Library((module,)))
+    assert f"| `cmsis-nn` | {version} | git `https://github.com/ARM-software/CMSIS-NN` |\n" in text
+    assert "The metadata does not name `cmsis-nn`: that the code needs it" in text
+    own = replace(module, codegen=())
+    assert "The metadata does not name" not in readme_text(Library((own,)))
 
 
 def test_names_are_only_names() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import pack_archive
+from mlfbuild.archive.tar import members
+from mlfbuild.archive.validate import validate
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.errors import InputFileError, UsageError
@@ -33,6 +35,19 @@ def test_what_the_native_compiler_made_is_taken_whole(tmp_path: Path, shared: Pa
     model = CompileRequest("kws", shared / "models" / "kws_int8.tflite", HOST)
     library = compiler_called("native").compile(model)
     assert ARCHIVE.compile(request(tmp_path, library)) == library
+
+
+def test_what_the_code_needs_is_written_down(tmp_path: Path, shared: Path) -> None:
+    """The archive that a build makes says what the one it was made of only shows in its code."""
+    asked = CompileRequest("kws", shared / "archives/kws_int8-cmsisnn_m4.tar", cpu_called("cortex-m4"))
+    (module,) = ARCHIVE.compile(asked).modules
+    assert [(item.short_name, item.version_spec) for item in module.external_dependencies] == [
+        ("tvm_standalone_crt", "0.14.0"), ("cmsis-nn", "v4.1.0"),
+    ]  # fmt: skip
+    again = request(tmp_path, Library((module,)))
+    assert ARCHIVE.compile(replace(again, cpu=asked.cpu)).modules == (module,)
+    found = validate(members((tmp_path / "model.tar").open("rb"), "model.tar"), "model.tar").findings
+    assert not [each for each in found if each.code in {"MLF713", "MLF801"}]
 
 
 def test_the_executor_is_the_archives(tmp_path: Path) -> None:

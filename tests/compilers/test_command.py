@@ -83,6 +83,14 @@ def test_runs_that_differ_in_dates_order_and_owners_give_one_archive(root: Path)
     assert b"2026-01" not in first
 
 
+def test_what_the_code_needs_is_written_down(root: Path, shared: Path) -> None:
+    archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
+    (module,) = COMMAND.compile(request(root, "cp", str(archive), "{output}")).modules
+    assert [(item.short_name, item.url_type, item.version_spec) for item in module.external_dependencies] == [
+        ("tvm_standalone_crt", "mlf_path", "0.14.0"), ("cmsis-nn", "git", "v4.1.0"),
+    ]  # fmt: skip
+
+
 def test_an_archive_of_an_older_version_is_brought_to_the_current_one(root: Path) -> None:
     (root / "models/tiny.h5").write_bytes(pack_archive(native_library("tiny"), 5))
     command = ("cp", "{source}", "{output}")

@@ -71,6 +71,8 @@ def test_command_lines(root: Path, version: str, executor: str, golden) -> None:
     (module,) = library.modules
     assert (module.name, module.executor, library.version) == ("kws", executor, 7)
     assert "-mcpu=cortex-m4" in module.targets[0].text
+    needs = [(item.short_name, item.version_spec) for item in module.external_dependencies]
+    assert needs == ([("cmsis-nn", "v4.1.0")] if version in {"0.14.dev273", "0.18.0"} else [])  # TVM itself was asked
 
 
 def arguments(version: tuple[int, int], cpu: str = "cortex-m55", executor: str | None = None, **options) -> list[str]:

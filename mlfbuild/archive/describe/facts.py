@@ -1,7 +1,7 @@
 """What a library holds, as JSON-ready data.
 
-No content of a file is read for it: sizes, types and shapes stand in the metadata, the index of the parameters and the
-graph, all of which reading the library has looked at already.
+Sizes, types and shapes stand in the metadata, the index of the parameters and the graph, all of which reading the
+library has looked at already. What code needs and the metadata does not name is found in the code (``library.wishes``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.devices import device_name
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 from mlfbuild.library.params import param_infos
+from mlfbuild.library.wishes import Wish, wishes
 
 
 def describe(library: Library) -> dict[str, Any]:
@@ -61,6 +62,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
+        "needs": [_need(wish) for wish in wishes(module)],
         "export_datetime": module.export_datetime or None,
     }
 
@@ -122,3 +124,16 @@ def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, A
     folder = archive_folder(dependency)
     present = None if folder is None else any(file.path.is_relative_to(folder) for file in library.other_files)
     return {**asdict(dependency), "in_archive": present}
+
+
+def _need(wish: Wish) -> dict[str, Any]:
+    """Return a library that the code needs; ``exporter`` is who made the code, where the version goes by that."""
+    return {
+        "name": wish.name,
+        "version": wish.version or None,
+        "exporter": wish.exporter or None,
+        "url": wish.url,
+        "url_type": wish.url_type,
+        "declared": wish.declared,
+        "headers": list(wish.headers),
+    }

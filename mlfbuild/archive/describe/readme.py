@@ -22,7 +22,8 @@ from mlfbuild.library import (
     TensorInfo,
 )
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.messages import counted, printable
+from mlfbuild.library.wishes import wishes
+from mlfbuild.messages import counted, listed, printable
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
@@ -168,11 +169,27 @@ def _building(library: Library) -> Iterator[str]:
         "the archive has such folders, and link what lies in `codegen/host/lib/`."
     )
     dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
-    if dependencies:
+    missing = dict.fromkeys(_missing(library))
+    if dependencies or missing:
         yield ""
         yield "The code needs these beside itself:"
         yield ""
-        yield from _table(("name", "version", "where"), [_dependency(item) for item in dependencies])
+        yield from _table(("name", "version", "where"), [_dependency(item) for item in (*dependencies, *missing)])
+    if missing:
+        yield ""
+        unnamed = listed(list(dict.fromkeys(_code(item.short_name) for item in missing)))
+        yield from _paragraph(
+            f"The metadata does not name {unnamed}: that the code needs it shows in the headers it includes, and the "
+            "version, where one stands here, is what the exporting release of TVM was tested with."
+        )
+
+
+def _missing(library: Library) -> Iterator[ExternalDependency]:
+    """Yield what code needs and the metadata does not name."""
+    for module in library.modules:
+        for wish in wishes(module):
+            if not wish.declared:
+                yield ExternalDependency(wish.name, wish.url, wish.url_type, wish.version or "unknown")
 
 
 def _dependency(dependency: ExternalDependency) -> list[str]:

@@ -12,7 +12,7 @@ from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.library import FULL_MODEL, OPERATOR, Library
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER
 from mlfbuild.library.devices import device_name
-from mlfbuild.messages import counted, printable
+from mlfbuild.messages import counted, listed, printable
 
 _SHOWN = 8
 """Entries of a list; one more is shown rather than told of."""
@@ -95,6 +95,26 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
     yield from _program(module)
     yield from (Row("needs", None, _dependency_line(item)) for item in module["external_dependencies"])
+    yield from _needs(module["needs"])
+
+
+def _needs(needs: Sequence[dict[str, Any]]) -> Iterator[Row]:
+    """Yield what the metadata does not tell: a library that the code includes, and where a version comes from."""
+    for need in needs:
+        if not need["declared"]:
+            name = " ".join(filter(None, (need["name"], need["version"])))
+            headers = listed([printable(header) for header in need["headers"]])
+            yield Row("needs", None, f"{name}: missing from the metadata; the code includes {headers}")
+        exporter = printable(need["exporter"] or "")
+        if need["version"] and exporter:
+            yield Row("needs", None, f"  version {need['version']} is the one that {exporter} was tested with")
+        elif not need["version"]:
+            known = f", exported by {exporter}," if exporter else ""
+            yield Row(
+                "needs",
+                None,
+                f"  nobody knows the version that this code{known} is made for: state it in the project file",
+            )
 
 
 def _network(network: dict[str, Any] | None) -> Iterator[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
@@ -12,6 +12,7 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.code.c_file import CFile
 from mlfbuild.library import OPERATOR
+from mlfbuild.library.known_dependencies import dependency_of_header, short_name
 from mlfbuild.library.names import MODULE_CONTEXT, SYSTEM_LIBRARY, sanitize_name, struct_prefix
 from mlfbuild.messages import listed
 
@@ -19,14 +20,6 @@ _SYMBOLS = "tvmgen_"
 _OWN_HEADER = re.compile(r"tvmgen_.+\.h")
 _UNNAMED_OUTPUT = re.compile(r"output\d*")
 _ONCE_IN_AN_IMAGE = {SYSTEM_LIBRARY: "MLF703", MODULE_CONTEXT: "MLF704"}
-_FOREIGN_HEADERS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("arm_nnfunctions.h", "arm_nn_types.h", "arm_nnsupportfunctions.h", "arm_nn_math_types.h", "arm_nn_tables.h"),
-        ("CMSIS-NN", "cmsis"),
-    ),
-    "tvm_ethosu_runtime.h": ("TVM's Ethos-U runtime", "ethos"),
-}
-"""Header -> (library, what a dependency that names it is called)."""
 
 
 def included_headers(context: Context) -> Iterator[Finding]:
@@ -156,14 +149,14 @@ def header_tensors(context: Context) -> Iterator[Finding]:
 def foreign_headers(context: Context) -> Iterator[Finding]:
     """Find libraries that the code needs and no dependency names."""
     for view in context.modules:
-        named = " ".join(dependency.short_name.lower() for dependency in view.module.external_dependencies)
-        seen: set[str] = set()
+        seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
+        own = {file.path.name for file in view.module.codegen}
         for source in view.sources:
             for include in source.includes:
-                library, word = _FOREIGN_HEADERS.get(PurePosixPath(include).name, ("", ""))
-                if library and library not in seen and word not in named:
-                    seen.add(library)
-                    yield finding("MLF713", source.path, f"includes {include} of {library}")
+                library = dependency_of_header(include)
+                if library and library.name not in seen and PurePosixPath(include).name not in own:
+                    seen.add(library.name)
+                    yield finding("MLF713", source.path, f"includes {include} of {library.title} ({library.name})")
 
 
 RULES = (

@@ -213,7 +213,10 @@ CODES: Mapping[str, Code] = {
     "MLF712": _note(
         "a file that could not be looked into: too large, or no ELF object", "check by other means what is in it"
     ),
-    "MLF713": _note("the code includes headers of a library that no dependency names", "see that your build has it"),
+    "MLF713": _note(
+        "the code includes headers of a library that no dependency names",
+        "name it under dependencies in the project file",
+    ),
     "MLF714": _warning(
         "a function of a module is declared, but no file of the archive defines it",
         "see that your own build has it; without it the code does not link",

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from mlfbuild.library import Library
 
 
-def exported_library(output: Path, request: CompileRequest, what: str, printed: str) -> Library:
+def exported_library(output: Path, request: CompileRequest, what: str, printed: str, *, tvm: str = "") -> Library:
     """Return the library in the archive ``output`` that ``what``, a program, has left for ``request``.
+
+    ``tvm`` is that program's release, where it is TVM.
 
     Its modules have no date of their own: an exporter that runs again leaves the same library, and so the same archive.
     The file may be removed at once.
@@ -41,7 +43,7 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
     report = validate(files, where)
     if report.failed:
         raise InputFileError(f"{where}: is not valid: {_first_error(report)}")
-    library = accepted(library, request, f"the archive of {what.partition(': ')[2]}")
+    library = accepted(library, request, f"the archive of {what.partition(': ')[2]}", tvm=tvm)
     return replace(library, modules=tuple(replace(module, export_datetime="") for module in library.modules))
 
 

@@ -70,7 +70,7 @@ class TvmCompiler:
             source = source_word(request.source, root)
             words = [python, "-m", "tvm.driver.tvmc", "compile", *tvmc_arguments(request, version, source, output)]
             printed = run_program(words, what, folder=root, env={"PYTHONHASHSEED": "0"})
-            library = _named(exported_library(output, request, what, printed), request.name)
+            library = _named(exported_library(output, request, what, printed, tvm=text), request.name)
             return hooked(library, request.name, "what TVM left") if request.options.get(HOOK) else library
 
     def outline(self, _request: CompileRequest) -> None:

@@ -28,6 +28,8 @@ def write(given: dict[str, object], version: tuple[int, int]) -> None:
     (module,) = library.modules
     del files["README.md"]
     files["src/relay.txt" if old else f"src/{name}.relay"] = relay(module)
+    if "cmsis-nn" in str(given["target"]):  # which no key of the metadata tells
+        files[f"codegen/host/src/{name}_lib9.c"] = b"#include <arm_nnfunctions.h>\nstatic int unused = 1;\n"
     files["metadata.json"] = metadata(json.loads(files["metadata.json"]), target(given, cpu))
     pack(Path(str(given["output"])), files)
 
