@@ -21,15 +21,13 @@ ARCHIVE_PATTERN = r"^(https?://(?![^/]*@)[^/\s]|file:///)\S+$"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _USER_INFO = re.compile(r"(?<=://)[^/?#]*@")
-_SSH_PATH = re.compile(r"(?:[\w.][\w.-]*@)?\w[\w.-]*:(?!:)(?!//)\S+", re.ASCII)
-"""``git@host:path``: SSH in Git's own spelling, with no slash before the colon."""
 _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 """``ext::COMMAND``: Git would run the command."""
 
 
 def is_local_path(address: str) -> bool:
     """Whether ``address`` of a repository is a folder of this machine, absolute or from the project file's on."""
-    return not (_SCHEME.match(address) or _SSH_PATH.fullmatch(address))
+    return ":" not in address.partition("/")[0]  # git@host:path is SSH in Git's own spelling
 
 
 def shown(address: str) -> str:

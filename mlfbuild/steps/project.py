@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -73,8 +74,9 @@ def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, str]]:
     """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
     for name, provision in project.dependencies.items():
         folder = provision.path
-        if folder is not None and provision.kind == "path" and not folder.is_dir():
-            what = "is a file, not a folder; name a folder" if folder.is_file() else "no such folder; correct the path"
+        if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
+            there = os.path.exists(folder)  # noqa: PTH110 - as above
+            what = "is a file, not a folder; name a folder" if there else "no such folder; correct the path"
             yield ("dependencies", name, "path"), f"{folder}: {what}"
 
 

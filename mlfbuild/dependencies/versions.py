@@ -1,0 +1,74 @@
+"""Versions of dependencies: what a project states, and what archives want.
+
+A version is a text: a tag, a branch, a commit or a release. Two are the same where they are equal but for a leading
+``v``, where they are the same release (``7.0`` and ``v7.0.0``), and where they are one commit, written long or short.
+What an archive wants may also be a range as pip writes it (``>=6,<8``, ``~=7.0``, ``7.*``), which releases alone
+satisfy.
+"""
+
+from __future__ import annotations
+
+import re
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+_COMMIT = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,64}|[0-9]{40}|[0-9]{64}")
+"""Hexadecimal digits, as many as Git abbreviates to at least; a few decimal ones are rather a date."""
+_LEADING_V = re.compile(r"[vV](?=\d)")
+_ANY_OF = re.compile(r"\s*v?\d+(\.\d+)*\.\*\s*")
+"""``7.*``: what pip writes with ``==`` before it."""
+
+
+def is_range(wanted: str) -> bool:
+    """Whether ``wanted`` is a range of versions rather than one of them."""
+    return bool(re.search(r"[<>=!~^,*]", wanted))
+
+
+def range_problem(wanted: str) -> str | None:
+    """Return why nobody can tell what satisfies ``wanted``; ``None`` for one version, and for a sound range."""
+    if not is_range(wanted):
+        return None
+    try:
+        _specifiers(wanted)
+    except InvalidSpecifier:
+        return "is neither a version nor a range as pip writes it (>=6,<8)"
+    return None
+
+
+def is_commit(version: str) -> bool:
+    """Whether ``version`` can be the name of a commit of Git, long or short."""
+    return bool(_COMMIT.fullmatch(version.lower()))
+
+
+def release(version: str) -> Version | None:
+    """Return the release that ``version`` is, ``None`` for a branch, a commit or anything else."""
+    try:
+        return Version(version)
+    except InvalidVersion:
+        return None
+
+
+def same_version(one: str, other: str) -> bool:
+    """Whether both texts name one version."""
+    one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
+    if one == other:
+        return True
+    if is_commit(one) and is_commit(other):
+        shorter, longer = sorted((one.lower(), other.lower()), key=len)
+        return longer.startswith(shorter)
+    releases = release(one), release(other)
+    return releases[0] is not None and releases[0] == releases[1]
+
+
+def satisfies(stated: str, wanted: str) -> bool:
+    """Whether the version ``stated`` is what is ``wanted``: the same one, or a release in the range."""
+    if not is_range(wanted):
+        return same_version(stated, wanted)
+    found = release(stated)
+    return found is not None and _specifiers(wanted).contains(found, prereleases=True)
+
+
+def _specifiers(wanted: str) -> SpecifierSet:
+    parts = (f"=={part.strip()}" if _ANY_OF.fullmatch(part) else part for part in wanted.split(","))
+    return SpecifierSet(",".join(parts))

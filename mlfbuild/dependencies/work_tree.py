@@ -1,0 +1,53 @@
+"""Work trees of Git as dependencies: whether one is at the version that the project states.
+
+A checkout that somebody left at another tag compiles, links and computes garbage. So where Git knows the release that
+is checked out, the project has to state that one; an edited work tree is its owner's business.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mlfbuild.dependencies.versions import is_commit, release, same_version
+from mlfbuild.errors import MlfError, ProjectFileError
+from mlfbuild.manifest import Provision
+from mlfbuild.messages import listed, printable
+from mlfbuild.process import find_tool, run
+
+_PATIENCE = 60.0
+"""Seconds that Git may take to name tags."""
+
+
+def check_work_tree(folder: Path, provision: Provision) -> None:
+    """Raise ``ProjectFileError`` where Git says that ``folder`` is another version than ``provision`` states.
+
+    That is where the folder is the top of a work tree, its commit has tags that are releases, and the stated version is
+    neither one of them nor the commit. Nothing is checked where no version is stated, and where there is no Git.
+    """
+    if not provision.version:
+        return
+    try:
+        if not (folder / ".git").exists():
+            return
+        commit = _git(folder, "rev-parse", "--verify", "HEAD").strip()
+        tags = _git(folder, "tag", "--points-at", "HEAD").split("\n")
+    except (MlfError, OSError):  # no Git, or a repository that cannot be read
+        return
+    releases = [tag for tag in tags if release(tag) is not None]
+    stated = provision.version
+    if not releases or stated in tags or any(same_version(stated, tag) for tag in releases):
+        return
+    if is_commit(stated) and commit.startswith(stated.lower()):
+        return
+    found = listed([printable(tag) for tag in releases])
+    there = f"{provision.place} is stated to be {stated}, but {found} is checked out there"
+    raise ProjectFileError(
+        [f"{provision.where or provision.name}: {there}; check out {stated}, or correct the version"]
+    )
+
+
+def _git(folder: Path, *words: str) -> str:
+    """Return what Git prints about the repository of ``folder``, and no other one that the environment names."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return run([find_tool("git"), f"--git-dir={folder / '.git'}", *words], env=environment, timeout=_PATIENCE)
