@@ -53,6 +53,11 @@ def lines(arguments: Iterable[str]) -> str:
     return "".join(f"  {argument}\n" for argument in arguments)
 
 
+def quoted(text: str) -> str:
+    """Return ``text``, which may hold anything but a line break, as one quoted argument of a CMake command."""
+    return '"' + re.sub(r'([\\"$;])', r"\\\1", text) + '"'
+
+
 def check_path(path: str) -> None:
     """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would read as something else."""
     if not _PATH.fullmatch(path):

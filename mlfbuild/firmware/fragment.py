@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.firmware.blobs import blobs_choice, blobs_target
 from mlfbuild.firmware.cmake import head, here, here_in_build, lines
+from mlfbuild.firmware.dependencies import Need
 from mlfbuild.firmware.parts import Part, Parts
 
 _LANGUAGES = """
@@ -28,6 +29,25 @@ if(TARGET mlf_{name})
   message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: there is a target mlf_{name} already; "
                       "two archives with a module called {name} do not fit into one build")
 endif()
+"""
+
+_NEED = """
+# {module} needs {title}
+include("${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake" OPTIONAL)
+if(NOT TARGET mlf::dep::{name})
+  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} needs {title}, which is not here: add {name} to the "
+                      "dependencies of the project file, or define a target mlf::dep::{name} before this include")
+endif()
+"""
+_LINK_NEED = """\
+get_target_property(_mlf_public mlf::dep::{name} MLF_PUBLIC_HEADERS)
+if(_mlf_public)
+  target_link_libraries({target} PUBLIC mlf::dep::{name})
+else()
+  target_link_libraries({target} PRIVATE mlf::dep::{name})
+endif()
+target_include_directories(
+  {target} BEFORE PRIVATE "$<TARGET_PROPERTY:mlf::dep::{name},INTERFACE_INCLUDE_DIRECTORIES>")
 """
 
 
@@ -69,6 +89,16 @@ def _module(part: Part) -> Iterator[str]:
         object_lines = lines(here(path) for path in part.objects)
         yield f"set_source_files_properties(\n{object_lines}  PROPERTIES EXTERNAL_OBJECT TRUE\n)\n"
         yield f"set_target_properties({target} PROPERTIES LINKER_LANGUAGE C)\n"
+    for need in part.needs:
+        yield from _need(part, need, target)
+
+
+def _need(part: Part, need: Need, target: str) -> Iterator[str]:
+    yield _NEED.format(module=part.name, title=need.title, name=need.name)
+    if part.files:
+        yield _LINK_NEED.format(target=target, name=need.name)
+    else:
+        yield f"target_link_libraries({target} INTERFACE mlf::dep::{need.name})\n"
 
 
 def _alias(alias: str, modules: Sequence[Part]) -> Iterator[str]:

@@ -69,7 +69,21 @@ $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
 _RULE = """
 $(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/%
 	@mkdir -p $(@D)
-	{compiler} $(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+"""
+_NEED = """
+# {module} needs {title}
+ifeq ($(filter {name},$(MLF_PROVIDED)),)
+_mlf_beside := $(if $(filter .,$(MLF_DIR_{module})),..,$(patsubst %/,%,$(dir $(MLF_DIR_{module}))))/dependencies
+ifeq ($(wildcard $(_mlf_beside)/{name}.mk),)
+$(error $(MLF_DIR_{module}): {module} needs {title}, which is not here: add {name} to the dependencies of the project \
+file, or write MLF_PROVIDED += {name} where the firmware has it in CPPFLAGS and among what it links)
+endif
+include $(_mlf_beside)/{name}.mk
+_mlf_needs_{module} += $(MLF_INCLUDES_dep_{name})
+_mlf_needed := $(sort $(_mlf_needed) $(MLF_LIBRARIES_dep_{name}))
+MLF_LIBRARIES_{module} += $(MLF_LIBRARIES_dep_{name})
+endif
 """
 _VERIFY = """
 # Test firmware: `mlfbuild verify --elf $(MLF_VERIFY_{name}) --vectors <file>.npz` checks it
@@ -95,7 +109,7 @@ _END = """
 -include $(_mlf_objects_{name}:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_{name})
 MLF_SOURCES += $(MLF_SOURCES_{name})
-MLF_LIBRARIES += $(MLF_LIBRARIES_{name})
+{libraries}
 endif
 """
 
@@ -132,11 +146,13 @@ def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
         yield from _module(part)
         if verified_on is not None:
             yield _VERIFY.format(name=part.name, **(_HERE if verified_on == HOST else _ON_BOARD))
-        yield _END.format(name=part.name)
+        yield _END.format(name=part.name, libraries=_all_libraries(part))
     if parts.alias:
         yield "\n# ---- The project's name ----\n\n"
         for variable in ("MLF_INCLUDES", "MLF_SOURCES", "MLF_LIBRARIES"):
             values = " ".join(f"$({variable}_{name})" for name in parts.names)
+            if variable == "MLF_LIBRARIES" and any(part.needs for part in parts.modules):
+                values = _behind(values)
             yield f"{variable}_{parts.alias} := {values}\n"
     yield _TAIL
 
@@ -152,9 +168,23 @@ def _module(part: Part) -> Iterator[str]:
         reads = " ".join(_here(name, blobs.reads))
         yield _BLOBS.format(name=name, array=blobs.array, assembler=blobs.assembler, reads=reads)
     yield _RULES.format(name=name, objects="".join(f" \\\n  {path}" for path in _here(name, part.objects)))
-    yield _RULE.format(name=name, suffixes="%.c.o %.S.o" if blobs else "%.c.o", compiler="$(CC)", flags="$(CFLAGS)")
+    c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
+    needs = f"$(_mlf_needs_{name}) " if part.needs else ""
+    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs)
     if part.cxx:
-        yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)")
+        yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs)
+    for need in part.needs:
+        yield _NEED.format(module=name, title=need.title, name=need.name)
+
+
+def _all_libraries(part: Part) -> str:
+    own = f"$(MLF_LIBRARIES_{part.name})"
+    return f"MLF_LIBRARIES := {_behind(f'$(MLF_LIBRARIES) {own}')}" if part.needs else f"MLF_LIBRARIES += {own}"
+
+
+def _behind(libraries: str) -> str:
+    """Return ``libraries`` of models, and once each behind them what they need: linkers look once, left to right."""
+    return f"$(filter-out $(_mlf_needed),{libraries}) $(sort $(filter $(_mlf_needed),{libraries}))"
 
 
 def _here(name: str, paths: Iterable[str]) -> list[str]:

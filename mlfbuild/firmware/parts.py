@@ -13,6 +13,7 @@ from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, 
 from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.firmware.blobs import BlobSources, blob_sources
 from mlfbuild.firmware.cmake import check_path, check_target_name
+from mlfbuild.firmware.dependencies import Need, needs_of
 from mlfbuild.library import Content, Library, Module
 from mlfbuild.manifest.placement import Placement
 
@@ -34,6 +35,8 @@ class Part:
     """Graph and parameters as bytes of the image: of graph-executor modules."""
     generated: Mapping[str, Content] = field(default_factory=dict)
     """What stands in the tree beside the archive's own files: what the module lacks of a C interface."""
+    needs: tuple[Need, ...] = ()
+    """Libraries that its sources include headers of and call."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -100,6 +103,7 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
         include_dirs=tuple(include_dirs),
         private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
         blobs=None if module.graph_json is None else blob_sources(module.name),
+        needs=needs_of(module),
     )
     found = executable(module, placement)
     return part if found is None else _with_executor(part, found)

@@ -21,16 +21,16 @@ _MODULES = """\
 #   env.Program("app.elf", ["main.c"])
 #
 # It compiles with a clone of env. In RT-Thread it defines a group and returns its objects.{about_blobs}
-import sys
+{imports}import sys
 
 MODULES = [
 {modules}]
 
 building = sys.modules.get("building")  # RT-Thread's, where its SConstruct has imported it
-if hasattr(building, "DefineGroup"):
+{find_needed}if hasattr(building, "DefineGroup"):
     result = []
     for module in MODULES:
-        folders = module["include_dirs"] + module["private_include_dirs"]
+{needed_groups}        folders = module["include_dirs"] + module["private_include_dirs"]
         result += building.DefineGroup(
             "mlf_" + module["name"],
             [File(path) for path in module["files"]{array}],
@@ -44,12 +44,57 @@ else:
         include_dirs = [Dir(folder).srcnode() for folder in module["include_dirs"]]
         own = env.Clone()
         own.Prepend(CPPPATH=include_dirs + [Dir(folder).srcnode() for folder in module["private_include_dirs"]])
-        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
+{needed}        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
 {blobs}        if objects:
             result["LIBS"] += own.StaticLibrary("mlf_" + module["name"], objects)
         result["CPPPATH"] += include_dirs
-
+{needed_libraries}
 Return("result")
+"""
+_FIND_NEEDED = """
+
+def fragment_of(need, module):
+    \"\"\"The SConscript of a library that module needs, and where its objects go.\"\"\"
+    here = Dir(".")
+    file = here.srcnode().up().Dir("dependencies").File(need["name"] + ".SConscript")
+    if not os.path.isfile(file.abspath):
+        print("%s: %s needs %s, which is not here: add %s to the dependencies of the project file, or write "
+              "env.Append(MLF_PROVIDED=[\\"%s\\"]) where the firmware has it in CPPPATH and LIBS"
+              % (file.path, module["name"], need["title"], need["name"], need["name"]), file=sys.stderr)
+        Exit(2)
+    if here.srcnode() is here:
+        return file, {}
+    return file, {"variant_dir": here.up().Dir("dependencies"), "duplicate": False}
+
+
+def needed_by(module):
+    \"\"\"What module needs, without what the firmware has: each library is made once for all models of env.\"\"\"
+    made = getattr(env, "mlf_needed", None)
+    if made is None or made["env"] is not env:  # of the environment that this one is a clone of
+        made = env.mlf_needed = {"env": env}
+    needs = [need for need in module["needs"] if need["name"] not in Split(env.get("MLF_PROVIDED", []))]
+    for need in needs:
+        if need["name"] not in made:
+            file, place = fragment_of(need, module)
+            made[need["name"]] = SConscript(file, exports={"env": env}, **place)
+    return [made[need["name"]] for need in needs]
+
+
+"""
+_NEEDED_GROUPS = """\
+        for need in module["needs"]:
+            if need["name"] not in building.__dict__.setdefault("mlf_needed", set()):
+                building.mlf_needed.add(need["name"])
+                result += SConscript(fragment_of(need, module)[0])
+"""
+_NEEDED = """\
+        needed = needed_by(module)
+        own.Prepend(CPPPATH=[folder for library in needed for folder in library["INCLUDE_DIRS"]])
+"""
+_NEEDED_LIBRARIES = """\
+        for library in needed:  # behind the module: linkers look from left to right
+            for key in ("CPPPATH", "LIBS"):
+                result[key] += library[key]
 """
 _ABOUT_BLOBS = """
 # env["MLF_BLOBS"] is how graph and parameters get into the image: "array" (C, the default) or "incbin" (GNU assembler;
@@ -100,10 +145,16 @@ _CONDITION = f"""\
 def scons_fragment(parts: Parts) -> str:
     """Return the text of ``SConscript`` for the modules ``parts`` of a tree."""
     blobs = any(part.blobs for part in parts.modules)
-    modules = "".join(_module(part, blobs) for part in parts.modules)
+    needs = any(part.needs for part in parts.modules)
+    modules = "".join(_module(part, blobs, needs) for part in parts.modules)
     return _MODULES.format(
         name=(parts.example or ("model",))[0],
         modules=modules,
+        imports="import os\n" if needs else "",
+        find_needed=_FIND_NEEDED if needs else "",
+        needed_groups=_NEEDED_GROUPS if needs else "",
+        needed=_NEEDED if needs else "",
+        needed_libraries=_NEEDED_LIBRARIES if needs else "",
         about_blobs=_ABOUT_BLOBS if blobs else "",
         array=_ARRAY if blobs else "",
         blobs=_BLOBS if blobs else "",
@@ -122,7 +173,7 @@ def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
     )
 
 
-def _module(part: Part, with_blobs: bool) -> str:
+def _module(part: Part, with_blobs: bool, with_needs: bool) -> str:
     blobs = part.blobs
     return (
         "    {\n"
@@ -131,8 +182,14 @@ def _module(part: Part, with_blobs: bool) -> str:
         f'        "include_dirs": {_list([*part.include_dirs, *([blobs.include_dir] if blobs else [])])},\n'
         f'        "private_include_dirs": {_list(part.private_include_dirs)},\n'
         f"{_blobs(part) if with_blobs else ''}"
+        f"{_needs(part) if with_needs else ''}"
         "    },\n"
     )
+
+
+def _needs(part: Part) -> str:
+    needs = ", ".join(f'{{"name": "{need.name}", "title": "{need.title}"}}' for need in part.needs)
+    return f'        "needs": [{needs}],\n'
 
 
 def _blobs(part: Part) -> str:

@@ -8,6 +8,7 @@
     .gitattributes   keeps Git from changing line ends, where the folder is committed
     board/           startup code and linker script, where the target has a board
     placement/       linker script of sections in memory regions, where the target has some
+    dependencies/    libraries that the models need beside their archives, with a RECORD.json of its own
     ...              files that make the folder a package of another build system, where they are asked for
     <model>/         the model's unpacked tree
     RECORD.json      of these but for the models' trees; each model's tree has its own
@@ -19,10 +20,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mlfbuild.dependencies.types import Dependency
 from mlfbuild.errors import UsageError
 from mlfbuild.files import holds, read_bytes
 from mlfbuild.firmware.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
 from mlfbuild.firmware.cmake import FRAGMENT, head, here
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER, write_dependencies
 from mlfbuild.firmware.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.firmware.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.firmware.record import RECORD, Record, is_folder, read_record
@@ -37,6 +40,7 @@ _RESERVED = {
     "board": "the board's files lie there",
     "models": "mlf::models is all models",
     PLACEMENT_FOLDER: "the linker script of placed sections lies there",
+    DEPENDENCIES_FOLDER: "libraries that models need lie there",
 }
 
 _MODELS = """
@@ -52,12 +56,14 @@ def write_target_tree(
     cpu: Cpu,
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
+    dependencies: Sequence[Dependency] = (),
 ) -> UnpackResult:
     """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
 
     The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
     ``models`` before and no longer is goes, except for files that mlfbuild did not write. The folder becomes a package
-    of ``systems`` (names of ``ADAPTERS``), and of no other. ``placed`` are the sections that lie in memory regions.
+    of ``systems`` (names of ``ADAPTERS``), and of no other. ``placed`` are the sections that lie in memory regions,
+    ``dependencies`` what models need beside their archives: all of the folder ``dependencies``.
 
     Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
     ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
@@ -65,19 +71,30 @@ def write_target_tree(
     """
     _check_names(models, systems)
     old = read_record(directory)
-    files = _wanted(directory, target_files(models, board, cpu, systems, placed), old)
+    files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies))
+    files = _wanted(directory, files, old)
     if systems:
-        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)))
+        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)), dependencies)
         files |= adapter_files(systems, package)
+    needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []
     record = Record.of(files, models=tuple(models))
     if gone:  # known until their trees are gone, so that a run stopped half-way is finished by the next one
         first = write_tree(directory, files, replace(record, models=(*models, *gone)))
     removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
     result = write_tree(directory, files, record)
-    if not gone:
-        return result
-    return replace(first, removed=(*first.removed, *result.removed, *removed))
+    if gone:
+        result = replace(first, removed=(*first.removed, *result.removed, *removed))
+    return _joined(result, needed)
+
+
+def _joined(result: UnpackResult, needed: UnpackResult) -> UnpackResult:
+    """Return ``result`` of a target's folder with that of its folder ``dependencies``."""
+
+    def both(kind: str) -> tuple[str, ...]:
+        return (*getattr(result, kind), *(f"{DEPENDENCIES_FOLDER}/{path}" for path in getattr(needed, kind)))
+
+    return UnpackResult(both("written"), both("unchanged"), both("removed"), both("edited"))
 
 
 def target_files(
@@ -86,26 +103,33 @@ def target_files(
     cpu: Cpu,
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
+    *,
+    with_dependencies: bool = False,
 ) -> dict[str, bytes]:
     """Return the files of a target's folder: relative path -> content.
 
-    All but the models' trees, the record, and what only a package of ``systems`` has.
+    All but the models' trees, their dependencies, the record, and what only a package of ``systems`` has.
     """
     return {
         FRAGMENT: _fragment(models, board, cpu, placed).encode(),
         MAKE_FRAGMENT: make_aggregate(models, board.name if board else None, placed=bool(placed)).encode(),
         SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems).encode(),
-        _ATTRIBUTES: _attributes(models, board, systems, placed).encode(),
+        _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies).encode(),
         **(_board_files(board) if board else {}),
         **placement_files(placed, on_board=board is not None),
     }
 
 
 def _attributes(
-    models: Sequence[str], board: Board | None, systems: Sequence[str], placed: Sequence[PlacedSection]
+    models: Sequence[str],
+    board: Board | None,
+    systems: Sequence[str],
+    placed: Sequence[PlacedSection],
+    with_dependencies: bool,
 ) -> str:
     files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT}
-    folders = (*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else []))
+    folders = [*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    folders += [DEPENDENCIES_FOLDER] if with_dependencies else []
     paths = [*files, *adapter_paths(systems), *(f"{name}/**" for name in folders)]
     head = "# Generated by mlfbuild. RECORD.json has the hash of each file: they are kept byte for byte.\n"
     return head + "".join(f"/{path} -text\n" for path in sorted(paths))
@@ -128,7 +152,8 @@ def check_target_tree(
 ) -> None:
     """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
     _check_names(models, systems)
-    files = _wanted(directory, target_files(models, board, cpu, systems, placed), read_record(directory))
+    files = target_files(models, board, cpu, systems, placed)
+    files = _wanted(directory, files, read_record(directory))
     check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems))})
 
 

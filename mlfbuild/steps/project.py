@@ -260,7 +260,11 @@ def default_name(source: Path) -> str:
     """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
     stem = source.name[: len(source.name) - len(source_suffix(source.name))]
     name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
-    return name if re.match("[a-z]", name) and name not in {"board", "models", "placement"} else f"model_{name}"
+    return (
+        name
+        if re.match("[a-z]", name) and name not in {"board", "models", "placement", "dependencies"}
+        else f"model_{name}"
+    )
 
 
 def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:

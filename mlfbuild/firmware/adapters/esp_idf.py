@@ -32,20 +32,42 @@ if(NOT CMAKE_BUILD_EARLY_EXPANSION)
   )
 endif()
 """
+_OPTIONS = """\
+if(NOT CMAKE_BUILD_EARLY_EXPANSION)
+  set_source_files_properties(
+{sources}    PROPERTIES COMPILE_OPTIONS "{options}"
+  )
+endif()
+"""
 
 
 def files(package: Package) -> dict[str, str]:
     """Return the files of the component: path -> text."""
     models = package.models
+    libraries = package.libraries
     objects = [path for model in models for path in model.objects]
+    sources = [path for library in libraries for path in library.sources]
+    public = [library for library in libraries if library.public]
+    private = [library for library in libraries if not library.public]
     arguments = (
-        _argument("SRCS", [*(path for model in models for path in model.sources), *objects])
-        + _argument("INCLUDE_DIRS", (path for model in models for path in model.include_dirs))
-        + _argument("PRIV_INCLUDE_DIRS", (path for model in models for path in model.private_include_dirs))
+        _argument("SRCS", [*(path for model in models for path in model.sources), *sources, *objects])
+        + _argument(
+            "INCLUDE_DIRS",
+            [path for model in models for path in model.include_dirs]
+            + [path for library in public for path in library.include_dirs],
+        )
+        + _argument(
+            "PRIV_INCLUDE_DIRS",
+            [path for model in models for path in model.private_include_dirs]
+            + [path for library in private for path in library.include_dirs],
+        )
     )
     text = _CMAKE.format(notice=NOTICE, arguments=arguments)
     if objects:
         text += _OBJECTS.format(objects=_quoted(objects))
+    for library in libraries:
+        options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
+        text += _OPTIONS.format(sources=_quoted(library.sources), options=options) if library.sources else ""
     return {"CMakeLists.txt": text, "idf_component.yml": _MANIFEST}
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.code.files import LINKED_SUFFIXES, OBJECT_SUFFIXES
+from mlfbuild.dependencies.types import Dependency, Source
 from mlfbuild.errors import InputFileError
 from mlfbuild.executor.executable import FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.executor.runtime import BUNDLED_FOLDER
+from mlfbuild.files import read_bytes
 from mlfbuild.firmware.blobs import BLOBS_FOLDER
+from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.firmware.parts import RUNTIME_HEADERS
 from mlfbuild.firmware.record import RECORD, read_record
+
+_NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
 NAME = "mlf_models"
 """Of every package. It is not the folder's: a checkout may be called anything."""
@@ -34,6 +42,8 @@ class ModelFiles:
     """Of the headers that firmware includes."""
     private_include_dirs: tuple[str, ...]
     """Further ones that the model's own sources need."""
+    needs: tuple[str, ...] = ()
+    """Names of the libraries that it needs beside its archive."""
 
     @property
     def switch(self) -> str:
@@ -47,6 +57,35 @@ class Package:
 
     cpu: str
     models: tuple[ModelFiles, ...]
+    dependencies: Sequence[Dependency] = ()
+
+    @property
+    def libraries(self) -> tuple[LibraryFiles, ...]:
+        """What is compiled of its dependencies."""
+        return tuple(library_files(source) for source in self.dependencies if isinstance(source, Source))
+
+
+@dataclass(frozen=True)
+class LibraryFiles:
+    """What a build takes of a library that models need; paths are relative to the folder of all trees."""
+
+    name: str
+    sources: tuple[str, ...]
+    include_dirs: tuple[str, ...]
+    options: tuple[str, ...]
+    """Of its own sources alone."""
+    public: bool
+    """Whether the application sees its headers, too."""
+
+
+def library_files(source: Source) -> LibraryFiles:
+    """Return what a build takes of ``source``, whose files lie in the folder ``dependencies``."""
+
+    def below(paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"{DEPENDENCIES_FOLDER}/{source.name}/{path}" for path in paths)
+
+    options = (*source.compile_options, "-w")  # nobody here can change its code
+    return LibraryFiles(source.name, below(source.sources), below(source.include_dirs), options, source.public_headers)
 
 
 def model_files(directory: Path, model: str) -> ModelFiles:
@@ -83,7 +122,14 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         objects=below([path for path in (*units, *linked) if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below([*sorted(headers), *([PurePosixPath(BLOBS_FOLDER)] if blobs else [])]),
         private_include_dirs=below(sorted(runtime)),
+        needs=_needs(directory / model),
     )
+
+
+def _needs(tree: Path) -> tuple[str, ...]:
+    """Return the names of what the model of ``tree`` needs, as its fragment for CMake has them."""
+    text = read_bytes(tree / FRAGMENT, "fragment").decode(errors="replace")
+    return tuple(dict.fromkeys(_NEEDED.findall(text)))
 
 
 def _is_codegen_header(path: PurePosixPath) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 
+from mlfbuild.dependencies.types import Dependency, Source
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.firmware.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
 
@@ -20,8 +21,12 @@ def files(package: Package) -> dict[str, str]:
     """
     for model in package.models:
         _check(model)
+    for source in package.dependencies:
+        _check_dependency(source)
     folders = [path for model in package.models for path in (*model.include_dirs, *model.private_include_dirs)]
+    folders += [path for library in package.libraries for path in library.include_dirs]
     sources = [path for model in package.models for path in model.sources]
+    sources += [path for library in package.libraries for path in library.sources]
     manifest = {
         "name": NAME,
         "version": VERSION,
@@ -35,6 +40,21 @@ def files(package: Package) -> dict[str, str]:
         },
     }
     return {"library.json": json.dumps(manifest, indent=2) + "\n"}
+
+
+def _check_dependency(dependency: Dependency) -> None:
+    if isinstance(dependency, Source) and dependency.compile_options:
+        raise UnsupportedModelError(
+            f"dependency {dependency.name!r}: has compile-options of its own, and all files of a PlatformIO library "
+            "have the same flags; leave out --for platformio"
+        )
+    paths = () if not isinstance(dependency, Source) else (*dependency.sources, *dependency.include_dirs)
+    for path in paths:
+        if " " in path:
+            raise UnsupportedModelError(
+                f"dependency {dependency.name!r}: {path} has a space in its name, which the flags of a PlatformIO "
+                "library cannot hold; leave out --for platformio"
+            )
 
 
 def _check(model: ModelFiles) -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.firmware.adapters.package import NAME, NOTICE, ModelFiles, Package
-from mlfbuild.firmware.cmake import lines
+from mlfbuild.dependencies import types as dependencies
+from mlfbuild.firmware.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
+from mlfbuild.firmware.cmake import lines, quoted
 
 RESERVED = {"zephyr": "the module's own files lie there"}
 
@@ -51,15 +52,36 @@ def files(package: Package) -> dict[str, str]:
     return {
         "zephyr/module.yml": _MODULE,
         "zephyr/Kconfig": _KCONFIG.format(notice=NOTICE, switches=switches),
-        "zephyr/CMakeLists.txt": _CMAKE.format(notice=NOTICE) + "".join(map(_library, package.models)),
+        "zephyr/CMakeLists.txt": _CMAKE.format(notice=NOTICE)
+        + "".join(_library(model, package) for model in package.models)
+        + "".join(_dependency(library, package) for library in package.libraries),
     }
 
 
-def _library(model: ModelFiles) -> str:
+def _dependency(library: LibraryFiles, package: Package) -> str:
+    """Return the library that models need: part of the image where one of these is."""
+    switches = " OR ".join(f"CONFIG_MLF_{model.switch}" for model in package.models if library.name in model.needs)
+    if not switches:
+        return ""
+    text = f"\nif({switches})\n  zephyr_library_named(mlf_dep_{library.name})\n"
+    text += _command("zephyr_library_sources", library.sources)
+    if library.public:
+        text += _command("zephyr_include_directories", library.include_dirs)
+    text += _command("zephyr_library_include_directories", library.include_dirs)
+    options = " ".join(quoted(option) for option in library.options)
+    return text + f"  zephyr_library_compile_options({options})\nendif()\n"
+
+
+def _library(model: ModelFiles, package: Package) -> str:
     text = _LIBRARY.format(switch=model.switch, name=model.name)
     text += _command("zephyr_library_sources", [*model.sources, *model.objects])
     text += _command("zephyr_include_directories", model.include_dirs)
-    text += _command("zephyr_library_include_directories", model.private_include_dirs)
+    libraries = [library for library in package.libraries if library.name in model.needs]
+    needed = [path for library in libraries for path in library.include_dirs]
+    text += _command("zephyr_library_include_directories", [*model.private_include_dirs, *needed])
+    for dependency in package.dependencies:
+        if isinstance(dependency, dependencies.Package) and dependency.name in model.needs:
+            text += f"  zephyr_library_link_libraries({dependency.target})\n"
     if model.objects:
         text += _command("set_source_files_properties", model.objects, "PROPERTIES EXTERNAL_OBJECT TRUE")
     if not model.sources:
