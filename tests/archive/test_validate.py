@@ -35,6 +35,8 @@ from support.sound_archives import (
     replaced,
     shared_storage,
     tiny,
+    tiny_module,
+    with_bundle,
     without,
 )
 
@@ -77,8 +79,16 @@ def test_every_code_is_produced_by_a_test() -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [tiny, net, operator, shared_storage, lambda: tiny("a", "b"), lambda: packed(net_module())],
-    ids=["tiny", "net", "operator", "shared storage", "two", "graph"],
+    [
+        tiny,
+        net,
+        operator,
+        shared_storage,
+        lambda: tiny("a", "b"),
+        lambda: packed(net_module()),
+        lambda: with_bundle(tiny_module()),
+    ],
+    ids=["tiny", "net", "operator", "shared storage", "two", "graph", "bundle"],
 )
 def test_nothing_is_wrong_with_a_sound_archive(files: object) -> None:
     assert callable(files)

@@ -11,6 +11,7 @@ from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
+from mlfbuild.library.dependencies import ARCHIVE_FOLDER
 from mlfbuild.library.known_dependencies import STANDALONE_CRT
 
 _RUNTIME = ("runtime", "templates")
@@ -69,10 +70,12 @@ def check_dependencies(parts: Iterable[Part]) -> None:
             for key, value in vars(known).items():
                 other = getattr(dependency, key)
                 if value != other:
+                    mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
+                    advice = "bundle it in both, or in neither" if mixed else "export both with the same one"
                     raise first.refused(
                         part,
                         f"they need the external dependency {known.short_name} with {key} {value!a} and {other!a}; "
-                        "export both with the same one",
+                        f"{advice}",
                     )
 
 

@@ -8,7 +8,9 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.errors import InputFileError
 from mlfbuild.library import ExternalDependency
+from mlfbuild.library.bundles import bundle, bundle_names, description_path
 from mlfbuild.library.dependencies import archive_folder, problems
 
 _RUNTIME = "runtime"
@@ -40,6 +42,16 @@ def agreeing_dependencies(context: Context) -> Iterator[Finding]:
                 yield finding("MLF803", place, f"{view.name} wants {wants}, {name} {other.url} {other.version_spec}")
 
 
+def sound_bundles(context: Context) -> Iterator[Finding]:
+    """Judge what the archive says of dependencies that it brings along."""
+    for name in bundle_names(context.library):
+        place = str(description_path(name))
+        try:
+            bundle(context.library, name, place)
+        except InputFileError as error:
+            yield finding("MLF805", place, str(error).removeprefix(f"{place}: ").partition("; ")[0])
+
+
 def unnamed_runtime(context: Context) -> Iterator[Finding]:
     """Find a ``runtime`` folder that nobody names."""
     named = {
@@ -49,4 +61,4 @@ def unnamed_runtime(context: Context) -> Iterator[Finding]:
         yield finding("MLF804", _RUNTIME, "no module's external_dependencies name it")
 
 
-RULES = (sound_dependencies, agreeing_dependencies, unnamed_runtime)
+RULES = (sound_dependencies, agreeing_dependencies, sound_bundles, unnamed_runtime)
