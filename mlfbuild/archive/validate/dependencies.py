@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
@@ -12,6 +13,7 @@ from mlfbuild.errors import InputFileError
 from mlfbuild.library import ExternalDependency
 from mlfbuild.library.bundles import bundle, bundle_names, description_path
 from mlfbuild.library.dependencies import archive_folder, problems
+from mlfbuild.library.known_dependencies import short_name
 
 _RUNTIME = "runtime"
 
@@ -35,8 +37,8 @@ def agreeing_dependencies(context: Context) -> Iterator[Finding]:
     first: dict[str, tuple[str, ExternalDependency]] = {}
     for view in context.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
-            name, other = first.setdefault(dependency.short_name, (view.name, dependency))
-            if other != dependency:
+            name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
+            if replace(other, short_name=dependency.short_name) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 wants = f"{dependency.url} {dependency.version_spec}".strip()
                 yield finding("MLF803", place, f"{view.name} wants {wants}, {name} {other.url} {other.version_spec}")
