@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 def open_archive(path: str | os.PathLike[str]) -> Library:
     """Return what the Model Library Format archive ``path`` holds, of any version from 1 to 7 and of either style.
 
-    Plain, gzip and bzip2 tars are told apart by content. The value and its parts are described in
+    Plain, gzip, bzip2 and xz tars are told apart by content. The value and its parts are described in
     ``mlfbuild.library.types``. In short, of each module:
 
     - ``inputs`` and ``outputs`` stand in call order, each with the name of its dtype (``int8``, ``float32``, ...), its

@@ -58,6 +58,12 @@ class ToolNotFoundError(MlfError):
     exit_code = 3
 
 
+class NotFetchedError(MlfError):
+    """A dependency is not on this machine, and this step fetches nothing."""
+
+    exit_code = 3
+
+
 class UnsupportedModelError(MlfError):
     """The model is sound but asks for what the compiler does not have; names node, operator and what is supported."""
 

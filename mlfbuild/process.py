@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 from mlfbuild.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 from mlfbuild.packages import DEBIAN
@@ -120,16 +121,24 @@ def running(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     end: signal.Signals = signal.SIGKILL,
+    stdin: IO[bytes] | None = None,
+    stderr: IO[bytes] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the program ``words``, whose stdout and stderr are one pipe, for the ``with`` block, which waits for it.
 
+    ``stdin`` and ``stderr`` are files that take the place of nothing to read and of that pipe.
     Whatever leaves the block early ends the program first, by the signal ``end``: an error, a timeout, an interrupt.
     Raises ``ProcessFailedError`` where it cannot be started.
     """
     with _interrupt_held() as let_go:
         try:
             process = subprocess.Popen(
-                words, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+                words,
+                cwd=cwd,
+                env=env,
+                stdin=stdin or subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr or subprocess.STDOUT,
             )
         except OSError as error:
             raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}; {RUN_BY_HAND}") from None

@@ -16,7 +16,7 @@ from mlfbuild.library import Library
 
 
 def open_archive(path: Path) -> Library:
-    """Return the library in the archive file ``path``; plain, gzip and bzip2 tars are told apart by content.
+    """Return the library in the archive file ``path``; plain, gzip, bzip2 and xz tars are told apart by content.
 
     Contents and parameters stay in the file until they are asked for: it is open as long as the library has any of
     them, and may be replaced or deleted, but not written over in place. Raises ``InputFileError``, one line that names

@@ -8,6 +8,7 @@ import click
 
 from mlfbuild import __version__
 from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validate
+from mlfbuild.cli.fetch_verb import fetch
 from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
 from mlfbuild.cli.init_verb import init
 from mlfbuild.cli.options import shared_by_all
@@ -18,7 +19,7 @@ from mlfbuild.cli.report_verb import report
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 SECTIONS = (
-    ("Project", (init, check, plan, generate, build, verify, report, profile)),
+    ("Project", (init, check, plan, fetch, generate, build, verify, report, profile)),
     (
         "Files, no project needed",
         (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),

@@ -46,7 +46,7 @@ def _kind(about: str, needed: Mapping[str, Any], optional: Mapping[str, Any] | N
 
 
 def _started() -> dict[str, Any]:
-    verb = {"enum": ["compile", "write", "build", "verify", "profile"]}
+    verb = {"enum": ["compile", "write", "build", "verify", "profile", "fetch"]}
     title = {**_TEXT, "description": "What people read: kws for m55"}
     about = {
         "target": {**_TEXT, "description": "Of the project file"},
@@ -73,8 +73,8 @@ def _finished() -> dict[str, Any]:
 
 def _error() -> dict[str, Any]:
     kinds = [
-        "check-failed", "over-budget", "usage", "project-file", "tool-not-found", "unsupported-model", "input-file",
-        "conflict", "process-failed", "timed-out", "storage", "interrupted",
+        "check-failed", "over-budget", "usage", "project-file", "tool-not-found", "not-fetched", "unsupported-model",
+        "input-file", "conflict", "process-failed", "timed-out", "storage", "interrupted",
     ]  # fmt: skip
     needed = {
         "exit_code": {"type": "integer", "minimum": 1, "description": "The last error's is the exit status"},

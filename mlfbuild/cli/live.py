@@ -21,8 +21,8 @@ _ROWS_LEFT_FREE = 3
 class LiveLines(Lines):
     """Plain lines of what is done, and rows of what is running."""
 
-    def __init__(self, write: Callable[[str], None], *, verbose: bool) -> None:
-        super().__init__(write, verbose=verbose, quiet=False)
+    def __init__(self, write: Callable[[str], None], *, verbose: bool, doing: str = "build") -> None:
+        super().__init__(write, verbose=verbose, quiet=False, doing=doing)
         self.lock = threading.Lock()  # rows are read in a thread that draws them
         self.running: dict[Task, str] = {}
         self.expected = self.done = 0
@@ -69,7 +69,7 @@ class LiveLines(Lines):
 
 
 @contextlib.contextmanager
-def live(*, verbose: bool) -> Iterator[LiveLines]:
+def live(*, verbose: bool, doing: str = "build") -> Iterator[LiveLines]:
     """Hand out lines that move on stderr until the ``with`` block ends, however it ends: then only plain ones stay."""
     console = Console(stderr=True, force_terminal=True)
 
@@ -81,7 +81,7 @@ def live(*, verbose: bool) -> Iterator[LiveLines]:
         rows = lines.rows(max(1, console.size.height - _ROWS_LEFT_FREE))
         return Text("\n".join(rows), no_wrap=True, overflow="crop")
 
-    lines = LiveLines(write, verbose=verbose)
+    lines = LiveLines(write, verbose=verbose, doing=doing)
     moving = Live(
         console=console, get_renderable=draw, transient=True, redirect_stdout=False,
         refresh_per_second=_REFRESHES_A_SECOND,

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class Lines:
     """Says what was done when it is done; what was up to date only on request."""
 
-    def __init__(self, write: Callable[[str], None], *, verbose: bool, quiet: bool) -> None:
+    def __init__(self, write: Callable[[str], None], *, verbose: bool, quiet: bool, doing: str = "build") -> None:
         self.write = write
+        self.doing = doing
         self.verbose = verbose
         self.quiet = quiet
         self.started: dict[Task, float] = {}
@@ -70,7 +71,7 @@ class Lines:
     def end(self) -> None:
         """Say so where there was nothing to do."""
         if self.idle and self.current and not self.verbose:
-            self._line(f"nothing to build: {counted(self.current, 'job')} up to date")
+            self._line(f"nothing to {self.doing}: {counted(self.current, 'job')} up to date")
 
     def _ended(self, task: Task, result: str) -> None:
         self.idle = False
@@ -138,18 +139,18 @@ def spent(seconds: float) -> str:
 
 
 @contextlib.contextmanager
-def watching(settings: Settings) -> Iterator[Progress]:
-    """Hand out what watches the work inside the ``with`` block."""
+def watching(settings: Settings, doing: str = "build") -> Iterator[Progress]:
+    """Hand out what watches the work inside the ``with`` block; ``doing`` says what there may be nothing to do of."""
     if settings.json:
         yield Events(quiet=settings.quiet)
     elif settings.quiet or not is_live():
-        lines = Lines(write, verbose=settings.verbose, quiet=settings.quiet)
+        lines = Lines(write, verbose=settings.verbose, quiet=settings.quiet, doing=doing)
         yield lines
         lines.end()
     else:
         from mlfbuild.cli.live import live
 
-        with live(verbose=settings.verbose) as lines:
+        with live(verbose=settings.verbose, doing=doing) as lines:
             yield lines
             lines.end()
 

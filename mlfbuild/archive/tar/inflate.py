@@ -1,4 +1,4 @@
-"""Compressed archives: gzip and bzip2, told by content, unpacked once into a temporary file."""
+"""Compressed archives: gzip, bzip2 and xz, told by content, unpacked once into a temporary file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import bz2
 import contextlib
 import gzip
 import io
+import lzma
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +22,13 @@ MAX_INFLATED = 1024 * 1024 * 1024
 _AT_ONCE = 1024 * 1024  # bytes of a file that is not kept open
 _IN_MEMORY = 8 * 1024 * 1024  # bytes that need no temporary file
 _GZIP = b"\x1f\x8b"
+_XZ = b"\xfd7zXZ\0"
+_Reader = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
+_READERS: Mapping[str, Callable[[IO[bytes]], _Reader]] = {
+    "gzip": lambda file: gzip.GzipFile(fileobj=file),
+    "bzip2": bz2.BZ2File,
+    "xz": lzma.LZMAFile,
+}
 _BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the latter where there is nothing in it
 
 
@@ -38,6 +46,8 @@ def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> S
         return _inflated(file, "gzip", where, check)
     if start[:3] == b"BZh" and start[4:] in _BZIP2_BLOCKS:
         return _inflated(file, "bzip2", where, check)
+    if start.startswith(_XZ):
+        return _inflated(file, "xz", where, check)
     return StoredFile(io.BytesIO(stored.read(0, stored.size)), where) if stored.size <= _AT_ONCE else stored
 
 
@@ -46,7 +56,7 @@ def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], N
     size = 0
     try:
         file.seek(0)
-        with gzip.GzipFile(fileobj=file) if kind == "gzip" else bz2.BZ2File(file) as reader:
+        with _READERS[kind](file) as reader:
             while chunk := _next_chunk(reader, kind, where):
                 if size == 0:
                     check(chunk)
@@ -63,12 +73,12 @@ def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], N
         raise
 
 
-def _next_chunk(reader: gzip.GzipFile | bz2.BZ2File, kind: str, where: str) -> bytes:
+def _next_chunk(reader: _Reader, kind: str, where: str) -> bytes:
     try:
         return reader.read(CHUNK)
     except EOFError:
         reason = "ends early"
-    except (OSError, ValueError, zlib.error) as error:
+    except (OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         reason = f"is damaged: {error}"
     raise InputFileError(f"{where}: the {kind} data {reason}; copy or export the archive again")
 

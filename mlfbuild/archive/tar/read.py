@@ -30,7 +30,7 @@ _REFUSED_TYPES = {
 
 
 def members(file: IO[bytes], where: str) -> dict[str, Content]:
-    """Return the plain files of a tar (uncompressed, gzip or bzip2, told by content) by path, in its order.
+    """Return the plain files of a tar (uncompressed, gzip, bzip2 or xz, told by content) by path, in its order.
 
     Paths are relative, without ``.`` and empty parts. Contents are slices of ``file``, which is taken over: it stays
     open as long as a slice is held; a compressed one is unpacked into a temporary file first. Raises

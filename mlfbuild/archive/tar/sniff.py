@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 _MAGIC, _MAGIC_AT = b"ustar", 257
-_COMPRESSED = (b"\x1f\x8b", b"BZh")
+_COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
 
 
 def looks_like_archive(path: Path) -> bool:
-    """Whether the file ``path`` starts as a tar does, plain or in gzip or bzip2; False where it cannot be read."""
+    """Whether the file ``path`` starts as a tar does, plain or in gzip, bzip2 or xz; False where it cannot be read."""
     start = _start(path)
     return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
 
