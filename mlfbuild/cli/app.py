@@ -16,10 +16,11 @@ from mlfbuild.cli.placement_verbs import params
 from mlfbuild.cli.profile_verb import profile
 from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
 from mlfbuild.cli.report_verb import report
+from mlfbuild.cli.sbom_verb import sbom
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 SECTIONS = (
-    ("Project", (init, check, plan, fetch, generate, build, verify, report, profile)),
+    ("Project", (init, check, plan, fetch, generate, build, verify, report, profile, sbom)),
     (
         "Files, no project needed",
         (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),

@@ -141,6 +141,9 @@ class ModelKeys(Keys):
     )
     placement: PlacementKeys | None = Field(None, description="Linker sections of the model's data.")
     budget: BudgetKeys | None = Field(None, description="What it may take of an image at most.")
+    license: License | None = Field(
+        None, description="Licence of the model as an SPDX expression, for `mlfbuild sbom`: Apache-2.0"
+    )
 
 
 class FirmwareKeys(Keys):

@@ -96,6 +96,7 @@ def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> Mode
         placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
         program=_program(keys, root) if keys.compiler in EXTERNAL_COMPILERS else None,
         budget=_budget(keys.budget),
+        license=keys.license or "",
     )
 
 

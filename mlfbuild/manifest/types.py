@@ -71,6 +71,8 @@ class ModelSpec:
     program: Program | None = None
     """Who compiles it, where that is not mlfbuild."""
     budget: Budget = field(default_factory=Budget)
+    license: str = ""
+    """SPDX licence expression; empty where the project file says nothing."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""The verb that writes software bills of materials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import Settings, verb
+from mlfbuild.cli.output import note, show, show_json
+
+_PATH = click.Path(path_type=Path)
+
+
+@verb("file", "target", "model", "format")
+@click.option(
+    "-o", "outputs", type=_PATH, multiple=True, metavar="FILE",
+    help="Write the document to FILE: CycloneDX (.cdx.json, bom.json) or SPDX (.spdx.json, .spdx); may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--as", "form", type=click.Choice(["cyclonedx", "spdx", "spdx-tag-value"]),
+    help="Form of the document, whatever FILE is called; without -o it is printed.",
+)  # fmt: skip
+@click.option("--name", default="", metavar="NAME", help="What the product is called, by default as its firmware.")
+@click.option("--release", default="", metavar="VERSION", help="Version of the product.")
+@click.option("--strict", is_flag=True, help="Exit status 1 where something is missing in it.")
+@click.option("--build-dir", type=_PATH, metavar="DIR", help="Where everything was built, default build beside the "
+              "project file.")  # fmt: skip
+def sbom(
+    settings: Settings,
+    outputs: tuple[Path, ...],
+    form: str | None,
+    name: str,
+    release: str,
+    strict: bool,
+    build_dir: Path | None,
+) -> None:
+    """Tell what the firmware is made of: a software bill of materials.
+
+    Images, models, generated code, kernels, external dependencies and tools, with versions, hashes, licences and
+    package URLs, of what is in the build folder now. Builds nothing: what is not built yet, or has no licence that
+    anybody told, is said on standard error and left out.
+    """
+    from mlfbuild.steps import sbom_files
+    from mlfbuild.steps.project import load
+
+    wanted = sbom_files.output_forms(outputs, form)
+    sbom_files.check_outputs(wanted)
+    from mlfbuild.steps.sbom import check_complete  # imports what has only now been found to be there
+    from mlfbuild.steps.sbom import sbom as bill_of
+
+    bom = bill_of(load(settings.file), settings.target, settings.model, build_dir, name=name, version=release)
+    for line in bom.notes:
+        note(line)
+    for path, chosen in wanted.items():
+        sbom_files.write_document(bom, path, chosen)
+        if not settings.quiet:
+            note(f"{path}: written")
+    if form is not None and not outputs:
+        show(sbom_files.document(bom, form).rstrip("\n"))
+    elif settings.json:
+        show_json(sbom_files.as_json(bom))
+    elif not outputs and not settings.quiet:
+        show(sbom_files.as_text(bom))
+    if strict:
+        check_complete(bom)

@@ -1,0 +1,102 @@
+"""What a model file says about itself: description, author, version and licence.
+
+TFLite files have a description, and may hold a flatbuffer of TFLite Metadata with the rest in a buffer of their own
+(``metadata_schema.fbs`` of tflite-support, table ``ModelMetadata``). ONNX files have a description, a version, and
+properties, two of which ONNX names for this: ``model_author`` and ``model_license`` (``docs/MetadataProps.md``).
+Nothing of it is checked by anybody, and a file that is damaged here compiles all the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mlfbuild.frontends.tflite_reader import IDENTIFIER, reading
+from mlfbuild.graph import GraphError
+
+_LONGEST = 2000
+"""Characters that are kept of a text."""
+_METADATA = b"TFLITE_METADATA"
+_METADATA_IDENTIFIER = b"M001"
+_MOST_ENTRIES = 1000
+_DESCRIPTION, _VERSION, _AUTHOR, _LICENSE = 6, 8, 12, 14
+"""Offsets into the vtable of ``ModelMetadata``: 4, and 2 for each field before."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """Texts of a model file; empty where it says nothing."""
+
+    version: str = ""
+    description: str = ""
+    author: str = ""
+    license: str = ""
+    """Whatever words its author chose."""
+
+
+def model_facts(data: bytes, suffix: str) -> ModelFacts:
+    """Return what the model file with the content ``data`` and the suffix ``suffix`` says about itself."""
+    try:
+        if suffix == ".onnx":
+            return _onnx(data)
+        if data[4:8] == IDENTIFIER:
+            with reading("metadata"):
+                return _tflite(data)
+    except GraphError:
+        pass
+    return ModelFacts()
+
+
+def _tflite(data: bytes) -> ModelFacts:
+    from tflite.Model import Model
+
+    model = Model.GetRootAs(data)
+    described = ModelFacts(description=_clean(model.Description()))
+    for index in range(min(model.MetadataLength(), _MOST_ENTRIES)):
+        entry = model.Metadata(index)
+        if entry.Name() == _METADATA:
+            if entry.Buffer() >= model.BuffersLength():
+                return described
+            facts = _tflite_metadata(bytes(model.Buffers(entry.Buffer()).DataAsNumpy()))
+            return facts if facts.description else ModelFacts(**{**vars(facts), "description": described.description})
+    return described
+
+
+def _tflite_metadata(data: bytes) -> ModelFacts:
+    if data[4:8] != _METADATA_IDENTIFIER:
+        return ModelFacts()
+    from flatbuffers.encode import Get
+    from flatbuffers.packer import uoffset
+    from flatbuffers.table import Table
+
+    table = Table(data, Get(uoffset, data, 0))
+
+    def text(field: int) -> str:
+        offset = table.Offset(field)
+        return _clean(table.String(table.Pos + offset)) if offset else ""
+
+    return ModelFacts(text(_VERSION), text(_DESCRIPTION), text(_AUTHOR), text(_LICENSE))
+
+
+def _onnx(data: bytes) -> ModelFacts:
+    from google.protobuf.message import DecodeError
+    from onnx import ModelProto
+
+    try:
+        model = ModelProto.FromString(data)
+    except DecodeError:
+        return ModelFacts()
+    properties = {entry.key: entry.value for entry in model.metadata_props[:_MOST_ENTRIES]}
+    return ModelFacts(
+        str(model.model_version) if model.model_version else "",
+        _clean(model.doc_string),
+        _clean(properties.get("model_author")),
+        _clean(properties.get("model_license")),
+    )
+
+
+def _clean(value: Any) -> str:
+    """Return a text of a file on one line, without characters that are not printed, at most ``_LONGEST`` long."""
+    text = value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
+    words = " ".join(text[: 2 * _LONGEST].split())
+    return "".join(character for character in words if character.isprintable())[:_LONGEST]

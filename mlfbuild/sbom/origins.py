@@ -1,0 +1,64 @@
+"""Where a component comes from, in words for other machines: addresses without secrets, and package URLs."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
+
+from packageurl import PackageURL
+
+_SCP = re.compile(r"[\w.-]+@([\w.-]+):(?!//)(.+)")
+"""Git's short form of ssh: git@github.com:owner/name."""
+_FORGES = {"github.com": "github", "bitbucket.org": "bitbucket"}
+"""Those that package URLs have a type for, by host."""
+
+
+def public_address(address: str) -> str:
+    """Return ``address`` as everybody may read it: a URL without user, password and query.
+
+    Empty for what leads nowhere on another machine: a folder, or ``file://``.
+    """
+    short = _SCP.fullmatch(address)
+    if short:
+        return f"ssh://{short[1]}/{short[2]}"
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    if not host or parts.scheme in {"", "file"}:
+        return ""
+    return urlunsplit((parts.scheme, host + port, parts.path, "", ""))
+
+
+def pypi(name: str, version: str, folder: str = "") -> str:
+    """Return the package URL of a release on PyPI, or of a folder in it."""
+    return PackageURL("pypi", None, name, version or None, subpath=folder or None).to_string()
+
+
+def generic(name: str, version: str = "", **qualifiers: str) -> str:
+    """Return the package URL of something that no package manager has: ``checksum``, ``vcs_url``, ``download_url``."""
+    said = {key: value for key, value in qualifiers.items() if value}
+    return PackageURL("generic", None, name, version or None, said).to_string()
+
+
+def with_version(purl: str, version: str) -> str:
+    """Return the package URL ``purl``, which has no version, with ``version``."""
+    parts = PackageURL.from_string(purl)
+    return PackageURL(parts.type, parts.namespace, parts.name, version or None, parts.qualifiers).to_string()
+
+
+def of_repository(name: str, address: str, version: str, commit: str = "") -> str:
+    """Return the package URL of release ``version`` of the Git repository ``address``.
+
+    By the forge where package URLs have a type for it, else as something generic called ``name``.
+    """
+    public = public_address(address)
+    parts = urlsplit(public)
+    path = parts.path.strip("/").removesuffix(".git").split("/")
+    forge = _FORGES.get(parts.hostname or "")
+    if forge and len(path) == 2 and all(path):
+        return PackageURL(forge, path[0], path[1], version or None).to_string()
+    place = f"git+{public}" if public else ""
+    return generic(name, version, vcs_url=f"{place}@{commit}" if place and commit else place)

@@ -1,0 +1,218 @@
+"""The software bill of materials of a project, as its build folder has it now; nothing is built for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from mlfbuild import __version__
+from mlfbuild.archive import open_archive_with_id
+from mlfbuild.archive.epoch import source_date
+from mlfbuild.errors import CheckFailedError
+from mlfbuild.files import read_bytes, sha256
+from mlfbuild.firmware import read_record
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER
+from mlfbuild.firmware.record import is_file, reachable
+from mlfbuild.library import Library
+from mlfbuild.library.wishes import Wish, exporter_version, wishes
+from mlfbuild.manifest import Project
+from mlfbuild.messages import counted
+from mlfbuild.sbom import components
+from mlfbuild.sbom.bill import Bill
+from mlfbuild.sbom.image import compilers_of
+from mlfbuild.sbom.licenses import spdx_expression
+from mlfbuild.sbom.trees import Tree, read_dependencies, read_tree
+from mlfbuild.sbom.types import Bom, Component, How, Kind
+from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.models import is_current
+from mlfbuild.steps.project import firmware_jobs, target_jobs
+
+_BUILD = "run `mlfbuild build` first"
+_REPAIR = "run `mlfbuild build`, which puts it right"
+_BOARD = "board/"
+
+
+def sbom(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    build: Path | None = None,
+    *,
+    name: str = "",
+    version: str = "",
+) -> Bom:
+    """Return the bill of materials of the chosen targets and models (all where nothing is chosen).
+
+    ``build`` is the folder that everything was built in, as for ``target_jobs``; ``name`` and ``version`` are those of
+    the product, which by default is called as its firmware. What is not built, damaged, or without a licence is in the
+    ``notes``, and the bill has what is declared of it. Raises as ``target_jobs``, and ``InputFileError`` and
+    ``ConflictError`` for files that cannot be read.
+    """
+    jobs = target_jobs(project, targets, models, build)
+    bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version), source_date())
+    tool = bill.add(components.mlfbuild_tool(__version__))
+    chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
+    found = {model: _add_model(bill, project, model) for model in chosen}
+    for target in jobs:
+        needed = dict.fromkeys(wish for job in target.models for wish in _add_code(bill, job, found[job.model], tool))
+        _add_dependencies(bill, project, target, needed)
+        _add_board(bill, target)
+    if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
+        for provision in project.dependencies.values():  # nobody knows which of them will be needed
+            bill.add(components.dependency_component(provision))
+    for image in firmware_jobs(project, jobs, build):
+        _add_firmware(bill, image, version)
+    for one in bill.components:
+        _check_license(bill, project, one)
+    return bill.done()
+
+
+def check_complete(bom: Bom) -> None:
+    """Raise ``CheckFailedError`` where something is missing in ``bom``."""
+    if bom.notes:
+        count = counted(len(bom.notes), "thing")
+        are = "is" if len(bom.notes) == 1 else "are"
+        raise CheckFailedError(f"sbom: {count} {are} missing in it; see above")
+
+
+def _name(project: Project) -> str:
+    return "+".join(project.firmware or project.models)
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def _add_model(bill: Bill, project: Project, name: str) -> Component:
+    spec = project.models[name]
+    model = components.model_component(spec, read_bytes(spec.source, "model"))
+    bill.add(model)
+    return model
+
+
+def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Iterator[tuple[str, Wish]]:
+    """Add the archive and the code of a model for a target, with what the code includes.
+
+    Yields the libraries that it needs beside, each with the reference of the code.
+    """
+    tree = read_tree(job.tree)
+    if tree is None or not job.archive.is_file():
+        bill.note(f"{job.title}: is not built, so its code is not in the bill; {_BUILD}")
+        return
+    for damage in tree.damage:
+        bill.note(f"{damage}; {_REPAIR}")
+    library, digest = open_archive_with_id(job.archive)
+    if _is_stale(job, model, library) or tree.archive != digest:
+        bill.note(
+            f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {_BUILD}"
+        )
+    archive = bill.add(components.archive_component(job.target, job.model, job.archive, digest))
+    native = all(module.model_id for module in library.modules)
+    code = bill.add(
+        components.code_component(job.target, job.request.cpu.name, model, job.compiler, tree.code, native=native)
+    )
+    bill.relate(archive, How.GENERATED_FROM, model.ref)
+    bill.relate(code, How.GENERATED_FROM, archive)
+    bill.relate(code, How.GENERATED_FROM, model.ref)
+    bill.relate(code, How.MADE_BY, tool)
+    _add_own_libraries(bill, code, tree, library)
+    yield from ((code, wish) for module in library.modules for wish in wishes(module))
+
+
+def _add_own_libraries(bill: Bill, code: str, tree: Tree, library: Library) -> None:
+    """Add what the archive and mlfbuild bring along, and the TVM that exported the archive."""
+    for folder, headers in tree.kernels.items():
+        bill.relate(code, How.DEPENDS_ON, bill.add(components.kernels_component(folder, headers, __version__)))
+    if tree.runtime:
+        bill.relate(code, How.DEPENDS_ON, bill.add(components.runtime_component(tree.runtime, __version__)))
+    exporters = {version for module in library.modules if (version := exporter_version(module))}
+    for version in sorted(exporters):
+        bill.relate(code, How.MADE_BY, bill.add(components.tvm_tool(version)))
+    if tree.bundled:
+        version = min(exporters) if len(exporters) == 1 else ""
+        bill.relate(code, How.DEPENDS_ON, bill.add(components.tvm_runtime_component(tree.bundled, version)))
+
+
+def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
+    """Whether the archive was made from something else than there is now; of programs' own inputs nobody is asked."""
+    if job.request.program is None:
+        return not is_current(job)
+    sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
+    return bool(sources - {model.sha256})
+
+
+# External dependencies -----------------------------------------------------------------------------------------------
+
+
+def _add_dependencies(bill: Bill, project: Project, target: TargetJob, needed: Iterable[tuple[str, Wish]]) -> None:
+    """Add the libraries that code of ``target`` needs, with those of their files that are built for it."""
+    files, damage = read_dependencies(target.tree / DEPENDENCIES_FOLDER)
+    for line in damage:
+        bill.note(f"{line}; {_REPAIR}")
+    for code, wish in needed:
+        provision = project.dependencies.get(wish.name)
+        if provision is None:
+            component = components.wished_component(wish)
+            wanted = f"{wish.name} {wish.version}".rstrip()
+            bill.note(f"{code}: needs {wanted}, which the project does not have; add it to `dependencies`")
+        else:
+            component = components.dependency_component(provision, files=files.get(wish.name))
+            if not component.files and provision.kind != "package":
+                bill.note(f"{wish.name} for {target.name}: is not built, so its files are not in the bill; {_BUILD}")
+        bill.relate(code, How.DEPENDS_ON, bill.add(component))
+
+
+# Targets and images --------------------------------------------------------------------------------------------------
+
+
+def _add_board(bill: Bill, target: TargetJob) -> None:
+    record = read_record(target.tree)
+    if target.board is None or record is None:
+        return
+    paths = [path for path in record.files if path.startswith(_BOARD) and path.endswith((".c", ".h", ".ld"))]
+    there = [path for path in paths if reachable(target.tree, path) and is_file(target.tree / path)]
+    files = {path.removeprefix(_BOARD): read_bytes(target.tree / path, "file of the board support") for path in there}
+    bill.add(components.board_component(target.board.name, files, __version__))
+
+
+def _add_firmware(bill: Bill, job: FirmwareJob, version: str) -> None:
+    """Add an image, whether or not it is there."""
+    ref = f"firmware/{job.target.name}/{job.name}"
+    properties = {"target": job.target.name, "cpu": job.target.cpu.name}
+    if job.target.board is not None:
+        properties["board"] = job.target.board.name
+    digest = ""
+    if job.elf.is_file():
+        data = read_bytes(job.elf, "image")
+        digest = sha256(data)
+        for name, release in compilers_of(data):
+            bill.relate(ref, How.MADE_BY, bill.add(components.c_compiler(name, release)))
+    else:
+        bill.note(f"{job.title}: is not built, so the bill has no hash of it; {_BUILD}")
+    bill.add(
+        Component(
+            ref, Kind.FIRMWARE, job.name, version, file=job.elf.name if digest else "", sha256=digest,
+            properties=properties,
+        )
+    )  # fmt: skip
+    for model in job.models:
+        code = f"code/{job.target.name}/{model}"
+        bill.relate(ref, *((How.CONTAINS, code) if code in bill else (How.DEPENDS_ON, f"model/{model}")))
+    if job.target.board is not None and (board := f"{_BOARD}{job.target.board.name}") in bill:
+        bill.relate(ref, How.DEPENDS_ON, board)
+
+
+# Licences ------------------------------------------------------------------------------------------------------------
+
+
+def _check_license(bill: Bill, project: Project, one: Component) -> None:
+    """Note a licence that somebody should tell: of a model, a dependency, or kernels of another version."""
+    section, _, name = one.ref.partition("/")
+    where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
+    if where is not None and not one.license:
+        reason = "its licence is unknown; add `license:`, an SPDX expression, as Apache-2.0 or LicenseRef-Proprietary"
+        bill.note(project.problems([(where, reason)])[0])
+    elif where is not None and spdx_expression(one.license) is None:
+        reason = f"its file says {one.license!a}, which is no SPDX expression; add `license:` with the one that it is"
+        bill.note(project.problems([(where, reason)])[0])
+    elif section == "kernels" and not one.license:
+        bill.note(f"{one.ref}: kernels of another version of mlfbuild, whose licence this one cannot tell; {_BUILD}")
