@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def fetch(settings: Settings) -> None:
     """Fetch repositories and archives of dependencies.
 
-    They go to the cache, whose files are hashed before a build takes them. The cache is $MLFBUILD_CACHE, by default mlfbuild in the user's cache folder. Builds take what it has; of all verbs
-    only fetch and lock go out.
+    They go to the cache, whose files are hashed before a build takes them. It is $MLFBUILD_CACHE, by default mlfbuild
+    in the user's cache folder. Builds take what it has; of all verbs only fetch and lock go out.
     """
     from mlfbuild.steps.fetch import fetch as fetch_all
     from mlfbuild.steps.fetch import read_project, what

@@ -235,5 +235,5 @@ def _entries(repository: Path, tree: str, where: str) -> Iterator[Entry]:
     for mode, name, size, path in listing(repository, tree):
         total += size
         if total > MAX_SIZE:
-            raise InputFileError(f"{where}: has more than {MAX_SIZE >> 20} MiB of files, refused; choose a smaller version")
+            raise InputFileError(f"{where}: has more than {MAX_SIZE >> 20} MiB, refused; choose a smaller version")
         yield Entry(mode, name, path)
