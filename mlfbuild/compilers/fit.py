@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from mlfbuild.code.attributes import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
+from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
 from mlfbuild.errors import UsageError
 from mlfbuild.library import Library, Module
 from mlfbuild.targets import CPUS, Cpu
@@ -61,6 +62,7 @@ def _problems(module: Module, cpu: Cpu, where: str) -> Iterator[str]:
         reason = _why_target_does_not_fit(target.text, cpu)
         if reason:
             yield f"{where}: module {module.name} {reason}"
+    yield from (f"{where}: {reason}" for reason in scratch_problems(module, cpu))
 
 
 def _called(cpu: Cpu) -> str:

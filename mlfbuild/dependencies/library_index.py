@@ -21,6 +21,7 @@ ASSEMBLER_SUFFIXES = frozenset({".s", ".S", ".asm"})
 _GLOBAL = re.compile(r"^[ \t]*(?:\.globa?l|\.weak|EXPORT|PUBLIC|XDEF)[ \t]+([^\n]+)", re.MULTILINE)
 _ASSEMBLER_INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*include|\.include|\.incbin)[ \t]+[<"]([^">\n]+)[">]', re.MULTILINE)
 _ASSEMBLER_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|@[^\n]*", re.DOTALL)
+_NUMBERS = re.compile(r"(?<![\w.])(?:[-+]?\.?\d[\w.]*[ \t\r\n]*,[ \t\r\n]*)+")
 _LEAST_PIECE = 2  # characters; one-letter words would make up any name
 
 
@@ -35,11 +36,15 @@ class FileFacts:
 
 
 def facts_of_code(content: bytes, where: str) -> FileFacts:
-    """Return the facts of C text or of an ELF object; raises ``InputFileError`` for an object that is damaged."""
+    """Return the facts of C text or of an ELF object; raises ``InputFileError`` for an object that is damaged.
+
+    Lists of numbers, which most generated code consists of, are passed over: they mention nothing.
+    """
     if content.startswith(b"\x7fELF"):
         names = object_symbols(content, where).declared
         return FileFacts(Mentions((), names, {}, {}, ()))
-    return FileFacts(c_mentions(content.decode(errors="replace")))
+    text = _NUMBERS.sub(lambda found: "\n" if "\n" in found[0] else " ", content.decode(errors="replace"))
+    return FileFacts(c_mentions(text))
 
 
 class LibraryIndex:

@@ -26,6 +26,8 @@ class Source:
     """Those of ``files`` that say under which terms it may be used."""
     license: str = ""
     """SPDX licence expression; empty where nobody knows."""
+    url: str = ""
+    """Where it came from; empty for a folder of this machine."""
     commit: str = ""
     """Of Git, hexadecimal; empty where it does not come from there."""
     compile_options: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ import re
 
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.library import Module
+from mlfbuild.library.known_dependencies import dependency_of_header
 
 STANDARD_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
@@ -23,6 +24,12 @@ def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
     found = _MISSING.search(output)
     if found is None or STANDARD_HEADER.fullmatch(found[1]):
         return None
+    library = dependency_of_header(found[1])
+    if library is not None:
+        return UnsupportedModelError(
+            f"{module.name}: its code includes {found[1]} of {library.title}, which is not in the archive; name "
+            f"{library.name} under dependencies in the project file, or export it for the target c alone"
+        )
     return UnsupportedModelError(
         f"{module.name}: its code includes {found[1]}, which is not in the archive; export it for the target c alone, "
         "or build it into firmware that has this library"

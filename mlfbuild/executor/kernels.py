@@ -14,6 +14,8 @@ from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.executor.runtime import provided_names
 from mlfbuild.library import CodegenFile, Module
+from mlfbuild.library.known_dependencies import known_dependency
+from mlfbuild.library.wishes import wishes
 from mlfbuild.messages import printable
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
@@ -92,11 +94,17 @@ class Kernels:
     def require_called(self) -> None:
         """Raise ``CheckFailedError`` where code calls functions by TVM's names that neither it nor the runtime has."""
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
-            if name not in provided_names() and not name.startswith(_DRIVERS) and not self._is_known(name):
+            if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(
                     f"{self.module.name}: codegen/{path} calls {printable(name)}, which neither the archive nor "
                     "mlfbuild's runtime has; export it for TVM's C runtime (crt), with functions that call each other"
                 )
+
+    @cached_property
+    def _others(self) -> tuple[str, ...]:
+        """What functions of drivers and of the libraries that the code needs begin with."""
+        known = (known_dependency(wish.name) for wish in wishes(self.module))
+        return (_DRIVERS, *(prefix for each in known if each is not None for prefix in each.functions))
 
     def _is_known(self, name: str) -> bool:
         """Whether a file defines ``name`` as a symbol, for itself or for all, or as a macro."""

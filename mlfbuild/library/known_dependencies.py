@@ -45,6 +45,8 @@ class KnownDependency:
     """Patterns of what is compiled."""
     license_files: tuple[str, ...] = ("LICENSE*",)
     """Patterns of the files that say under which terms it may be used."""
+    functions: tuple[str, ...] = ()
+    """What its functions begin with, where they have names as those of TVM's runtime."""
     tvm: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Tag of the repository by TVM's release: 0.14 is ``(0, 14)``."""
 
@@ -83,6 +85,7 @@ ETHOS_U = KnownDependency(
     license="Apache-2.0",
     include_dirs=("include",),
     sources=("src/*.c",),
+    functions=("TVMEthosU",),
     tvm={
         (0, 8): "21.05", **{(0, minor): "21.11" for minor in range(9, 12)}, (0, 12): "22.08",
         **{(0, minor): "23.05" for minor in range(13, 19)},

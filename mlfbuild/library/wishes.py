@@ -85,12 +85,11 @@ def _named(module: Module) -> Iterator[ExternalDependency]:
 
 
 def _declared(item: ExternalDependency, module: Module, exporter: str) -> Wish:
-    name, version = short_name(item.short_name), item.version_spec.strip()
+    name, stated = short_name(item.short_name), item.version_spec.strip()
     known = known_dependency(name)
-    if known is not None and not version:
-        version = known.version_for_tvm(exporter)
-    made_by = "" if item.version_spec.strip() or not exporter else f"TVM {exporter}"
-    return Wish(name, version, item.url, item.url_type, module.name, exporter=made_by)
+    tested = known.version_for_tvm(exporter) if known is not None else ""
+    made_by = f"TVM {exporter}" if exporter and stated in {"", tested} else ""
+    return Wish(name, stated or tested, item.url, item.url_type, module.name, exporter=made_by)
 
 
 def _recognised(name: str, headers: tuple[str, ...], module: Module, exporter: str) -> Wish:

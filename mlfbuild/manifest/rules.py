@@ -18,6 +18,7 @@ from mlfbuild.manifest.addresses import ARCHIVE_PATTERN, GIT_PATTERN, archive_pr
 from mlfbuild.manifest.placement import SECTION_NAME
 from mlfbuild.manifest.problems import quoted, unknown
 from mlfbuild.manifest.program import word_problem
+from mlfbuild.manifest.short_name import NAME
 from mlfbuild.manifest.sources import SOURCES, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
@@ -148,9 +149,7 @@ _VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.+/@#-]{0,199}"
 _NO_REF = r"\.\.|//|/\.|[./]$|\.lock$"  # git-check-ref-format(1)
 _STEERING = "$;\"'\\`#<>&|*?(){}[]!^"
 _INSIDE = r"^(?![/~]|[A-Za-z]:)(?!(.*/)?\.\.(/|$))[^\\]*\S[^\\]*$"
-DEPENDENCY_NAME = _named(
-    "dependency", r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", "a letter or digit, then letters, digits, ., _ and -, at most 63"
-)
+DEPENDENCY_NAME = _named("dependency", NAME, "a letter or digit, then letters, digits, ., _ and -, at most 63")
 GIT_ADDRESS = Rule(git_problem, {"pattern": GIT_PATTERN})
 ARCHIVE_ADDRESS = Rule(archive_problem, {"pattern": ARCHIVE_PATTERN})
 PACKAGE = _named("package", r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", "what find_package takes: letters, digits, _, ., + and -")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+"""What names a dependency, as a regular expression: it becomes part of folders and of CMake's targets."""
 _SEPARATORS = re.compile(r"[_\s]+")
 
 

@@ -253,6 +253,15 @@ def test_dependencies_that_differ(key: str, value: str, shown: str) -> None:
     )
 
 
+def test_a_dependency_has_one_name_however_it_is_spelt() -> None:
+    merged = merge([("a.tar", with_dependency("a")), ("b.tar", with_dependency("b", short_name="CMSIS_NN"))])
+    assert [item.short_name for module in merged.modules for item in module.external_dependencies] == [
+        "cmsis-nn", "CMSIS_NN",
+    ]  # fmt: skip
+    other = with_dependency("b", short_name="CMSIS_NN", version_spec="v5.0.0")
+    assert "with version_spec 'v4.1.0' and 'v5.0.0'" in reason(("a.tar", with_dependency("a")), ("b.tar", other))
+
+
 def with_files(name: str, version: str = "0.14.0", **files: bytes) -> Library:
     crt = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", version)
     module = replace(native_module(name), external_dependencies=(crt,))

@@ -17,7 +17,7 @@ from mlfbuild.archive.merge import merge
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.errors import InputFileError
-from mlfbuild.library import StorageEntry
+from mlfbuild.library import ExternalDependency, StorageEntry
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import GRAPH_JSON
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
@@ -35,6 +35,8 @@ from support.sound_archives import (
     replaced,
     shared_storage,
     tiny,
+    tiny_module,
+    with_bundle,
     without,
 )
 
@@ -77,8 +79,16 @@ def test_every_code_is_produced_by_a_test() -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [tiny, net, operator, shared_storage, lambda: tiny("a", "b"), lambda: packed(net_module())],
-    ids=["tiny", "net", "operator", "shared storage", "two", "graph"],
+    [
+        tiny,
+        net,
+        operator,
+        shared_storage,
+        lambda: tiny("a", "b"),
+        lambda: packed(net_module()),
+        lambda: with_bundle(tiny_module()),
+    ],
+    ids=["tiny", "net", "operator", "shared storage", "two", "graph", "bundle"],
 )
 def test_nothing_is_wrong_with_a_sound_archive(files: object) -> None:
     assert callable(files)
@@ -298,6 +308,17 @@ def test_what_was_merged_has_no_errors(shared: Path, names: tuple[str, str]) -> 
 
 
 # Documentation
+
+
+def test_a_dependency_has_one_name_however_it_is_spelt() -> None:
+    def found(*versions: str) -> set[str]:
+        pairs = zip(("cmsis-nn", "CMSIS_NN"), versions, strict=True)
+        needs = [ExternalDependency(name, "https://example.org/nn.git", "git", version) for name, version in pairs]
+        modules = (tiny_module(f"m{i}", external_dependencies=(item,)) for i, item in enumerate(needs))
+        return {each.code for each in validate(packed(*modules), "a.tar").findings}
+
+    assert "MLF803" in found("v4.1.0", "v7.0.0")
+    assert "MLF803" not in found("v4.1.0", "v4.1.0")
 
 
 def test_the_table_of_the_documentation_is_the_code() -> None:

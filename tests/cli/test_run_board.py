@@ -148,17 +148,24 @@ def test_code_that_does_not_build(project: Folder) -> None:
 
 
 @pytest.mark.parametrize("board", [["--board", M4], []], ids=["board", "here"])
-def test_headers_of_another_library(project: Folder, board: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("header", "of", "advice"),
+    [
+        (
+            "arm_nnfunctions.h", " of CMSIS-NN",
+            "name cmsis-nn under dependencies in the project file, or export it for the target c alone",
+        ),
+        ("npu.h", "", "export it for the target c alone, or build it into firmware that has this library"),
+    ],
+)  # fmt: skip
+def test_headers_of_another_library(project: Folder, board: list[str], header: str, of: str, advice: str) -> None:
     files = aot_files()
     kernels = "codegen/host/src/net_lib1.c"
-    files[kernels] = b"#include <arm_nnfunctions.h>\n" + files[kernels]
+    files[kernels] = f"#include <{header}>\n".encode() + files[kernels]
     project.write("net.tar", b"".join(tar.pack(files, 0)))
     ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board)
     assert ended.status == 4
-    assert ended.err == (
-        "mlfbuild: net: its code includes arm_nnfunctions.h, which is not in the archive; export it for the target c "
-        "alone, or build it into firmware that has this library\n"
-    )
+    assert ended.err == f"mlfbuild: net: its code includes {header}{of}, which is not in the archive; {advice}\n"
 
 
 def test_memory_that_the_board_does_not_have(project: Folder) -> None:

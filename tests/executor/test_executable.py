@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild import open_archive
 from mlfbuild.code.symbols import object_symbols
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.errors import CheckFailedError, InputFileError, UnsupportedModelError
 from mlfbuild.executor.executable import executable
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
@@ -145,3 +145,20 @@ def test_later_compilers_take_what_tvm_wrote(
     units = sorted((tmp_path / "executor").glob("*.c"))
     assert len(units) >= 3
     subprocess.run([*command, *folders, "-fsyntax-only", *units], check=True)
+
+
+def of_text(text: str) -> Kernels:
+    code = CodegenFile(PurePosixPath("host/src/net_lib1.c"), text.encode())
+    return Kernels(replace(native_module("net"), model_id="", codegen=(code,)))
+
+
+def test_functions_of_a_library_that_the_code_needs_are_no_matter_of_the_archive() -> None:
+    calls = "int32_t f(void) {\n  return TVMEthosULaunch(0, 0, 0, 0, 0, 0);\n}\n"
+    of_text(f"#include <tvm_ethosu_runtime.h>\n{calls}").require_called()
+    of_text("#include <arm_nnfunctions.h>\nint32_t f(void) {\n  return arm_softmax_s8();\n}\n").require_called()
+    with pytest.raises(
+        CheckFailedError, match="calls TVMEthosULaunch, which neither the archive nor mlfbuild's runtime"
+    ):
+        of_text(calls).require_called()
+    with pytest.raises(CheckFailedError, match="calls TVMFuncCall, which neither"):
+        of_text(f"#include <tvm_ethosu_runtime.h>\n{calls.replace('TVMEthosULaunch', 'TVMFuncCall')}").require_called()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -73,11 +72,9 @@ def test_the_release_goes_by_that_of_tvm(version: str, cmsis_nn: str, ethos_u: s
     assert (CMSIS_NN.version_for_tvm(version), ETHOS_U.version_for_tvm(version)) == (cmsis_nn, ethos_u)
 
 
-@pytest.mark.parametrize("variable", ["MLFBUILD_CMSIS_NN_4", "MLFBUILD_CMSIS_NN_7"])
-def test_the_layout_of_cmsis_nn_is_that_of_its_releases(variable: str) -> None:
-    if not os.environ.get(variable):
-        pytest.skip(f"{variable} is no checkout of CMSIS-NN")
-    root = Path(os.environ[variable])
+@pytest.mark.parametrize("release", ["cmsis_nn_4", "cmsis_nn_7"])
+def test_the_layout_of_cmsis_nn_is_that_of_its_releases(request: pytest.FixtureRequest, release: str) -> None:
+    root: Path = request.getfixturevalue(release)
     assert all((root / CMSIS_NN.include_dirs[0] / header).is_file() for header in CMSIS_NN.headers)
     sources = {path for pattern in CMSIS_NN.sources for path in root.glob(pattern)}
     assert {"arm_convolve_wrapper_s8.c", "arm_softmax_s8.c", "arm_nntables.c"} <= {path.name for path in sources}

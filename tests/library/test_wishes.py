@@ -142,7 +142,9 @@ def test_what_was_recognised_is_written_down() -> None:
     recorded = with_wishes(kws)
     added = ExternalDependency("cmsis-nn", REPOSITORY, "git", "v4.1.0")
     assert recorded.external_dependencies == (crt("0.14.0"), added)
-    assert [(wish.version, wish.declared) for wish in wishes(recorded)] == [("v4.1.0", True)]
+    assert [(wish.version, wish.declared, wish.exporter) for wish in wishes(recorded)] == [
+        ("v4.1.0", True, "TVM 0.14.0")  # where the version came from shows still
+    ]
     assert with_wishes(recorded) is recorded
 
 

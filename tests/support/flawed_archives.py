@@ -31,6 +31,7 @@ from support.sound_archives import (
     shared_storage,
     tiny,
     tiny_module,
+    with_bundle,
     with_runtime,
     without,
 )
@@ -358,5 +359,6 @@ FLAWS = (
         ),
     ),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
+    Flaw("MLF805", "dependencies/lib.json", lambda: {**with_bundle(tiny_module()), "dependencies/lib.json": b"{}"}),
 )
 """One archive a finding; ``MLF303`` cannot be alone, because one of two such names has upper-case letters."""

@@ -20,6 +20,7 @@ from mlfbuild.library import (
     StorageEntry,
     Target,
 )
+from mlfbuild.library.bundles import Bundle, BundleFacts, bundle_dependency, bundle_files
 from support.libraries import GRAPH_JSON, graph_library, native_module
 
 Files = dict[str, bytes]
@@ -160,6 +161,15 @@ def dependency(version: str = "1.0", url: str = "./runtime", kind: str = "mlf_pa
 def with_runtime(files: Files) -> Files:
     """``files`` and the folder that TVM's dependency names."""
     return {**files, "runtime/include/x.h": b"\n"}
+
+
+def with_bundle(*modules: Module) -> Files:
+    """The archive of ``modules``, each of which needs the header of a library that the archive brings along."""
+    facts = BundleFacts("lib", "1.0", sources=(), include_dirs=("include",))
+    bundle = Bundle(facts, {"include/lib.h": b"\n"})
+    named = (replace(module, external_dependencies=(bundle_dependency(facts),)) for module in modules)
+    files = archive_files(Library(tuple(named), other_files=tuple(bundle_files(bundle))))
+    return {path: bytes(content) for path, content in files.items()}
 
 
 def shared_storage() -> Files:

@@ -199,6 +199,7 @@ def _dependency(dependency: ExternalDependency) -> list[str]:
 
 _FOLDERS = {
     "codegen": "generated code: `src/` C and C++, `include/` headers, `lib/` objects",
+    "dependencies": "libraries that the code needs: sources, headers and licences, beside each what a build must know",
     "executor-config": "graphs for TVM's graph executor, as JSON",
     "parameters": "weights as named arrays, in TVM's byte format; empty lists where the code holds them",
     "src": "text of the programs before code generation",

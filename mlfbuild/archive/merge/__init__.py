@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlfbuild.archive.convert import convert
+from mlfbuild.archive.merge.bundles import with_merged_bundles
 from mlfbuild.archive.merge.clashes import clashes, resolved
 from mlfbuild.archive.merge.context import with_one_context
 from mlfbuild.archive.merge.files import check_case, with_unique_paths
@@ -53,7 +54,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     parts.sort(key=lambda part: (part.module.name, part.archive))
     check_module_names(parts)
     check_dependencies(parts)
-    others = merged_other_files(libraries)
+    others = merged_other_files(with_merged_bundles(libraries))
     parts = with_unique_paths(parts)
     check_case(parts, others)
     parts = _linkable(parts)

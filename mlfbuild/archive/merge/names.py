@@ -11,7 +11,8 @@ from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
 from mlfbuild.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
-from mlfbuild.library.known_dependencies import STANDALONE_CRT
+from mlfbuild.library.dependencies import ARCHIVE_FOLDER
+from mlfbuild.library.known_dependencies import STANDALONE_CRT, short_name
 
 _RUNTIME = ("runtime", "templates")
 _MERGEABLE_ONCE = {README}  # text for people about one archive says nothing of the merged one
@@ -58,21 +59,23 @@ def check_module_names(parts: Iterable[Part]) -> None:
 
 
 def check_dependencies(parts: Iterable[Part]) -> None:
-    """Refuse two external dependencies of one ``short_name`` that differ in any field.
+    """Refuse two external dependencies of one ``short_name``, however it is spelt, that differ in any other field.
 
     Raises ``CheckFailedError``, which names both archives and the field.
     """
     seen: dict[str, tuple[Part, ExternalDependency]] = {}
     for part in parts:
         for dependency in part.module.external_dependencies:
-            first, known = seen.setdefault(dependency.short_name, (part, dependency))
+            first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
             for key, value in vars(known).items():
                 other = getattr(dependency, key)
-                if value != other:
+                if value != other and key != "short_name":  # which may be spelt in two ways
+                    mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
+                    advice = "bundle it in both, or in neither" if mixed else "export both with the same one"
                     raise first.refused(
                         part,
                         f"they need the external dependency {known.short_name} with {key} {value!a} and {other!a}; "
-                        "export both with the same one",
+                        f"{advice}",
                     )
 
 

@@ -230,6 +230,10 @@ CODES: Mapping[str, Code] = {
     "MLF804": _note(
         "a runtime folder that no dependency names", "find out its version: generated code and runtime must fit"
     ),
+    "MLF805": _error(
+        "what the archive says of a dependency that it brings along does not fit its files",
+        "bundle the dependency again",
+    ),
 }
 """Finding code -> what it means."""
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.errors import InputFileError
 from mlfbuild.library import ExternalDependency
+from mlfbuild.library.bundles import bundle, bundle_names, description_path
 from mlfbuild.library.dependencies import archive_folder, problems
+from mlfbuild.library.known_dependencies import short_name
 
 _RUNTIME = "runtime"
 
@@ -33,11 +37,21 @@ def agreeing_dependencies(context: Context) -> Iterator[Finding]:
     first: dict[str, tuple[str, ExternalDependency]] = {}
     for view in context.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
-            name, other = first.setdefault(dependency.short_name, (view.name, dependency))
-            if other != dependency:
+            name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
+            if replace(other, short_name=dependency.short_name) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 wants = f"{dependency.url} {dependency.version_spec}".strip()
                 yield finding("MLF803", place, f"{view.name} wants {wants}, {name} {other.url} {other.version_spec}")
+
+
+def sound_bundles(context: Context) -> Iterator[Finding]:
+    """Judge what the archive says of dependencies that it brings along."""
+    for name in bundle_names(context.library):
+        place = str(description_path(name))
+        try:
+            bundle(context.library, name, place)
+        except InputFileError as error:
+            yield finding("MLF805", place, str(error).removeprefix(f"{place}: ").partition("; ")[0])
 
 
 def unnamed_runtime(context: Context) -> Iterator[Finding]:
@@ -49,4 +63,4 @@ def unnamed_runtime(context: Context) -> Iterator[Finding]:
         yield finding("MLF804", _RUNTIME, "no module's external_dependencies name it")
 
 
-RULES = (sound_dependencies, agreeing_dependencies, unnamed_runtime)
+RULES = (sound_dependencies, agreeing_dependencies, sound_bundles, unnamed_runtime)

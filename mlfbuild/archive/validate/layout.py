@@ -12,6 +12,8 @@ from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.code.files import CXX_SUFFIXES
 from mlfbuild.library import OPERATOR
+from mlfbuild.library.bundles import bundle_names, description_path
+from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.metadata.versions import FORMATS
 
 _NUMBERED = re.compile(r"(?:.+_)?lib(\d{1,6})\.(?:c|cc|cpp|o)")
@@ -74,9 +76,13 @@ def _tir(view: ModuleView) -> Iterator[Finding]:
 
 def files_of_no_module(context: Context) -> Iterator[Finding]:
     """Judge what lies beside the modules: lost files of theirs, and files that the format does not know."""
+    named = [archive_folder(item) for view in context.modules for item in view.module.external_dependencies]
+    known = {*named, *(description_path(name) for name in bundle_names(context.library))}
     for file in context.library.other_files:
         path = str(file.path)
         top = file.path.parts[0]
+        if not known.isdisjoint((file.path, *file.path.parents)):
+            continue
         if top in _MODULE_FOLDERS:
             yield finding("MLF104", path, "belongs to no module of the metadata")
         elif top not in _KNOWN_FOLDERS and path != "README.md":

@@ -1,0 +1,107 @@
+"""Dependencies into an archive, and out of it again: one file is then everything that a firmware build needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, replace
+
+from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.dependencies.needs import needed
+from mlfbuild.dependencies.types import Source
+from mlfbuild.errors import UsageError
+from mlfbuild.library import Library, Module
+from mlfbuild.library.bundles import (
+    FOLDER,
+    Bundle,
+    BundleFacts,
+    bundle_dependency,
+    bundle_files,
+    bundle_folder,
+    bundles,
+    description_path,
+    unsafe_option,
+)
+from mlfbuild.library.known_dependencies import short_name
+from mlfbuild.library.wishes import wishes
+from mlfbuild.messages import quoted
+
+_SAME = {field.name for field in fields(BundleFacts)} & {field.name for field in fields(Source)}
+
+
+def bundled(library: Library, sources: Mapping[str, Source]) -> Library:
+    """Return ``library`` with what its modules need of ``sources`` inside: files, licences, and where to find them.
+
+    ``sources`` are whole libraries by short name; those that no module wants are left out. The same library and
+    sources give the same bytes. Raises ``UsageError`` for a source that no archive may take along, or where the
+    library has other files in its place.
+    """
+    wanted = {name for module in library.modules for name in _wanted(module)} & sources.keys()
+    for name in sorted(wanted):
+        library = _with_bundle(library, name, sources[name])
+    return library
+
+
+def bundled_sources(library: Library, where: str = "archive") -> dict[str, Source]:
+    """Return what ``library`` brings along, by short name; its modules are satisfied with that.
+
+    ``where`` names the archive in messages. Raises ``InputFileError`` where what it says of a bundle is unsound.
+    """
+    return {name: _source(bundle) for name, bundle in bundles(library, where).items()}
+
+
+def _wanted(module: Module) -> Iterator[str]:
+    return (wish.name for wish in wishes(module))
+
+
+def _with_bundle(library: Library, name: str, source: Source) -> Library:
+    modules = [module for module in library.modules if name in _wanted(module)]
+    part = needed(source, _code(modules))
+    facts = _facts(part)
+    _check(facts)
+    others = [file for file in library.other_files if not _is_of(name, str(file.path))]
+    if len(others) != len(library.other_files) and name not in bundles(library, "archive"):
+        raise UsageError(f"dependency {name}: the archive has other files in {bundle_folder(name)}; remove them first")
+    bundle = Bundle(facts, part.files)
+    return replace(
+        library,
+        modules=tuple(_with_entry(module, facts) if module in modules else module for module in library.modules),
+        other_files=(*others, *bundle_files(bundle)),
+    )
+
+
+def _is_of(name: str, path: str) -> bool:
+    return path == str(description_path(name)) or path.startswith(f"{bundle_folder(name)}/")
+
+
+def _with_entry(module: Module, facts: BundleFacts) -> Module:
+    """Return ``module`` with its entry for the dependency saying where that is now."""
+    kept = [item for item in module.external_dependencies if short_name(item.short_name) != facts.name]
+    return replace(module, external_dependencies=(*kept, bundle_dependency(facts)))
+
+
+def _code(modules: Collection[Module]) -> Iterator[bytes]:
+    for module in modules:
+        for file in module.codegen:
+            if file.path.suffix in TEXT_SUFFIXES | LINKED_SUFFIXES:
+                yield file.data
+
+
+def _facts(source: Source) -> BundleFacts:
+    return BundleFacts(release=source.version, **{key: getattr(source, key) for key in _SAME})
+
+
+def _source(bundle: Bundle) -> Source:
+    facts = bundle.facts
+    return Source(version=facts.release, files=bundle.files, **{key: getattr(facts, key) for key in _SAME})
+
+
+def _check(facts: BundleFacts) -> None:
+    """Refuse what reading the archive would refuse."""
+    if str(bundle_folder(facts.name).parent) != FOLDER or facts.name.endswith(".json"):
+        raise UsageError(f"dependency {quoted(facts.name)}: is no name of a folder; give it one of letters, digits, -")
+    unsafe = unsafe_option(facts.compile_options)
+    if unsafe is not None:
+        raise UsageError(
+            f"dependency {facts.name}: compile option {quoted(unsafe)} cannot be taken into an archive, which would "
+            "run it on other machines; leave it out, or do not bundle"
+        )
