@@ -14,6 +14,7 @@ from SCons.Script import GetOption
 
 from mlfbuild.errors import InputFileError, StorageError
 from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.steps.bundling import bundle_key
 from mlfbuild.steps.compilation import compile_model
 from mlfbuild.steps.inputs import read_files
 from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
@@ -126,9 +127,16 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
     env.Depends(target, [env.Value(job.settings()), env.Value(fingerprint(COMPILE_ROOMS))])
+    if job.bundles and not GetOption("clean") and not GetOption("help"):
+        env.Depends(target, env.Value(_bundle_key(job)))
     if job.request.program is not None:
         _keep_current(target, job, env)
     return target, source
+
+
+@as_user_error
+def _bundle_key(job: CompileJob) -> str:
+    return bundle_key(job)
 
 
 def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:

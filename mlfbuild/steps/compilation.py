@@ -30,13 +30,16 @@ def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
     The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
-    arena is larger than the board's RAM, what ``executable`` does of code that others compiled, and ``StorageError``.
+    arena is larger than the board's RAM, what ``executable`` does of code that others compiled, what ``with_bundles``
+    does of dependencies, and ``StorageError``.
     """
     library = compiler_called(job.compiler).compile(job.request)
     if job.compiler != "native":
         library = _with_source(library, job.request.source)
         _check_code(library)
     check_ram(job, library)
+    if job.bundles:
+        library = _with_bundles(job, library)
     write_archive(library, job.archive)
     memory = [entry for module in library.modules for entry in module.main]
     bounds = [module.workspace_bound for module in library.modules]
@@ -57,6 +60,12 @@ def _with_source(library: Library, source: Path) -> Library:
         for module in library.modules
     )
     return replace(library, modules=tuple(modules))
+
+
+def _with_bundles(job: CompileJob, library: Library) -> Library:
+    from mlfbuild.steps.bundling import with_bundles  # `mlfbuild compile` has no project, and does without
+
+    return with_bundles(job, library)
 
 
 def _check_code(library: Library) -> None:

@@ -85,6 +85,8 @@ class CompileJob:
     """Bytes of RAM on the target's board: an arena beyond it is refused."""
     verified_on: str | None = None
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
+    bundles: tuple[Provision, ...] = ()
+    """Dependencies that the archive takes along where it needs them."""
 
     @property
     def model(self) -> str:

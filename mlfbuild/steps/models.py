@@ -17,6 +17,7 @@ from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
 from mlfbuild.manifest import Placement
+from mlfbuild.steps.bundling import bundle_key
 from mlfbuild.steps.compilation import check_ram, compile_model
 from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
@@ -25,13 +26,15 @@ from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprin
 def archive_key(job: CompileJob) -> str:
     """Return the hash of everything that the job's archive is made from.
 
-    That is settings, model file, and generator, and where somebody else's program compiles, its inputs and its version:
-    raises as ``ExternalCompiler.version`` does.
+    That is settings, model file, and generator, where somebody else's program compiles, its inputs and its version, and
+    the dependencies that the archive may take along: raises as ``ExternalCompiler.version`` and ``bundle_key`` do.
     """
     source = sha256(read_bytes(job.request.source, "model"))
     parts = [job.settings(), source, fingerprint(COMPILE_ROOMS)]
     if job.request.program is not None:
         parts += [program_version(job), inputs_hash(job.request.program)]
+    if job.bundles:
+        parts += filter(None, [bundle_key(job)])
     return sha256("\n".join(parts).encode())
 
 

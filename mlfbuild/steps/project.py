@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
@@ -20,6 +21,7 @@ from mlfbuild.manifest import (
     ModelSpec,
     Placement,
     Project,
+    Provision,
     Target,
     load_project,
     suggestion,
@@ -168,7 +170,8 @@ def toolchain_of(target: Target) -> Path | None:
 
 def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
     tree = build / "mlf" / target.name
-    jobs = [_compile_job(spec, target, tree) for spec in project.models.values() if target.name in spec.targets]
+    specs = [spec for spec in project.models.values() if target.name in spec.targets]
+    jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
     return TargetJob(
         name=target.name,
         cpu=CPUS[target.cpu],
@@ -217,6 +220,12 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
         tree=tree / model.name,
         ram_limit=_ram_limit(model, target),
     )
+
+
+def _bundles(project: Project, model: ModelSpec) -> Iterator[Provision]:
+    """Yield what the archive of ``model`` takes along where it needs it: our own code does with a library's kernels."""
+    if model.compiler != "native" or "kernels" in model.options:
+        yield from (provision for provision in project.dependencies.values() if provision.bundle)
 
 
 def compile_job(

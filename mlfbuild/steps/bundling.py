@@ -1,0 +1,75 @@
+"""Dependencies that archives take along: what of the project's is taken, and what that makes of an archive's key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from mlfbuild.compilers import compiler_called
+from mlfbuild.dependencies.types import Source
+from mlfbuild.errors import MlfError
+from mlfbuild.files import sha256
+from mlfbuild.library import Library
+from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.manifest import Provision
+from mlfbuild.steps.jobs import CompileJob, fingerprint
+
+_ROOMS = ("code", "dependencies", "library")
+"""What decides which files of a library are taken."""
+
+
+def with_bundles(job: CompileJob, library: Library) -> Library:
+    """Return ``library`` with those dependencies inside that it needs and the project bundles.
+
+    Raises as ``resolve`` and ``bundled``, and where what is provided is not on this machine.
+    """
+    found = [wish for wish in _wishes(job, library) if wish.name in _names(job)]
+    if not found:
+        return library
+    from mlfbuild.dependencies.bundle import bundled  # few projects bundle anything
+    from mlfbuild.dependencies.resolve import resolve
+
+    dependencies = resolve(found, job.bundles, _source)
+    return bundled(library, {source.name: source for source in dependencies if isinstance(source, Source)})
+
+
+def bundle_key(job: CompileJob) -> str:
+    """Return the hash of what the job's archive may take along, empty where that is nothing.
+
+    Which of it the archive needs is known beforehand where it is made from another archive; of what only a compiler
+    can tell, all counts. Raises where what is provided is not on this machine.
+    """
+    provisions = [each for each in job.bundles if each.name in _needed_names(job)]
+    if not provisions:
+        return ""
+    from mlfbuild.dependencies.identity import content_hash
+    from mlfbuild.steps.provided import provided_source
+
+    hashes = [f"{each.name} {content_hash(provided_source(each))}" for each in provisions]
+    return sha256("\n".join([fingerprint(_ROOMS), *sorted(hashes)]).encode())
+
+
+def _names(job: CompileJob) -> set[str]:
+    return {provision.name for provision in job.bundles}
+
+
+def _needed_names(job: CompileJob) -> set[str]:
+    if job.compiler != "archive" or not job.bundles:
+        return _names(job)
+    try:
+        library = compiler_called(job.compiler).compile(job.request)
+    except MlfError:  # whoever compiles it says what is wrong
+        return set()
+    return {wish.name for wish in _wishes(job, library)}
+
+
+def _wishes(job: CompileJob, library: Library) -> Iterator[Wish]:
+    for module in library.modules:
+        yield from (replace(wish, origin=f"model {job.model!r}") for wish in wishes(module))
+
+
+def _source(wanted: Provision | Wish) -> Source:
+    from mlfbuild.steps.provided import provided_source
+
+    assert isinstance(wanted, Provision)  # a wish is asked for where the project provides nothing
+    return provided_source(wanted)

@@ -1,0 +1,116 @@
+"""``bundle: true`` in the project file: what the archives of a build take along, and when they are made again."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.cli import main
+from mlfbuild.dependencies.bundle import bundled_sources
+from mlfbuild.manifest import Provision
+from mlfbuild.steps.jobs import CompileJob
+from mlfbuild.steps.models import archive_key, compile_if_needed
+from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.steps.provided import public_address
+from support.firmware_repo import tiny_network
+from support.libraries import native_library
+
+PROJECT = """\
+mlfbuild: 1
+targets: {m4: {cpu: cortex-m4, board: mps2-an386}}
+models: {kws: {source: kws.tar}}
+"""
+BUNDLED = f"{PROJECT}dependencies:\n  cmsis-nn: {{path: cmsis-nn, version: v4.1.0, bundle: true}}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, shared: Path, stub_cmsis_nn_4: Path) -> Path:
+    """A project's folder with a network that TVM compiled for CMSIS-NN, and the library beside it."""
+    shutil.copyfile(shared / "archives" / "kws_int8-cmsisnn_m4.tar", tmp_path / "kws.tar")
+    shutil.copytree(stub_cmsis_nn_4, tmp_path / "cmsis-nn")
+    return tmp_path
+
+
+def job_of(folder: Path, project: str = BUNDLED) -> CompileJob:
+    (folder / "mlfbuild.yml").write_text(project)
+    (target,) = target_jobs(load(folder / "mlfbuild.yml"))
+    return target.models[0]
+
+
+def test_the_archive_takes_along_what_it_needs(folder: Path) -> None:
+    job = job_of(folder)
+    assert compile_if_needed(job) and not compile_if_needed(job)
+    (source,) = bundled_sources(open_archive(job.archive)).values()
+    assert (source.name, source.version, source.license, source.url) == ("cmsis-nn", "v4.1.0", "Apache-2.0", "")
+    assert len(source.sources) == 19 and source.license_files == ("LICENSE.txt",)
+    assert str(folder).encode() not in job.archive.read_bytes()
+
+
+def test_another_project_needs_no_library_for_it(folder: Path, tmp_path: Path) -> None:
+    job = job_of(folder)
+    compile_if_needed(job)
+    other = tmp_path / "other"
+    other.mkdir()
+    shutil.copyfile(job.archive, other / "kws.tar")
+    again = job_of(other, PROJECT)
+    compile_if_needed(again)
+    assert again.archive.read_bytes() == job.archive.read_bytes()
+
+
+def test_the_key_has_the_library_where_it_is_bundled_and_needed(folder: Path) -> None:
+    key = archive_key(job_of(folder))
+    plain = archive_key(job_of(folder, PROJECT))
+    assert key != plain
+    assert plain == archive_key(job_of(folder, BUNDLED.replace("bundle: true", "bundle: false")))
+    assert key != archive_key(job_of(folder, BUNDLED.replace("bundle", "compile-options: [-O3], bundle")))
+    file = folder / "cmsis-nn" / "Source" / "SoftmaxFunctions" / "arm_softmax_s8.c"
+    file.write_text(file.read_text() + "\n")
+    assert key != archive_key(job_of(folder))
+
+
+def test_models_that_need_nothing_do_not_look_at_it(folder: Path) -> None:
+    (folder / "kws.tar").write_bytes(pack_archive(native_library("kws")))
+    job = job_of(folder)
+    assert job.bundles and archive_key(job) == archive_key(replace(job, bundles=()))
+    (folder / "net.tflite").write_bytes(tiny_network(1))
+    assert job_of(folder, BUNDLED.replace("kws.tar", "net.tflite")).bundles == ()
+
+
+def test_a_file_that_is_not_needed_makes_no_other_archive(folder: Path) -> None:
+    job = job_of(folder)
+    compile_if_needed(job)
+    before = job.archive.read_bytes()
+    unused = folder / "cmsis-nn" / "Source" / "ReshapeFunctions" / "arm_reshape_s8.c"
+    unused.write_text(unused.read_text() + "\n")
+    assert compile_if_needed(job)
+    assert job.archive.read_bytes() == before
+
+
+def test_a_wrong_version_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mlfbuild.yml").write_text(BUNDLED.replace("v4.1.0", "v7.0.0"))
+    assert main(["-C", str(folder), "build"]) == 2
+    assert "dependencies.cmsis-nn: is v7.0.0, but model 'kws' wants v4.1.0; " in capsys.readouterr().err
+
+
+def test_options_that_no_archive_may_have_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mlfbuild.yml").write_text(BUNDLED.replace("bundle", "compile-options: [-fplugin=x.so], bundle"))
+    assert main(["-C", str(folder), "build"]) == 2
+    message = "compile option '-fplugin=x.so' cannot be taken into an archive"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "url"),
+    [
+        ("https://example.org/lib", "https://example.org/lib"),
+        ("https://user:secret@example.org/lib", "https://example.org/lib"),
+        ("file:///home/somebody/lib", ""),
+    ],
+)
+def test_what_an_archive_says_of_where_a_library_came_from(place: str, url: str) -> None:
+    assert public_address(Provision("lib", "git", place, version="1")) == url
+    assert public_address(Provision("lib", "git", place, Path("lib"), version="1")) == ""
