@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 @verb("file", "format")
 def check(settings: Settings) -> None:
     """Check the project file and list every mistake in it."""
+    from mlfbuild.steps.dependency_check import check_dependencies
     from mlfbuild.steps.project import load
 
     try:
         project = load(settings.file)
+        warnings = check_dependencies(project)
     except ProjectFileError as error:
         if settings.json:
-            show_json({"file": settings.file, "problems": error.problems})
+            show_json({"file": settings.file, "problems": error.problems, "warnings": []})
         raise
     if settings.json:
-        show_json({"file": settings.file, "problems": []})
-    elif not settings.quiet:
+        show_json({"file": settings.file, "problems": [], "warnings": warnings})
+        return
+    for warning in warnings:
+        note(f"warning: {warning}")
+    if not settings.quiet:
         counts = [
             f"{len(names)} {noun}{'' if len(names) == 1 or noun == 'firmware' else 's'}"
             for noun, names in (("target", project.targets), ("model", project.models), ("firmware", project.firmware))

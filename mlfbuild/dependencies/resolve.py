@@ -34,17 +34,33 @@ def resolve(wishes: Iterable[Wish], provisions: Iterable[Provision], source_of: 
     Raises ``InputFileError`` for wishes that nobody understands, ``ProjectFileError`` with every wish that is not met,
     and what ``source_of`` raises.
     """
+    pairs = list(_meeting(wishes, provisions))
+    problems = [line for same, provision in pairs for line in _problems(same, provision)]
+    if problems:
+        raise ProjectFileError(problems)
+    return tuple(_dependency(same, provision, source_of) for same, provision in pairs)
+
+
+def wish_problems(wishes: Iterable[Wish], provisions: Iterable[Provision]) -> list[str]:
+    """Return a line for each of ``wishes`` that is not met, without a look at what is provided.
+
+    Raises ``InputFileError`` for wishes that nobody understands.
+    """
+    return [line for same, provision in _meeting(wishes, provisions) for line in _problems(same, provision)]
+
+
+def _meeting(
+    wishes: Iterable[Wish], provisions: Iterable[Provision]
+) -> Iterator[tuple[Sequence[Wish], Provision | None]]:
+    """Yield the wishes of each name, sorted, with what the project provides for it."""
+    provided = {provision.name: provision for provision in provisions}
     ordered = sorted(set(wishes), key=_key)
     for wish in ordered:
         reason = unsound(wish)
         if reason is not None:
             raise InputFileError(f"{origin(wish)}: dependency {quoted(wish.name)}: {reason}; export it again")
-    by_name = {name: tuple(of_name) for name, of_name in groupby(ordered, key=lambda wish: wish.name)}
-    provided = {provision.name: provision for provision in provisions}
-    problems = [line for name, same in by_name.items() for line in _problems(same, provided.get(name))]
-    if problems:
-        raise ProjectFileError(problems)
-    return tuple(_dependency(same, provided.get(name), source_of) for name, same in by_name.items())
+    for name, same in groupby(ordered, key=lambda wish: wish.name):
+        yield tuple(same), provided.get(name)
 
 
 def _key(wish: Wish) -> tuple[str, ...]:

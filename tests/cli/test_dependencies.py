@@ -1,16 +1,38 @@
-"""Dependencies of a project, as the command tells of them."""
+"""Dependencies of a project, as the command tells of them before anything is compiled."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
 import pytest
 
+from mlfbuild.archive import pack_archive
+from mlfbuild.library import CodegenFile, ExternalDependency, Library
+from support.cmsis_nn import write_cmsis_nn, write_cmsis_nn_repository
 from support.command import Ended, Folder
+from support.libraries import native_module
+
+ARM = "https://github.com/ARM-software/CMSIS-NN"
+NEEDS = "the code includes arm_nnfunctions.h"
 
 
 def dependencies(folder: Folder, *lines: str) -> None:
     """Append the key ``dependencies`` to the project of ``folder``: its line is 9."""
     project = folder.root / "mlfbuild.yml"
     project.write_text(project.read_text() + "dependencies:\n" + "".join(f"  {line}\n" for line in lines))
+
+
+def archive(folder: Folder, model: str, tvm: str = "0.14.0", *declared: ExternalDependency) -> None:
+    """Let ``model`` come from an archive whose code includes CMSIS-NN, and whose metadata has what is ``declared``."""
+    code = CodegenFile(PurePosixPath(f"host/src/{model}_lib0.c"), b"#include <arm_nnfunctions.h>\n")
+    crt = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", tvm)
+    module = replace(native_module(model), model_id="", codegen=(code,), external_dependencies=(crt, *declared))
+    folder.write(f"models/{model}.tar", pack_archive(Library((module,))))
+    project = folder.root / "mlfbuild.yml"
+    vectors = ", vectors: alpha.npz" if model == "alpha" else ""
+    text = project.read_text()
+    project.write_text(text.replace(f"models/{model}.tflite{vectors}", f"models/{model}.tar"))
 
 
 @pytest.mark.parametrize("verb", [("check",), ("build",), ("plan",)], ids=lambda verb: verb[0])
@@ -30,3 +52,133 @@ def test_a_secret_in_an_address_is_never_shown(folder: Folder) -> None:
     assert ended.status == 2
     assert ended.err.count("which would be committed") == 2
     assert "s3cret" not in ended.err
+
+
+def test_a_dependency_that_nobody_needs_is_a_warning(folder: Folder) -> None:
+    dependencies(folder, "CMSIS_NN: {git: nowhere.git, version: v7.0.0}")
+    warning = "mlfbuild.yml:10:3: dependencies.CMSIS_NN: no model needs it; leave it out, or correct its name"
+    ended = folder.run("check")
+    assert (ended.status, ended.err) == (0, f"warning: {warning}\n")
+    assert ended.out.startswith("mlfbuild.yml: no mistakes")
+    assert folder.run("check", "--format", "json").json == {
+        "file": "mlfbuild.yml", "problems": [], "warnings": [warning],
+    }  # fmt: skip
+
+
+def test_nobody_is_warned_where_not_all_models_tell(folder: Folder) -> None:
+    dependencies(folder, "cmsis-nn: {git: nowhere.git, version: v7.0.0}")
+    project = folder.root / "mlfbuild.yml"
+    text = project.read_text().replace("beta.tflite}", 'beta.tflite, compiler: command, command: "export {output}"}')
+    project.write_text(text)
+    assert folder.run("check").err == ""
+
+
+def test_what_archives_need_is_checked_before_anything_is_built(folder: Folder) -> None:
+    archive(folder, "alpha")
+    ended = folder.run("check")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == (
+        f"dependency cmsis-nn: model 'alpha' needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with ({NEEDS}), and the "
+        f"project provides none; add to dependencies of the project file `cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n"
+    )
+    dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
+    assert folder.run("check").err == "", "whether it was fetched is for builds"
+
+
+def test_another_version_is_refused(folder: Folder) -> None:
+    archive(folder, "alpha")
+    dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v7.0.0}}")
+    assert folder.run("check").err == (
+        "mlfbuild.yml:10:3: dependencies.cmsis-nn: is v7.0.0, but model 'alpha' wants v4.1.0, what TVM 0.14.0 was "
+        "tested with; provide a version that satisfies it, or export the model again\n"
+    )
+
+
+def test_two_archives_that_want_different_versions(folder: Folder) -> None:
+    archive(folder, "alpha")
+    archive(folder, "beta", "0.12.0")
+    dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
+    ended = folder.run("check")
+    assert ended.status == 2
+    assert "model 'alpha' wants v4.1.0, what TVM 0.14.0 was tested with, and model 'beta' wants v4.0.0" in ended.err
+    project = folder.root / "mlfbuild.yml"
+    text = project.read_text().replace("firmware:\n  app: {sources: [main.c], models: [alpha, beta]}\n", "")
+    text = text.replace("  pc: {cpu: host}\n", "  pc: {cpu: host}\n  other: {cpu: host}\n")
+    text = text.replace("alpha.tar}", "alpha.tar, targets: [pc]}").replace("beta.tar}", "beta.tar, targets: [other]}")
+    project.write_text(text)
+    ended = folder.run("check")
+    assert "model 'beta' wants v4.0.0" in ended.err and "alpha" not in ended.err, "each target has an image of its own"
+
+
+def test_an_unknown_version_has_to_be_stated(folder: Folder) -> None:
+    archive(folder, "alpha", "0.8.0")
+    assert "which version the code of model 'alpha' (TVM 0.8.0) is made for is not known" in folder.run("check").err
+    write_cmsis_nn(folder.root / "nn", "v4.1.0")
+    dependencies(folder, "cmsis-nn: {path: nn}")
+    assert folder.run("check").err.endswith("; find it out, and state it with the key version\n")
+    project = folder.root / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("{path: nn}", "{path: nn, version: v4.1.0}"))
+    assert folder.run("check") == Ended(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
+
+
+def test_a_folder_that_is_not_what_the_project_says(folder: Folder) -> None:
+    archive(folder, "alpha")
+    write_cmsis_nn_repository(folder.root / "nn")
+    dependencies(folder, "cmsis-nn: {path: nn, version: v4.1.0}")
+    assert folder.run("check").err == (
+        "mlfbuild.yml:10:3: dependencies.cmsis-nn: nn is stated to be v4.1.0, but v7.0.0 is checked out there; check "
+        "out v4.1.0, or correct the version\n"
+    )
+    project = folder.root / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("v4.1.0}", "v4.1.0, sources: [Sauce/*.c]}"))
+    (folder.root / "nn/.git").rename(folder.root / "elsewhere")
+    ended = folder.run("check")
+    assert (ended.status, ended.err) == (
+        2, "mlfbuild.yml:10:3: dependencies.cmsis-nn.sources: 'Sauce/*.c' matches no file in nn; correct it\n",
+    )  # fmt: skip
+    project.write_text(project.read_text().replace("Sauce", "Source/*"))
+    (folder.root / "nn/Include/out.h").symlink_to("/etc/passwd")
+    ended = folder.run("check")
+    assert ended.status == 5
+    assert "'Include/out.h' in nn: is a link that leads out of the dependency's folder, refused;" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        (
+            ExternalDependency("x", "https://x.org/x", "svn", "1"),
+            "url_type 'svn' is unknown (known: path, url, git, mlf_path)",
+        ),
+        (
+            ExternalDependency("x", "https://x.org/x", "git", "^1"),
+            "version_spec '^1' is neither a version nor a range as",
+        ),
+        (ExternalDependency("../x", "https://x.org/x", "git", "1"), "no name for one (letters, digits, ., - and _)"),
+    ],
+)
+def test_archives_that_nobody_understands(folder: Folder, declared: ExternalDependency, reason: str) -> None:
+    archive(folder, "alpha", "0.14.0", declared)
+    ended = folder.run("check")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (5, "", 1)
+    assert ended.err.startswith("mlfbuild: model 'alpha': dependency '") and reason in ended.err
+
+
+def test_a_dependency_that_claims_the_name_of_another(folder: Folder) -> None:
+    archive(folder, "alpha")
+    archive(folder, "beta", "0.14.0", ExternalDependency("CMSIS_NN", "https://example.org/other.git", "git", "v4.1.0"))
+    dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
+    ended = folder.run("check")
+    assert (ended.status, ended.err.count("\n")) == (2, 1)
+    assert "one name is claimed for two libraries; export one again with another short_name" in ended.err
+
+
+def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
+    source = shared / "archives/kws_int8-cmsisnn_m4.tar"
+    folder.write(
+        "mlfbuild.yml", f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\nmodels: {{kws: {{source: {source}}}}}\n"
+    )
+    ended = folder.run("check")
+    assert ended.status == 2
+    assert "model 'kws' needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with (the code includes arm_nn" in ended.err
+    assert ended.err.endswith(f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n")

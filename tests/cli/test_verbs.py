@@ -16,7 +16,7 @@ from support.libraries import graph_library, native_library
 def test_check(folder: Folder) -> None:
     ended = folder.run("check")
     assert ended == type(ended)(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
-    assert folder.run("check", "--format", "json").json == {"file": "mlfbuild.yml", "problems": []}
+    assert folder.run("check", "--format", "json").json == {"file": "mlfbuild.yml", "problems": [], "warnings": []}
 
 
 def test_check_lists_every_mistake(folder: Folder) -> None:
@@ -29,7 +29,7 @@ def test_check_lists_every_mistake(folder: Folder) -> None:
     text, as_json = folder.run("check"), folder.run("check", "--format", "json")
     assert (text.status, text.out, text.err.splitlines()) == (2, "", expected)
     assert as_json.status == 2
-    assert as_json.json == {"file": "mlfbuild.yml", "problems": expected}
+    assert as_json.json == {"file": "mlfbuild.yml", "problems": expected, "warnings": []}
 
 
 def test_check_looks_for_the_files(folder: Folder) -> None:
