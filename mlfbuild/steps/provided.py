@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mlfbuild.dependencies.cache import default_cache
 from mlfbuild.dependencies.claims import without_secret
 from mlfbuild.dependencies.folder import folder_source
+from mlfbuild.dependencies.git import GitPin
+from mlfbuild.dependencies.roots import pin_of, root_of
 from mlfbuild.dependencies.types import Source
 from mlfbuild.manifest import Provision
 
 
-def provided_source(provision: Provision) -> Source:
+def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:
     """Return the library that ``provision``, which is no package, has.
 
-    Raises as ``folder_source``.
+    ``pin`` says which commit of a repository; by default the one that the version was when it was fetched last. Raises
+    as ``root_of`` and ``folder_source``.
     """
-    assert provision.path is not None
-    source = folder_source(provision.path, provision)
+    cache = default_cache()
+    if provision.kind == "git" and pin is None:
+        pin = pin_of(provision, cache)
+    root = root_of(provision, cache, pin)
+    source = folder_source(root, provision, commit=pin.commit if pin else "")
     return replace(source, url=public_address(provision))
 
 
