@@ -5,7 +5,7 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint docs benchmark screenshots sweep fuzz clean
+.PHONY: help setup demo test lint docs lock benchmark screenshots sweep fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ lint: ## style and types
 docs: ## the documentation site, in build/docs/index.html
 	@scripts/setup.sh docs
 	$(BIN)/sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs
+
+lock: setup ## the lock files of examples/, after a change of what the compiler makes or of their models
+	@for example in examples/*/mlfbuild.yml; do $(BIN)/mlfbuild lock -f $$example || exit; done
 
 benchmark: ## instructions, flash and RAM of the networks in ../shared, beside what is committed
 	@scripts/setup.sh test

@@ -11,6 +11,7 @@ mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild cmake-dir` prints 
 
     MLFBUILD_TOOLCHAIN_DIR  set: the folder of the toolchain files
     MLFBUILD_COMMAND        cache variable: the command mlfbuild to run; default that of the same installation
+    MLFBUILD_FROZEN         set: build what mlfbuild.lock has; any drift from it stops CMake, or the build
 
 A tree needs nothing of this package: a build that
 only includes the tree's mlf.cmake works where mlfbuild is not installed.

@@ -8,6 +8,8 @@ it has one target only. May be called again, for more models or another project 
     configure   mlfbuild plan      names the files of each model's tree; nothing is compiled
     build       mlfbuild generate  compiles and unpacks one model: <build folder>/mlf/<target>/<model>
 
+With -DMLFBUILD_FROZEN=ON both refuse whatever is not as mlfbuild.lock, beside the project file, has it.
+
 Of each model, two steps decide when it is made. Both write files only where their content changes, so that nothing
 behind them runs when a model file was only touched:
 
@@ -36,10 +38,15 @@ function(mlfbuild_models PROJECT_FILE)
   if(ARG_TARGET)
     list(APPEND choice --target "${ARG_TARGET}")
   endif()
+  if(MLFBUILD_FROZEN)
+    list(APPEND choice --frozen)
+  endif()
   list(TRANSFORM ARG_MODELS PREPEND "--model;" OUTPUT_VARIABLE chosen)
   _mlfbuild_plan(plan "${project}" ${choice} ${chosen})
 
   _mlfbuild_next_line(names plan)
+  string(JSON lock GET "${names}" lock) # empty where there is none
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lock})
   _mlfbuild_list(targets "${names}" targets)
   _mlfbuild_list(models "${names}" models)
   list(LENGTH targets count)
@@ -57,7 +64,7 @@ function(mlfbuild_models PROJECT_FILE)
   endif()
   foreach(model IN LISTS models)
     _mlfbuild_next_line(model plan)
-    _mlfbuild_model("${model}" "${project}")
+    _mlfbuild_model("${model}" "${project}" "${lock}")
   endforeach()
   _mlfbuild_board("${target}")
   _mlfbuild_placement("${target}")
@@ -97,8 +104,9 @@ endfunction()
 # Set RESULT to the plan of the chosen models, lines of JSON; ARGN are the options that choose them.
 function(_mlfbuild_plan RESULT PROJECT_FILE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_FILE}")
+  _mlfbuild_compilers(compilers)
   execute_process(
-    COMMAND ${MLFBUILD_COMMAND} plan ${ARGN} --lines --complete --quiet
+    COMMAND ${compilers} ${MLFBUILD_COMMAND} plan ${ARGN} --lines --complete --quiet
     OUTPUT_VARIABLE plan
     ERROR_VARIABLE error
     RESULT_VARIABLE status
@@ -117,6 +125,24 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
                    "mlfbuild_DIR to what `${MLFBUILD_COMMAND} cmake-dir` prints")
   endif()
   set(${RESULT} "${plan}" PARENT_SCOPE)
+endfunction()
+
+# Set RESULT to a command that tells the one behind it, by variables, which compilers this build takes.
+function(_mlfbuild_compilers RESULT)
+  set(variables "")
+  foreach(name IN ITEMS MLFBUILD_ARM_NONE_EABI_GCC MLFBUILD_CLANG MLFBUILD_RISCV64_UNKNOWN_ELF_GCC)
+    if(${name})
+      list(APPEND variables "${name}=${${name}}")
+    endif()
+  endforeach()
+  if(NOT CMAKE_CROSSCOMPILING AND CMAKE_C_COMPILER)
+    list(APPEND variables "CC=${CMAKE_C_COMPILER}")
+  endif()
+  set(${RESULT} "")
+  if(MLFBUILD_FROZEN AND variables)
+    set(${RESULT} "${CMAKE_COMMAND}" -E env ${variables})
+  endif()
+  set(${RESULT} "${${RESULT}}" PARENT_SCOPE)
 endfunction()
 
 # Set LINE to the first line of the text in the variable TEXT, and take it off. CMake parses JSON anew for each value that
@@ -207,7 +233,7 @@ endfunction()
 # ---- Targets ----
 
 # Define the targets of one model and the steps that make its tree.
-function(_mlfbuild_model MODEL PROJECT_FILE)
+function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
   string(JSON name GET "${MODEL}" model)
   get_property(known GLOBAL PROPERTY MLFBUILD_MODEL_${name})
   if(known STREQUAL PROJECT_FILE)
@@ -220,7 +246,7 @@ function(_mlfbuild_model MODEL PROJECT_FILE)
   string(JSON tree GET "${MODEL}" tree)
   string(JSON fragment GET "${MODEL}" fragment)
   _mlfbuild_write("${tree}/mlf.cmake" "${fragment}")
-  _mlfbuild_steps("${MODEL}" "${PROJECT_FILE}")
+  _mlfbuild_steps("${MODEL}" "${PROJECT_FILE}" "${LOCK}")
   include("${tree}/mlf.cmake")
   _mlfbuild_list(modules "${MODEL}" modules)
   foreach(module IN LISTS modules)
@@ -239,7 +265,7 @@ function(_mlfbuild_model MODEL PROJECT_FILE)
 endfunction()
 
 # Define the target mlf-tree-<model>, which makes the tree and keeps it right.
-function(_mlfbuild_steps MODEL PROJECT_FILE)
+function(_mlfbuild_steps MODEL PROJECT_FILE LOCK)
   string(JSON name GET "${MODEL}" model)
   string(JSON target GET "${MODEL}" target)
   string(JSON source GET "${MODEL}" reads 1)
@@ -262,11 +288,16 @@ function(_mlfbuild_steps MODEL PROJECT_FILE)
   set(check_tree "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mlfbuild-check-tree.cmake")
   set(generate ${MLFBUILD_COMMAND} generate --file "${PROJECT_FILE}" --build-dir "${CMAKE_CURRENT_BINARY_DIR}"
       --target ${target} --model ${name})
+  set(held "")
+  if(MLFBUILD_FROZEN)
+    list(APPEND generate --frozen)
+    set(held "${LOCK}")
+  endif()
   add_custom_command(
     OUTPUT "${made}"
     BYPRODUCTS ${files}
     COMMAND ${generate} --stamp "${made}" --depfile "${made}.d" --tree-stamp "${checked}"
-    DEPENDS "${source}" "${state}/${target}/${name}.settings" "${state}/generator"
+    DEPENDS "${source}" "${state}/${target}/${name}.settings" "${state}/generator" ${held}
     DEPFILE "${made}.d"
     COMMENT "Making model ${name} for ${target}"
     VERBATIM)

@@ -33,6 +33,20 @@ class OverBudgetError(CheckFailedError):
     """An image, or a model in it, takes more than its budget; the image is there all the same."""
 
 
+class DriftError(CheckFailedError):
+    """What there is differs from the lock file; ``problems`` holds a line for each thing that does."""
+
+    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[type[DriftError], tuple[str, tuple[str, ...]]]:
+        return type(self), (self.message, self.problems)
+
+    def __str__(self) -> str:
+        return "\n  ".join([self.message, *(self.problems if len(self.problems) > 1 else ())])
+
+
 class UsageError(MlfError):
     """The command line or an API call asks for something that does not exist."""
 

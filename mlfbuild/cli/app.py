@@ -11,6 +11,7 @@ from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validat
 from mlfbuild.cli.fetch_verb import fetch
 from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
 from mlfbuild.cli.init_verb import init
+from mlfbuild.cli.lock_verb import lock
 from mlfbuild.cli.options import shared_by_all
 from mlfbuild.cli.placement_verbs import params
 from mlfbuild.cli.profile_verb import profile
@@ -20,7 +21,7 @@ from mlfbuild.cli.sbom_verb import sbom
 from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
 
 SECTIONS = (
-    ("Project", (init, check, plan, fetch, generate, build, verify, report, profile, sbom)),
+    ("Project", (init, check, plan, fetch, lock, generate, build, verify, report, profile, sbom)),
     (
         "Files, no project needed",
         (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),

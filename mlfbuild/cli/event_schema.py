@@ -73,8 +73,8 @@ def _finished() -> dict[str, Any]:
 
 def _error() -> dict[str, Any]:
     kinds = [
-        "check-failed", "over-budget", "usage", "project-file", "tool-not-found", "not-fetched", "unsupported-model",
-        "input-file", "conflict", "process-failed", "timed-out", "storage", "interrupted",
+        "check-failed", "over-budget", "drift", "usage", "project-file", "tool-not-found", "not-fetched",
+        "unsupported-model", "input-file", "conflict", "process-failed", "timed-out", "storage", "interrupted",
     ]  # fmt: skip
     needed = {
         "exit_code": {"type": "integer", "minimum": 1, "description": "The last error's is the exit status"},
@@ -89,7 +89,11 @@ def _error() -> dict[str, Any]:
     }
     optional = {
         **_PLACE,
-        "problems": {"type": "array", "items": problem, "description": "Every mistake in the project file"},
+        "problems": {
+            "type": "array",
+            "items": problem,
+            "description": "Every mistake in the project file, or every drift",
+        },
         "output": {**_TEXT, "description": "What the external program printed"},
     }
     return _kind("Something went wrong", needed, optional)

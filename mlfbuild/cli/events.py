@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError, ProcessFailedError, ProjectFileError
+from mlfbuild.errors import INTERRUPTED_EXIT_CODE, DriftError, MlfError, ProcessFailedError, ProjectFileError
 
 _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
@@ -34,7 +34,7 @@ def error_event(error: MlfError) -> dict[str, Any]:
         **_error(error.exit_code, _kind(error), error.message),
         **_place(error.message),
     }
-    if isinstance(error, ProjectFileError):
+    if isinstance(error, (ProjectFileError, DriftError)):
         event["problems"] = [{"message": problem, **_place(problem)} for problem in error.problems]
     if isinstance(error, ProcessFailedError):
         event["output"] = error.output

@@ -24,6 +24,8 @@ class Settings:
     format: str = "text"
     verbose: bool = False
     quiet: bool = False
+    frozen: bool = False
+    offline: bool = False
     given: set[str] = field(default_factory=set)
 
     @property
@@ -64,6 +66,10 @@ _OPTIONS = {
     "model": _option("--model", multiple=True, metavar="NAME", help="Only this model; may be repeated."),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Jobs at a time, default one a CPU."),
     "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result, default text."),
+    "frozen": _option(
+        "--frozen", is_flag=True, help="Build what mlfbuild.lock has; any drift from it is exit status 1."
+    ),
+    "offline": _option("--offline", is_flag=True, help="Fetch nothing; builds never do, so this only says it."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Say more: all of a long list, and what was up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
 }

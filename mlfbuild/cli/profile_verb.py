@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mlfbuild.steps.profile import ModelRun
 
 
-@verb("file", "target", "model", "jobs", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
 def profile(settings: Settings) -> None:
     """Count the instructions of each model's operators on its boards.
 
@@ -20,6 +20,7 @@ def profile(settings: Settings) -> None:
     no cycles. Exit status 1 where a model is over its budget of them.
     """
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.instructions import check_profiles
     from mlfbuild.steps.profile import profiles, run_text
     from mlfbuild.steps.project import load, target_jobs
@@ -27,7 +28,10 @@ def profile(settings: Settings) -> None:
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     with watching(settings) as watch:
-        build_all(targets, [], lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
+        lenders = target_jobs(project)
+        if settings.frozen:
+            targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
+        build_all(targets, [], lenders=lenders, jobs=settings.jobs, progress=watch)
         found = list(profiles(project, targets, watch))
     if settings.json:
         show_json({"profiles": [_profile_json(each) for each in found]})

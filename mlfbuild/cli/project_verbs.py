@@ -52,7 +52,7 @@ _BUILD_DIR = click.option(
 )  # fmt: skip
 
 
-@verb("file", "target", "model", "format")
+@verb("file", "target", "model", "frozen", "offline", "format")
 @_BUILD_DIR
 @click.option("--lines", is_flag=True, help="Names and generator, each target and each model as one line of JSON.")
 @click.option(
@@ -62,6 +62,7 @@ _BUILD_DIR = click.option(
 def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
     from mlfbuild.steps.beforehand import make_archives
+    from mlfbuild.steps.frozen import freeze_beforehand
     from mlfbuild.steps.plan import plan as plan_of
     from mlfbuild.steps.plan import plan_lines, plan_text
     from mlfbuild.steps.project import load, target_jobs
@@ -69,9 +70,11 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
     project = load(settings.file)
     if complete:
         targets = target_jobs(project, settings.target, settings.model, build_dir)
+        if settings.frozen:
+            freeze_beforehand(project, targets)
         with watching(settings) as watch:
             make_archives(targets, target_jobs(project, build=build_dir), jobs=settings.jobs, progress=watch)
-    planned = plan_of(project, settings.target, settings.model, build_dir)
+    planned = plan_of(project, settings.target, settings.model, build_dir, frozen=settings.frozen)
     if lines:
         show(plan_lines(planned))
     elif settings.json:
@@ -80,7 +83,7 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
         show(plan_text(planned))
 
 
-@verb("file", "target", "model", "jobs", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
 @click.option(
     "--tree",
     type=click.Path(path_type=Path),
@@ -98,6 +101,7 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     """Compile and unpack every model, then build every firmware."""
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.committed import committed
+    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 
     if with_verify and tree is None:
@@ -111,8 +115,13 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
         targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
+    lenders = target_jobs(project)
     with watching(settings) as watch:
-        report = build_all(targets, firmware, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
+        if settings.frozen:
+            targets = freeze(
+                project, targets, lenders=lenders, jobs=settings.jobs, progress=watch, toolchains=tree is None
+            )
+        report = build_all(targets, firmware, lenders=lenders, jobs=settings.jobs, progress=watch)
     if settings.json:
         show_json(
             {
@@ -139,7 +148,7 @@ def _model(result: ModelResult) -> dict[str, Any]:
     }
 
 
-@verb("file", "target", "model", "format")
+@verb("file", "target", "model", "frozen", "offline", "format")
 @_BUILD_DIR
 @click.option("--stamp", type=click.Path(path_type=Path), metavar="FILE", help="Empty file to write when all is done.")
 @click.option(
@@ -163,13 +172,18 @@ def generate(
 
     The step that mlfbuild's CMake package runs: --target and --model name it, files that are right keep their time.
     """
+    from mlfbuild.steps.frozen import freeze_beforehand
     from mlfbuild.steps.generate import generate as generate_model
     from mlfbuild.steps.project import load, target_jobs
 
-    jobs = target_jobs(load(settings.file), settings.target, settings.model, build_dir)
+    project = load(settings.file)
+    jobs = target_jobs(project, settings.target, settings.model, build_dir)
     chosen = [model for target in jobs for model in target.models]
     if len(chosen) != 1:
         raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
+    if settings.frozen:  # which compiler there is, CMake asked when it was configured
+        (frozen,) = freeze_beforehand(project, [job for job in jobs if job.models], toolchains=False)
+        chosen = list(frozen.models)
     result = generate_model(chosen[0], stamp, depfile, depends, tree_stamp)
     if settings.json:
         show_json(_model(result))
@@ -181,7 +195,7 @@ def _image(job: FirmwareJob) -> dict[str, Any]:
     return {"firmware": job.name, "target": job.target.name, "elf": job.elf}
 
 
-@verb("file", "target", "model", "jobs", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
 @click.option(
     "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Check this test firmware; no project file needed."
 )
@@ -204,7 +218,7 @@ def verify(settings: Settings, elf: Path | None, vectors: Path | None, board: st
 def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str | None) -> None:
     from mlfbuild.steps.verify import verify_elf
 
-    for name in sorted(settings.given & {"file", "target", "model"}):
+    for name in sorted(settings.given & {"file", "target", "model", "frozen"}):
         raise UsageError(f"--{name} means nothing with --elf, as the image says what it is; leave it out")
     if vectors is None:
         raise UsageError(f"--elf {elf}: add --vectors <file>.npz with arrays in0.. and out0..")
@@ -219,6 +233,7 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
 
 def _verify_project(settings: Settings) -> None:
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.progress import Task
     from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
     from mlfbuild.steps.verify import left_out, verify_job, verify_jobs
@@ -232,7 +247,10 @@ def _verify_project(settings: Settings) -> None:
             note(f"not verified: {line}")
     with watching(settings) as watch:
         watch.expect(len(jobs))
-        build_all(targets, lenders=target_jobs(project), jobs=settings.jobs, progress=watch)
+        lenders = target_jobs(project)
+        if settings.frozen:
+            targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
+        build_all(targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         for job in jobs:
             task = Task("verify", job.title, job.target.name, model=job.model.model)
             watch.start(task)

@@ -23,7 +23,7 @@ _NO_OPERATORS = {
 }
 
 
-@verb("file", "target", "jobs", "format")
+@verb("file", "target", "jobs", "frozen", "offline", "format")
 @click.option("--elf", type=click.Path(path_type=Path), metavar="FILE", help="Of this image; no project file needed.")
 @click.option(
     "--map", "linker_map", type=click.Path(path_type=Path), metavar="FILE",
@@ -105,7 +105,7 @@ def _check_options(
         )
     if linker_map is not None and elf is None:
         raise UsageError("--map needs --elf, as the images of a project have their map beside them; leave it out")
-    for name in sorted(settings.given & {"file", "target"}) if source else ():
+    for name in sorted(settings.given & {"file", "target", "frozen"}) if source else ():
         raise UsageError(f"--{name} means nothing with {source}: the {'image' if elf else 'report'} is there, "
                          "whatever it was built for; leave it out")  # fmt: skip
 
@@ -146,6 +146,7 @@ def _report_of_project(
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
+    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
     from mlfbuild.steps.report_runs import check_boards, profiled
 
@@ -159,6 +160,8 @@ def _report_of_project(
     over = None
     try:
         with watching(settings) as watch:
+            if settings.frozen:
+                targets = freeze(project, targets, jobs=settings.jobs, progress=watch)
             build_all(targets, checked, jobs=settings.jobs, progress=watch)
     except OverBudgetError as error:
         over = error

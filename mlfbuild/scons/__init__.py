@@ -31,6 +31,8 @@ Construction variables
         The folder of everything that is generated.
     ``MLFCMAKEFLAGS``
         Further ``NAME=VALUE`` definitions for CMake.
+    ``MLFFROZEN``
+        Build what mlfbuild.lock has: any drift from it stops SCons. ``scons MLFFROZEN=1`` sets it, too.
     ``MLFVERBOSE``
         Show what CMake and Ninja print.
     ``MLFNAME``
@@ -85,6 +87,8 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
+from SCons.Script import ARGUMENTS
+
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
 from mlfbuild.scons.firmware import mlf_firmware, mlf_run
 from mlfbuild.scons.models import mlf_models
@@ -95,6 +99,7 @@ from mlfbuild.scons.verify import mlf_verify
 _DEFAULTS = {
     "MLFBUILDDIR": "build",
     "MLFCMAKEFLAGS": [],
+    "MLFFROZEN": False,
     "MLFVERBOSE": False,
     "MLFCPU": "host",
     "MLFCOMPILER": "",
@@ -116,10 +121,15 @@ _DEFAULTS = {
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
 
+_ARGUMENTS = {"MLFFROZEN"}
+"""Those that the command line gives, too: whoever builds chooses, not who wrote the SConstruct."""
+
 
 def generate(env: Any, **_: Any) -> None:
     """Add the builders, methods and default variables to ``env``; what the user has set already stays."""
-    env.SetDefault(**_DEFAULTS)
+    env.SetDefault(
+        **{name: ARGUMENTS.get(name, value) if name in _ARGUMENTS else value for name, value in _DEFAULTS.items()}
+    )
     env.Append(
         BUILDERS={
             "MlfArchive": archive_builder(),

@@ -15,6 +15,7 @@ from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
 from mlfbuild.scons.placement import place
 from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
+from mlfbuild.scons.variables import flag
 from mlfbuild.steps.beforehand import make_archives
 from mlfbuild.steps.clashes import check_module_names
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
@@ -52,12 +53,17 @@ def mlf_models(
 ) -> ModelNodes:
     """Compile and unpack the models of ``target`` (the only one where the project has one) into ``$MLFBUILDDIR/mlf``.
 
-    ``models`` chooses some of them. Mistakes in the project file stop SCons with every one of them listed.
+    ``models`` chooses some of them. Mistakes in the project file stop SCons with every one of them listed, and with
+    ``MLFFROZEN`` so does all that is not as mlfbuild.lock has it.
     """
     file = env.File(project).srcnode()
     loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
+    if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
+        from mlfbuild.steps.frozen import freeze_beforehand  # reads lock files: most builds have none
+
+        (job,) = freeze_beforehand(loaded, [job], [env.subst(word) for word in env["MLFCMAKEFLAGS"]])
     _make_archives(job, loaded, build)
     settings = job.settings()
     fragment = known_fragment(job, settings)

@@ -22,6 +22,19 @@ def listed(env: Any, key: str) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, UserList, deque)) else [value]
 
 
+def flag(env: Any, key: str) -> bool:
+    """Return the construction variable ``key`` as a choice: words on the command line are strings, as ``0`` and ``no``.
+
+    Source of the words: SCons' ``BoolVariable``.
+    """
+    value = env.get(key)
+    return (
+        value.lower() not in {"", "0", "n", "no", "f", "false", "off", "none"}
+        if isinstance(value, str)
+        else bool(value)
+    )
+
+
 def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = (), *, front: bool = False) -> None:
     """Put ``added`` behind (or, with ``front``, before) the elements of ``key`` and remove ``dropped``.
 

@@ -15,16 +15,21 @@ __all__ = ["make_archives"]
 
 
 def make_archives(
-    targets: Sequence[TargetJob], lenders: Sequence[TargetJob], *, jobs: int = 1, progress: Progress | None = None
+    targets: Sequence[TargetJob],
+    lenders: Sequence[TargetJob],
+    *,
+    every: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
 ) -> None:
     """Make the archives of all models of ``targets`` that somebody else's program compiles, where they are not current.
 
-    ``jobs`` programs run at a time. An archive that is there for one of ``lenders`` is copied. Raises as
-    ``compile_once``; the archives that were finished before stay.
+    With ``every`` those of mlfbuild's own compilers, too. ``jobs`` are made at a time. An archive that is there for one
+    of ``lenders`` is copied. Raises as ``compile_once``; the archives that were finished before stay.
     """
     watch = progress or Silent()
-    external = (job for target in targets for job in target.models if job.request.program is not None)
-    stale = [job for job in external if not is_current(job)]
+    wanted = (job for target in targets for job in target.models if every or job.request.program is not None)
+    stale = [job for job in wanted if not is_current(job)]
     groups = twins(stale, lenders)
     errors: dict[int, MlfError] = {}
     watch.expect(len(groups))

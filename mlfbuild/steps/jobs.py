@@ -87,6 +87,8 @@ class CompileJob:
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provision, ...] = ()
     """Dependencies that the archive takes along where it needs them."""
+    locked: str | None = None
+    """SHA-256 that the archive must have, in a frozen build: no other one is unpacked."""
 
     @property
     def model(self) -> str:
@@ -123,7 +125,7 @@ class CompileJob:
 
     def tree_settings(self) -> str:
         """Return all that decides whether and how the archive is unpacked, but for its content, as canonical JSON."""
-        return json.dumps({"archive": self.settings(), "ram": self.ram_limit})
+        return json.dumps({"archive": self.settings(), "ram": self.ram_limit, **self._frozen()})
 
     def unpack_settings(self) -> str:
         """Return all that decides whether and how the archive is unpacked, but for its content and the model's name.
@@ -131,7 +133,10 @@ class CompileJob:
         As canonical JSON; equal for most models of a target.
         """
         placement = asdict(self.request.placement)
-        return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on})
+        return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on, **self._frozen()})
+
+    def _frozen(self) -> dict[str, str]:
+        return {} if self.locked is None else {"locked": self.locked}
 
     def sharing_key(self) -> tuple[str, str]:
         """Return what is equal for jobs whose archives are equal: settings and place of the model file."""

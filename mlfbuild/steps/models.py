@@ -12,7 +12,7 @@ from typing import Any
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
 from mlfbuild.compilers.archive import check_placement
-from mlfbuild.errors import ConflictError, InputFileError
+from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
@@ -21,6 +21,9 @@ from mlfbuild.steps.bundling import bundle_key
 from mlfbuild.steps.compilation import check_ram, compile_model
 from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import COMPILE_ROOMS, CompileJob, TargetJob, fingerprint
+
+_SHOWN = 12
+"""Digits of a hash that messages show."""
 
 
 def archive_key(job: CompileJob) -> str:
@@ -149,9 +152,15 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     """Unpack the job's archive into its tree.
 
     Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
-    than the board's RAM: the archive may have been made for another board.
+    than the board's RAM: the archive may have been made for another board. ``CheckFailedError`` likewise, for another
+    archive than the locked one of a frozen build.
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
+    if job.locked is not None and archive_id != job.locked:
+        raise CheckFailedError(
+            f"archive of {job.title}: locked {job.locked[:_SHOWN]}, made {archive_id[:_SHOWN]}; put back what changed, "
+            "or accept it with `mlfbuild lock`"
+        )
     check_ram(job, library)
     return unpack(
         library,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlfbuild.dependencies.lock import lock_path
 from mlfbuild.files import holds
 from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
@@ -14,6 +15,7 @@ from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Library
 from mlfbuild.manifest import Project
+from mlfbuild.steps.frozen import freeze_beforehand
 from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
@@ -31,19 +33,29 @@ from mlfbuild.targets import RUNTIME, cpu_of_toolchain, macro_rules
 
 
 def plan(
-    project: Project, targets: Sequence[str] = (), models: Sequence[str] = (), build: Path | None = None
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    build: Path | None = None,
+    *,
+    frozen: bool = False,
 ) -> dict[str, Any]:
     """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
 
     ``build`` is the folder that everything goes to, as for ``target_jobs``. Nothing is written and nothing is compiled:
     compilers know the names of what they make beforehand. Where somebody else's program compiles, only its archive
-    tells: a model without a current one is not ``complete`` (``make_archives`` helps). Objects and other files of
-    CMake's and Ninja's own are inside ``build`` of each firmware. Raises what ``Compiler.outline`` raises.
+    tells: a model without a current one is not ``complete`` (``make_archives`` helps). Settings of ``frozen`` models
+    have what is locked of them. Objects and other files of CMake's and Ninja's own are inside ``build`` of each
+    firmware. Raises what ``Compiler.outline`` raises, and of ``frozen`` models what ``freeze_beforehand`` does.
     """
     jobs = target_jobs(project, targets, models, build)
+    if frozen:
+        jobs = freeze_beforehand(project, jobs)
     vectors = vectors_of(project)
+    lock = lock_path(project.path)
     return {
         "project": _text(project.path),
+        "lock": _text(lock) if lock.exists() else None,
         "targets": [_target(job) for job in jobs],
         "models": [_model(model, project, vectors.get(model.model, {})) for job in jobs for model in job.models],
         "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs, build)],
@@ -62,7 +74,7 @@ def plan_lines(planned: dict[str, Any]) -> str:
     The first line has the names of targets and models and the generator; a line each follows for targets and models.
     """
     names = {f"{kind}s": [entry[kind] for entry in planned[f"{kind}s"]] for kind in ("target", "model")}
-    first = {"project": planned["project"], "generator": planned["generator"], **names}
+    first = {"project": planned["project"], "lock": planned["lock"], "generator": planned["generator"], **names}
     return "\n".join(json.dumps(entry) for entry in (first, *planned["targets"], *planned["models"]))
 
 

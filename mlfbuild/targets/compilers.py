@@ -39,6 +39,14 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
         raise ToolNotFoundError(f"{cpu.name}: {path} cannot compile for it; {advice(cpu, compiler)}")
 
 
+def compiler_path(tool: str, definitions: Sequence[str] = ()) -> Path:
+    """Return the program that builds take for ``tool``; ``definitions`` are those of ``require_compiler``.
+
+    Raises ``ToolNotFoundError``.
+    """
+    return _found(tool, _cache_entries(definitions))
+
+
 def _require_host_compiler() -> None:
     import shutil
 

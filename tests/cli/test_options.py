@@ -16,7 +16,7 @@ VERBS = list(app.commands)
 
 def test_the_verbs_are_those_of_the_manual() -> None:
     assert " ".join(VERBS) == (
-        "init check plan fetch generate build verify report profile sbom compile inspect validate convert merge "
+        "init check plan fetch lock generate build verify report profile sbom compile inspect validate convert merge "
         "compare unpack run params clashes doctor schema cmake-dir"
     )
 

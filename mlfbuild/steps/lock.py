@@ -1,0 +1,154 @@
+"""``mlfbuild.lock`` of a project: what is there now, in its words, and how the file is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild import __version__
+from mlfbuild.dependencies.drift import differences
+from mlfbuild.dependencies.lock import Lock, LockedModel, LockedToolchain, check_replaceable, lock_path, read_lock
+from mlfbuild.errors import InputFileError, ToolNotFoundError
+from mlfbuild.files import file_sha256, open_binary, write_if_changed
+from mlfbuild.manifest import Project
+from mlfbuild.steps.beforehand import make_archives
+from mlfbuild.steps.inputs import inputs_hash
+from mlfbuild.steps.jobs import CompileJob, TargetJob
+from mlfbuild.steps.models import program_version
+from mlfbuild.steps.progress import Progress
+from mlfbuild.steps.project import target_jobs
+from mlfbuild.steps.toolchains import locked_toolchain
+
+__all__ = ["Locked", "archive_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
+
+
+@dataclass(frozen=True)
+class Locked:
+    """What became of a lock file."""
+
+    path: Path
+    changes: tuple[str, ...]
+    """A line for each fact that is another than before."""
+    notes: tuple[str, ...]
+    """What could not be found out here, and what became of it."""
+    written: bool
+
+
+def lock_project(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Locked:
+    """Make the archives of the chosen targets and models (all where nothing is chosen) and lock what they came from.
+
+    What was not chosen stays as it was locked, and so does a toolchain that is not installed here. The file is written
+    whole or not at all, and only where it changes. Raises what compiling does, and ``ConflictError`` or
+    ``InputFileError``, before anything is made, for a file in its place that ``check_replaceable`` keeps.
+    """
+    path = lock_path(project.path)
+    check_replaceable(path)
+    old, notes = _old_lock(path)
+    chosen = target_jobs(project, targets, models)
+    make_archives(chosen, target_jobs(project), every=True, jobs=jobs, progress=progress)
+    toolchains, missing = toolchain_facts(chosen, project.root)
+    new = Lock(
+        models={**_kept_models(old, project), **model_facts(project, chosen)},
+        archives=_with_kept(archive_facts(chosen), old, project),
+        toolchains={**_kept_toolchains(old, project), **toolchains},
+    )
+    changes = tuple(found.as_change() for found in differences(old or Lock(), new))
+    notes += [_not_here(target, reason, old) for target, reason in missing.items()]
+    return Locked(path, changes, tuple(notes), write_if_changed(path, new.to_text().encode()))
+
+
+def _old_lock(path: Path) -> tuple[Lock | None, list[str]]:
+    try:
+        return read_lock(path), []
+    except InputFileError as error:
+        reason = str(error).partition("; ")[0]
+        return None, [f"{reason}; nothing of it is kept"]
+
+
+def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:
+    """Return what is there now of the models of ``targets``.
+
+    Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` where a compiler is
+    somebody else's program, and missing.
+    """
+    jobs = {job.model: job for target in targets for job in target.models}
+    return {name: _model(job, project.root) for name, job in jobs.items()}
+
+
+def _model(job: CompileJob, root: Path) -> LockedModel:
+    with open_binary(job.request.source, "model") as file:
+        digest = file_sha256(file)
+    program = job.request.program
+    version = __version__ if program is None else program_version(job)
+    return LockedModel(
+        source=Path(os.path.relpath(job.request.source, root)).as_posix(),
+        sha256=digest,
+        compiler=f"{job.compiler} {version}".strip(),
+        inputs=inputs_hash(program) if program is not None and program.inputs else "",
+    )
+
+
+def archive_facts(targets: Sequence[TargetJob]) -> dict[str, dict[str, str]]:
+    """Return the hashes of the archives of ``targets``, which are there; raises ``InputFileError``."""
+    return {target.name: {job.model: _archive_sha256(job.archive) for job in target.models} for target in targets}
+
+
+def _archive_sha256(path: Path) -> str:
+    with open_binary(path, "archive") as file:
+        return file_sha256(file)
+
+
+def toolchain_facts(targets: Sequence[TargetJob], root: Path) -> tuple[dict[str, LockedToolchain], dict[str, str]]:
+    """Return the toolchains of ``targets`` that are installed here, and why the others are not, both by target."""
+    found, missing = {}, {}
+    for target in targets:
+        toolchain = _toolchain(target, root)
+        if isinstance(toolchain, LockedToolchain):
+            found[target.name] = toolchain
+        else:
+            missing[target.name] = toolchain
+    return found, missing
+
+
+def _toolchain(target: TargetJob, root: Path) -> LockedToolchain | str:
+    """Return the toolchain of ``target``, or why there is none here."""
+    try:
+        return locked_toolchain(target, root)
+    except ToolNotFoundError as error:
+        return str(error).partition("; ")[0]
+
+
+def _not_here(target: str, reason: str, old: Lock | None) -> str:
+    known = old is not None and target in old.toolchains
+    state = "stays as it was locked" if known else "is not locked, so that frozen builds of it fail"
+    return f"toolchain of {target}: {state}: {reason}; run `mlfbuild lock` where it is installed"
+
+
+def _kept_models(old: Lock | None, project: Project) -> Mapping[str, LockedModel]:
+    return {} if old is None else {name: entry for name, entry in old.models.items() if name in project.models}
+
+
+def _kept_toolchains(old: Lock | None, project: Project) -> Mapping[str, LockedToolchain]:
+    return {} if old is None else {name: entry for name, entry in old.toolchains.items() if name in project.targets}
+
+
+def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:
+    """Return the hashes in ``made``, and those of ``old`` that the project still has."""
+    wanted = {name: {model.name for model in project.models_on(name)} for name in project.targets}
+    kept = {} if old is None else old.archives
+    return {
+        target: {
+            **{model: digest for model, digest in kept.get(target, {}).items() if model in models},
+            **made.get(target, {}),
+        }
+        for target, models in wanted.items()
+    }

@@ -1,0 +1,298 @@
+"""`mlfbuild lock` and builds that take what it wrote, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.dependencies.lock import Lock, read_lock
+from support.command import Folder
+from support.firmware_repo import tiny_network
+from support.program_repo import ProgramRepo
+
+ACCEPT = "; put back what changed, or accept it with `mlfbuild lock`"
+CROSS = "targets:\n  pc: {cpu: host}\n  m4: {cpu: cortex-m4, board: mps2-an386}\n"
+BUILT = "build/mlf/pc/alpha/RECORD.json"
+
+
+@pytest.fixture
+def locked(folder: Folder, tool: Callable[[str], str]) -> Folder:
+    """The folder with a lock file; nothing of it is built but archives."""
+    for name in ("cmake", "ninja", "gcc"):
+        tool(name)
+    assert folder.run("lock", "-q").status == 0
+    return folder
+
+
+def lock_of(folder: Folder) -> Lock:
+    lock = read_lock(folder.root / "mlfbuild.lock")
+    assert lock is not None
+    return lock
+
+
+def relock(folder: Folder, **sections: object) -> None:
+    """Write the lock file as mlfbuild would, with other facts."""
+    folder.write("mlfbuild.lock", dataclasses.replace(lock_of(folder), **sections).to_text())  # type: ignore[arg-type]
+
+
+def other_compiler(folder: Folder, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """Let this machine have another version of its C compiler."""
+    real = shutil.which("gcc")
+    script = f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; else exec {real} "$@"; fi\n'
+    path = folder.write("tools/my-cc", script)
+    path.chmod(0o755)
+    monkeypatch.setenv("CC", str(path))
+
+
+def add_model(folder: Folder, name: str) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("models:\n", f"models:\n  {name}: {{source: models/beta.tflite}}\n"))
+
+
+def test_it_says_what_it_locked_and_then_that_nothing_changed(folder: Folder, tool: Callable[[str], str]) -> None:
+    tool("gcc")
+    first = folder.run("lock")
+    lines = first.out.splitlines()
+    assert first.status == 0
+    assert [line.partition(":")[0] for line in lines] == [
+        "model alpha", "model beta", "archive of alpha for pc", "archive of beta for pc", "toolchain of pc"
+    ]  # fmt: skip
+    assert all(line.endswith(", new") for line in lines)
+    assert first.err.splitlines()[-1] == "mlfbuild.lock: written; commit it"
+    assert str(folder.root) not in (folder.root / "mlfbuild.lock").read_text()
+    time = (folder.root / "mlfbuild.lock").stat().st_mtime_ns
+    again = folder.run("lock")
+    assert again == type(again)(0, "mlfbuild.lock: everything is as locked\n", "")
+    assert (folder.root / "mlfbuild.lock").stat().st_mtime_ns == time
+    assert folder.run("lock", "--format", "json").json == {"lock": "mlfbuild.lock", "written": False, "changes": []}
+
+
+def test_a_frozen_build_is_a_build_and_a_second_one_does_nothing(locked: Folder) -> None:
+    assert locked.run("build", "--frozen", "--offline").status == 0
+    assert "compiled" not in locked.run("build", "-v").err, "the archives that were locked are there"
+    before = {name: (locked.root / name).stat().st_mtime_ns for name in locked.files()}
+    again = locked.run("build", "--frozen", "--offline")
+    assert again.status == 0
+    assert again.err == "nothing to build: 3 jobs up to date\n"
+    assert {name: (locked.root / name).stat().st_mtime_ns for name in locked.files()} == before
+
+
+def test_the_lock_of_another_project_file_has_its_name(folder: Folder) -> None:
+    (folder.root / "mlfbuild.yml").rename(folder.root / "other.yml")
+    assert folder.run("lock", "-f", "other.yml").status == 0
+    assert (folder.root / "other.lock").is_file()
+    assert folder.run("lock", "--check", "-f", "other.yml").out == "other.lock: everything is as locked\n"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [["build"], ["verify"], ["report"], ["profile"], ["plan"], ["generate", "--model", "alpha"], ["lock", "--check"]],
+    ids=lambda verb: verb[0],
+)
+def test_a_model_that_changed_stops_every_verb_before_it_compiles(locked: Folder, verb: list[str]) -> None:
+    locked.write("models/alpha.tflite", tiny_network(5))
+    before = locked.files()
+    ended = locked.run(*verb, *([] if verb[0] == "lock" else ["--frozen"]))
+    assert ended.status == 1
+    (line,) = [line for line in ended.err.splitlines() if not line.startswith("not verified: ")]
+    assert line.startswith("mlfbuild: mlfbuild.lock: model alpha: file: locked ")
+    assert line.endswith(ACCEPT)
+    assert locked.files() == before, "nothing was built"
+
+
+def test_every_drift_is_named_as_event_too(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    locked.write("models/alpha.tflite", tiny_network(5))
+    add_model(locked, "gamma")
+    other_compiler(locked, monkeypatch, "cc 99.1")
+    ended = locked.run("build", "--frozen")
+    lines = ended.err.splitlines()
+    assert (ended.status, lines[0]) == (1, f"mlfbuild: mlfbuild.lock: 3 things are not as locked{ACCEPT}")
+    assert [line.split(":")[0] for line in lines[1:]] == ["  model alpha", "  model gamma", "  toolchain of pc"]
+    assert lines[2] == "  model gamma: is not in the lock"
+    assert lines[3].endswith(", here cc 99.1")
+    event = json.loads(locked.run("build", "--frozen", "--format", "json").err.splitlines()[-1])
+    assert (event["exit_code"], event["kind"]) == (1, "drift")
+    assert [problem["message"] for problem in event["problems"]] == [line.strip() for line in lines[1:]]
+
+
+def test_options_that_changed_are_told_by_the_archive_before_it_is_unpacked(locked: Folder) -> None:
+    assert locked.run("build", "--frozen").status == 0
+    record = (locked.root / BUILT).read_bytes()
+    text = (locked.root / "mlfbuild.yml").read_text()
+    locked.write("mlfbuild.yml", text.replace("vectors: alpha.npz", "vectors: alpha.npz, options: {trace: true}"))
+    ended = locked.run("build", "--frozen")
+    assert ended.status == 1
+    assert "mlfbuild: mlfbuild.lock: archive of alpha for pc: locked " in ended.err
+    assert (locked.root / BUILT).read_bytes() == record
+    assert locked.run("build").status == 0, "any other build takes what there is"
+    assert (locked.root / BUILT).read_bytes() != record
+    assert locked.run("generate", "--frozen", "--model", "alpha").status == 1, "nor is what was built before taken"
+
+
+def test_another_version_of_mlfbuild(locked: Folder) -> None:
+    models = {
+        name: dataclasses.replace(entry, compiler="native 0.0.9") for name, entry in lock_of(locked).models.items()
+    }
+    relock(locked, models=models)
+    ended = locked.run("build", "--frozen", "--model", "beta")
+    assert (ended.status, ended.err) == (
+        1,
+        f"mlfbuild: mlfbuild.lock: model beta: compiler: locked native 0.0.9, here native 0.1.0{ACCEPT}\n",
+    )
+
+
+def test_another_toolchain(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_compiler(locked, monkeypatch, "cc (Debian 12.2.0-15) 12.2.0")
+    ended = locked.run("build", "--frozen")
+    assert (ended.status, ended.err.partition(": locked")[0]) == (1, "mlfbuild: mlfbuild.lock: toolchain of pc: cc")
+    assert ended.err.endswith(f", here cc (Debian 12.2.0-15) 12.2.0{ACCEPT}\n")
+    assert not (locked.root / BUILT).exists()
+    assert locked.run("build", "--frozen", "--tree", "tree").status == 0, "no firmware, no toolchain"
+    changed = locked.run("lock")
+    assert changed.out.startswith("toolchain of pc: cc: ")
+    assert changed.out.endswith(" -> cc (Debian 12.2.0-15) 12.2.0\n")
+
+
+def test_what_the_project_no_longer_has(locked: Folder) -> None:
+    text = (locked.root / "mlfbuild.yml").read_text()
+    text = text.replace("  beta: {source: models/beta.tflite}\n", "").replace("[alpha, beta]", "[alpha]")
+    locked.write("mlfbuild.yml", text)
+    ended = locked.run("build", "--frozen")
+    words = "model beta: is in the lock, and the project has it no longer"
+    assert (ended.status, ended.err) == (1, f"mlfbuild: mlfbuild.lock: {words}{ACCEPT}\n")
+    assert locked.run("lock").out == "model beta: removed\narchive of beta for pc: removed\n"
+
+
+def test_what_was_not_chosen_is_not_judged_and_stays_locked(locked: Folder) -> None:
+    before = lock_of(locked)
+    for name in ("alpha", "beta"):
+        locked.write(f"models/{name}.tflite", tiny_network(5))
+    locked.run("lock", "--model", "beta")
+    after = lock_of(locked)
+    assert after.models["alpha"] == before.models["alpha"]
+    assert after.archives["pc"]["alpha"] == before.archives["pc"]["alpha"]
+    assert after.models["beta"] != before.models["beta"]
+    assert after.archives["pc"]["beta"] != before.archives["pc"]["beta"]
+    assert locked.run("build", "--frozen", "--model", "beta").status == 0
+    assert locked.run("build", "--frozen").status == 1
+
+
+def test_a_project_without_a_lock_file(folder: Folder) -> None:
+    ended = folder.run("build", "--frozen")
+    words = "no such lock file, and a frozen build takes what it has; run `mlfbuild lock` and commit it"
+    assert (ended.status, ended.err) == (1, f"mlfbuild: mlfbuild.lock: {words}\n")
+
+
+def test_a_damaged_lock_file(locked: Folder) -> None:
+    text = (locked.root / "mlfbuild.lock").read_text()
+    locked.write("mlfbuild.lock", text.replace("native 0.1.0", "native 0.1.1", 1))
+    ended = locked.run("build", "--frozen")
+    reason = "was edited by hand, or merged: its content-hash is of another content"
+    assert (ended.status, ended.err) == (
+        5,
+        f"mlfbuild: mlfbuild.lock: {reason}; run `mlfbuild lock`, which writes it anew\n",
+    )
+    assert locked.run("build").status == 0, "a build that is not frozen needs none"
+    again = locked.run("lock")
+    assert again.status == 0
+    assert again.err.splitlines()[0] == f"mlfbuild.lock: {reason}; nothing of it is kept"
+    assert (locked.root / "mlfbuild.lock").read_text() == text
+
+
+def test_a_file_of_somebody_else_is_not_replaced(folder: Folder) -> None:
+    folder.write("mlfbuild.lock", "npm was here\n")
+    before = folder.files()
+    ended = folder.run("lock")
+    assert (ended.status, ended.err) == (
+        6,
+        "mlfbuild: mlfbuild.lock: is not a lock file of mlfbuild; move it away, or give the project another name\n",
+    )
+    assert folder.files() == before
+
+
+def test_a_model_that_cannot_be_compiled_leaves_the_old_lock(locked: Folder) -> None:
+    text = (locked.root / "mlfbuild.lock").read_text()
+    locked.write("models/beta.tflite", b"no model")
+    assert locked.run("lock").status == 5
+    assert (locked.root / "mlfbuild.lock").read_text() == text
+
+
+def test_a_toolchain_that_is_not_installed_here(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (locked.root / "mlfbuild.yml").read_text()
+    locked.write("mlfbuild.yml", text.replace("targets:\n  pc: {cpu: host}\n", CROSS))
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", str(locked.root / "none"))
+    where = f"{locked.root}/none: program not found; run `mlfbuild lock` where it is installed"
+    first = locked.run("lock")
+    assert first.status == 0
+    assert f"toolchain of m4: is not locked, so that frozen builds of it fail: {where}" in first.err.splitlines()
+    assert set(lock_of(locked).archives) == {"pc", "m4"}, "archives need no toolchain"
+    assert set(lock_of(locked).toolchains) == {"pc"}
+    assert locked.run("build", "--frozen", "--target", "pc").status == 0
+
+    monkeypatch.delenv("MLFBUILD_ARM_NONE_EABI_GCC")
+    assert locked.run("lock").out.startswith("toolchain of m4: arm-none-eabi-gcc ")
+    whole = lock_of(locked)
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", str(locked.root / "none"))
+    kept = locked.run("lock")
+    assert kept.err.splitlines() == [f"toolchain of m4: stays as it was locked: {where}"]
+    assert lock_of(locked) == whole
+    checked = locked.run("lock", "--check")
+    assert (checked.status, checked.out) == (0, "mlfbuild.lock: everything is as locked\n")
+    assert checked.err == f"not checked: toolchain of m4: {locked.root}/none: program not found\n"
+
+
+def test_a_toolchain_file_of_the_projects_own(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    other_compiler(locked, monkeypatch, "cc 99.1")
+    locked.write("own.cmake", f'set(CMAKE_C_COMPILER "{locked.root}/tools/my-cc")\n')
+    text = (locked.root / "mlfbuild.yml").read_text()
+    locked.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host, toolchain: own.cmake}"))
+    assert locked.run("lock").status == 0
+    assert lock_of(locked).toolchains["pc"].programs == {"my-cc": "cc 99.1"}
+    assert str(locked.root) not in (locked.root / "mlfbuild.lock").read_text()
+    (locked.root / "own.cmake").write_text(f"# mine\n{(locked.root / 'own.cmake').read_text()}")
+    ended = locked.run("build", "--frozen")
+    assert ended.err.startswith("mlfbuild: mlfbuild.lock: toolchain of pc: toolchain file: locked ")
+
+
+def test_a_date_that_archives_hold_is_named(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    shutil.rmtree(locked.root / "build")
+    ended = locked.run("lock", "--check")
+    assert ended.status == 1
+    assert ended.err.splitlines()[-3].endswith(f"{ACCEPT}; SOURCE_DATE_EPOCH is set here, and archives hold it")
+
+
+def test_options_that_mean_nothing_are_refused(folder: Folder) -> None:
+    assert "--frozen means nothing to `mlfbuild check`" in folder.run("--frozen", "check").err
+    ended = folder.run("verify", "--frozen", "--elf", "x.elf", "--vectors", "x.npz")
+    assert (ended.status, ended.err.partition(",")[0]) == (2, "mlfbuild: --frozen means nothing with --elf")
+
+
+def test_programs_that_compile_are_locked_by_version_and_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    monkeypatch.chdir(tmp_path)
+    folder = Folder(tmp_path, capsys)
+    repo = ProgramRepo(tmp_path)
+    chosen = ("--target", "pc", "-j", "1")
+    assert folder.run("lock", *chosen).status == 0
+    assert {name: entry.compiler for name, entry in lock_of(folder).models.items()} == {
+        "alpha": "command", "beta": "command", "gamma": "tvm 0.14.0",
+    }  # fmt: skip
+    assert repo.ran() == ["alpha host", "beta host", "tvm"]
+    assert folder.run("lock", "--check", *chosen).status == 0
+    assert repo.ran() == [], "what was made is not made again"
+    repo.write("data/labels.txt", "yes no maybe\n")
+    repo.use_tvm("0.15.0")
+    ended = folder.run("lock", "--check", *chosen)
+    assert repo.ran() == [], "what drifted is known before anything runs"
+    lines = ended.err.splitlines()
+    assert (ended.status, lines[0]) == (1, f"mlfbuild: mlfbuild.lock: 2 things are not as locked{ACCEPT}")
+    assert lines[1].startswith("  model alpha: inputs: locked ")
+    assert lines[2] == "  model gamma: compiler: locked tvm 0.14.0, here tvm 0.15.0"
