@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +70,17 @@ def _diagnosis_text(found: Diagnosis) -> str:
     width = max(len(target.name) for target in found.targets)
     targets = [f"  {target.name:{width}}  {_ability(target)}" for target in found.targets]
     install = ["", "to get what is missing", *(f"  {line}" for line in found.install)] if found.install else []
-    return "\n".join([versions, "", "programs", *programs, "", heading, *targets, *install])
+    libraries = ["", f"dependencies of {found.project}", *_dependencies(found)] if found.dependencies else []
+    return "\n".join([versions, "", "programs", *programs, "", heading, *targets, *libraries, *install])
+
+
+def _dependencies(found: Diagnosis) -> Iterator[str]:
+    width = max(len(state.name) for state in found.dependencies)
+    for state in found.dependencies:
+        version = ", ".join(filter(None, [state.version, state.commit and f"commit {state.commit[:12]}"]))
+        from_where = f"{state.kind} {state.place}"
+        reason = state.missing.removeprefix(f"dependency {state.name}: ")
+        yield f"  {state.name:{width}}  {version or '?'} ({from_where}){reason and f': {reason}'}"
 
 
 def _presence(program: Program) -> str:

@@ -20,7 +20,7 @@ def check_dependencies(project: Project) -> list[str]:
     Raises ``ProjectFileError`` for what archives need and the project does not provide, and for folders that are not
     what the project says of them; ``InputFileError`` for archives and folders that are not to be trusted.
     """
-    known = {name: _known_wishes(model) for name, model in project.models.items()}
+    known = {name: known_wishes(model) for name, model in project.models.items()}
     found = [wish for of_model in known.values() for wish in of_model or ()]
     needed = {wish.name for wish in found}
     provisions = project.dependencies.values()
@@ -37,7 +37,7 @@ def check_dependencies(project: Project) -> list[str]:
     ]
 
 
-def _known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
+def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
     """Return what ``model`` needs; ``None`` where only compiling tells, or where the archive is unsound."""
     if model.compiler == "native" and model.options.get("kernels", _OWN_KERNELS) == _OWN_KERNELS:
         return ()

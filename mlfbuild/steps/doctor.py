@@ -16,6 +16,7 @@ from mlfbuild.errors import ToolNotFoundError
 from mlfbuild.manifest import ModelSpec, Project, load_project
 from mlfbuild.packages import HOST_COMPILER, how_to_install
 from mlfbuild.process import find_tool, tool_variable
+from mlfbuild.steps.doctor_dependencies import DependencyState, dependency_states, needed_on
 from mlfbuild.steps.doctor_models import ModelProgram, model_programs
 from mlfbuild.steps.project import chosen_names, toolchain_of
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, cpu_of_toolchain, require_compiler, toolchain_file
@@ -75,6 +76,8 @@ class Diagnosis:
     """The project file that the targets are of; ``None``: they are the rows of the table of CPUs."""
     install: tuple[str, ...]
     """Commands and words that bring what is missing for the targets."""
+    dependencies: tuple[DependencyState, ...] = ()
+    """Of the project."""
 
     @property
     def healthy(self) -> bool:
@@ -89,6 +92,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
     """
     needed: list[str] = []
     compiling: list[ModelProgram] = []
+    dependencies: list[DependencyState] = []
     if project is None:
         states = [_state(*cpu, needed) for cpu in _cpus()]
     else:
@@ -96,7 +100,14 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         states = [_state(*target, needed) for target in _targets_of(known, targets)]
         compiling += model_programs(_models_of(known, [state.name for state in states]))
         states = [_with_models(state, known, compiling) for state in states]
-    remedies = [*_remedies(needed), *(f"{each.missing}: {each.advice}" for each in compiling if each.missing)]
+        dependencies += dependency_states(known)
+        states = [_with_dependencies(state, known, dependencies) for state in states]
+        if _found("git") is None and any(each.kind == "git" and each.missing for each in dependencies):
+            needed.append("git")
+    lacking = [(each.missing, each.advice) for each in compiling] + [
+        (each.missing, each.advice) for each in dependencies
+    ]
+    remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in lacking if missing)]
     return Diagnosis(
         versions={name: _installed(name) for name in ("mlfbuild", "scons")}
         | {"python": platform.python_version(), "system": platform.platform(terse=True)},
@@ -107,6 +118,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         targets=tuple(states),
         project=project,
         install=tuple(remedies) if project else (),
+        dependencies=tuple(dependencies),
     )
 
 
@@ -129,6 +141,11 @@ def _with_models(state: TargetState, project: Project, programs: Sequence[ModelP
     """Return ``state`` with what the models of the target lack."""
     models = {model.name for model in project.models_on(state.name)}
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _with_dependencies(state: TargetState, project: Project, found: Sequence[DependencyState]) -> TargetState:
+    """Return ``state`` with what the target lacks of other libraries."""
+    return replace(state, missing=(*state.missing, *needed_on(project, state.name, found)))
 
 
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:

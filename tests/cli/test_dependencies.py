@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -182,3 +183,53 @@ def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
     assert ended.status == 2
     assert "model 'kws' needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with (the code includes arm_nn" in ended.err
     assert ended.err.endswith(f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n")
+
+
+# What doctor tells ---------------------------------------------------------------------------------------------------
+
+
+def test_the_doctor_knows_what_was_fetched(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive(folder, "alpha")
+    write_cmsis_nn_repository(folder.root / "mirror")
+    monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
+    (folder.root / "here").mkdir()
+    dependencies(
+        folder, "cmsis-nn: {git: mirror, version: v4.1.0}", "own: {package: Own, version: '1'}", "lib: {path: here}"
+    )
+    ended = folder.run("doctor")
+    assert ended.status == 3
+    reason = f"v4.1.0 of mirror is not in {folder.root}/cache"
+    assert f"  pc  cannot be built (host): dependency cmsis-nn: {reason}\n" in ended.out
+    assert "\ndependencies of mlfbuild.yml\n" in ended.out
+    assert (
+        f"\n  cmsis-nn  v4.1.0 (git mirror): {reason}\n  own       1 (package Own)\n  lib       ? (path here)\n"
+        in ended.out
+    )
+    assert ended.out.endswith(f"to get what is missing\n  dependency cmsis-nn: {reason}: run `mlfbuild fetch`\n")
+
+    assert folder.run("fetch").status == 0
+    ended = folder.run("doctor")
+    assert (ended.status, ended.err) == (0, "")
+    assert re.search(r"^  cmsis-nn  v4\.1\.0, commit [0-9a-f]{12} \(git mirror\)$", ended.out, re.MULTILINE)
+    found, _, _ = folder.run("doctor", "--format", "json").json["dependencies"]
+    assert (found["name"], found["version"], len(found["commit"]), found["missing"]) == ("cmsis-nn", "v4.1.0", 40, "")
+
+
+def test_the_doctor_asks_for_git_where_it_is_needed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
+    monkeypatch.setenv("MLFBUILD_GIT", "/nowhere/git")
+    dependencies(folder, "lib: {git: mirror, version: v1}")
+    ended = folder.run("doctor")
+    assert "correct or unset MLFBUILD_GIT, which is /nowhere/git" in ended.out
+    assert "to get what is missing" in ended.out
+    assert "builds" in ended.out, "no model needs it"
+
+
+def test_the_doctor_tells_of_folders_that_are_another_version(folder: Folder) -> None:
+    archive(folder, "alpha")
+    write_cmsis_nn_repository(folder.root / "nn")
+    dependencies(folder, "cmsis-nn: {path: nn, version: v4.1.0}")
+    ended = folder.run("doctor")
+    assert ended.status == 3
+    assert "  cmsis-nn  v4.1.0 (path nn): nn is stated to be v4.1.0, but v7.0.0 is checked out there\n" in ended.out
+    assert "check out v4.1.0, or correct the version" in ended.out
