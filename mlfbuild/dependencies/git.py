@@ -146,6 +146,9 @@ def _keep_tree(commit: str, tree: str, cache: Cache, work: Path) -> None:
 
 def _fetched(url: str, wanted: Wanted, version: str, cache: Cache, tell: Tell) -> tuple[GitPin, bool]:
     """Return the pin of what is ``wanted``, which the cache has then, and whether it had to be fetched."""
+    tree = _known_tree(wanted.commit, cache)
+    if tree is not None and is_sound(cache.tree(tree), tree):  # without a lock, which a read-only cache cannot have
+        return GitPin(wanted.commit, tree), False
     with cache.work(wanted.commit or f"abbreviated-{version.lower()}", tell) as work:
         known = _known(wanted.commit, cache, work)
         if known is not None:

@@ -393,9 +393,7 @@ def test_submodules_are_empty_folders(remote: Remote, cache: Cache) -> None:
 
 
 def test_a_repository_whose_hashes_are_sha256(tmp_path: Path, cache: Cache) -> None:
-    remote = Remote(tmp_path / "remote")
-    remote.remove()
-    git(remote.folder, "init", "-q", "--bare", "--object-format=sha256")
+    remote = Remote(tmp_path / "remote", hashes="sha256")
     assert len(remote.commit({**FILES, "deep/er/f.c": b"f"})) == 64
     assert fetched(remote, "main", cache) == {**FILES, "deep/er/f.c": b"f"}
     assert fetched(remote, remote.hash_of("main"), cache).keys() == {*FILES, "deep/er/f.c"}

@@ -26,9 +26,9 @@ def git(folder: Path, *words: str, data: bytes = b"") -> str:
 class Remote:
     """The repository; each method says what somebody did to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hashes: str = "sha1") -> None:
         self.folder = folder
-        git(folder, "init", "-q", "--bare", "--template=")
+        git(folder, "init", "-q", "--bare", "--template=", f"--object-format={hashes}")
 
     @property
     def url(self) -> str:
