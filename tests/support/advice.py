@@ -15,8 +15,8 @@ from mlfbuild import errors
 CLASSES = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
 
 _VERBS = (
-    "add|ask|build|call|change|check|choose|compile|compute|convert|copy|correct|create|decompress|delete|export|free|give|"
-    "install|keep|leave|let|link|make|merge|move|name|pack|pip|place|put|quantise|raise|reduce|remove|rename|repack|"
+    "add|ask|build|bundle|call|change|check|choose|compile|compute|convert|copy|correct|create|decompress|delete|export|"
+    "free|give|install|keep|leave|let|link|make|merge|move|name|pack|pip|place|put|quantise|raise|reduce|remove|rename|repack|"
     "reshape|run|save|say|see|set|shorten|split|store|try|unset|update|upgrade|use|write"
 )
 _ADVICE = re.compile(rf"(?:[;:?,] |\bor |\band |\()(?:{_VERBS})\b|supported (?:is|are)\b|must (?:be|have|hold|match)\b")
