@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mlfbuild.compilers.native.kernel_files import kernel_headers
 from mlfbuild.files import sha256
+from mlfbuild.library.bundles import BundleFacts
 from mlfbuild.library.known_dependencies import known_dependency
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import ModelSpec
@@ -144,13 +145,20 @@ def board_component(board: str, files: Mapping[str, bytes], version: str) -> Com
     )
 
 
-def dependency_component(provision: Provision, commit: str = "", files: Mapping[str, bytes] | None = None) -> Component:
-    """Return an external dependency as the project provides it, with those of its files that are built."""
+def dependency_component(
+    provision: Provision, commit: str = "", tree: str = "", files: Mapping[str, bytes] | None = None
+) -> Component:
+    """Return an external dependency as the project provides it, with those of its files that are built.
+
+    ``commit`` and ``tree`` are Git's, of the version that was fetched.
+    """
     known = known_dependency(provision.name)
     public = origins.public_address(provision.place) if provision.kind in {"git", "url"} else ""
     properties = {"provided-by": provision.kind}
     if provision.kind == "package":
         properties["package"] = provision.place
+    if tree:
+        properties["git-tree"] = tree
     return Component(
         ref=f"dependency/{provision.name}",
         kind=Kind.LIBRARY,
@@ -163,6 +171,30 @@ def dependency_component(provision: Provision, commit: str = "", files: Mapping[
         commit=commit,
         properties=properties,
         files=_files(files or {}, provision.name),
+    )
+
+
+def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = None) -> Component:
+    """Return an external dependency that an archive brings along, with those of its files that are built."""
+    known = known_dependency(facts.name)
+    public = origins.public_address(facts.url)
+    if public and facts.commit:
+        purl = origins.of_repository(facts.name, facts.url, facts.release, facts.commit)
+    elif known is not None:
+        purl = origins.with_version(known.purl, facts.release)
+    else:
+        purl = origins.generic(facts.name, facts.release, download_url=public)
+    return Component(
+        ref=f"dependency/{facts.name}",
+        kind=Kind.LIBRARY,
+        name=known.title if known else facts.name,
+        version=facts.release,
+        purl=purl,
+        license=facts.license,
+        url=public,
+        commit=facts.commit,
+        properties={"provided-by": "archive"},
+        files=_files(files or {}, facts.name),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.files import read_bytes, sha256
 from mlfbuild.firmware.record import Record, is_file, reachable, read_record
+from mlfbuild.library.bundles import FOLDER
 
 _ASSEMBLY_SUFFIXES = frozenset({".s", ".S"})
 _SUFFIXES = TEXT_SUFFIXES | LINKED_SUFFIXES | _ASSEMBLY_SUFFIXES
@@ -21,6 +22,8 @@ _KERNEL = re.compile(r"codegen/host/include/(mlfbuild-[0-9a-f]{12})/([^/]+)")
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 RUNTIME_FOLDER = "executor/runtime/"
 """Of the headers that mlfbuild brings for TVM's code."""
+_DEPENDENCIES = f"{FOLDER}/"
+"""Of libraries that an archive brings along: builds take them from the folder of the target."""
 BUNDLED_FOLDERS = ("runtime/", "templates/")
 """Of TVM's own runtime, in archives that bring it along."""
 
@@ -54,7 +57,8 @@ def read_tree(directory: Path) -> Tree | None:
     headers = {path: found for path in files if (found := _KERNEL.fullmatch(path))}
     kinds: dict[str, dict[str, bytes]] = {"code": {}, "runtime": {}, "bundled": {}}
     for path in files.keys() - headers.keys():
-        kinds[_kind(path)][path] = files[path]
+        if not path.startswith(_DEPENDENCIES):
+            kinds[_kind(path)][path] = files[path]
     kernels: dict[str, dict[str, bytes]] = {}
     for path, found in headers.items():
         kernels.setdefault(found[1], {})[found[2]] = files[path]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
@@ -11,24 +11,22 @@ from mlfbuild.archive.epoch import source_date
 from mlfbuild.errors import CheckFailedError
 from mlfbuild.files import read_bytes, sha256
 from mlfbuild.firmware import read_record
-from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.firmware.record import is_file, reachable
 from mlfbuild.library import Library
-from mlfbuild.library.wishes import Wish, exporter_version, wishes
+from mlfbuild.library.wishes import exporter_version, wishes
 from mlfbuild.manifest import Project
-from mlfbuild.messages import counted
+from mlfbuild.messages import counted, quoted
 from mlfbuild.sbom import components
 from mlfbuild.sbom.bill import Bill
 from mlfbuild.sbom.image import compilers_of
 from mlfbuild.sbom.licenses import spdx_expression
-from mlfbuild.sbom.trees import Tree, read_dependencies, read_tree
+from mlfbuild.sbom.trees import Tree, read_tree
 from mlfbuild.sbom.types import Bom, Component, How, Kind
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.steps.models import is_current
 from mlfbuild.steps.project import firmware_jobs, target_jobs
+from mlfbuild.steps.sbom_dependencies import BUILD, REPAIR, Need, add_declared, add_dependencies
 
-_BUILD = "run `mlfbuild build` first"
-_REPAIR = "run `mlfbuild build`, which puts it right"
 _BOARD = "board/"
 
 
@@ -54,12 +52,11 @@ def sbom(
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
     found = {model: _add_model(bill, project, model) for model in chosen}
     for target in jobs:
-        needed = dict.fromkeys(wish for job in target.models for wish in _add_code(bill, job, found[job.model], tool))
-        _add_dependencies(bill, project, target, needed)
+        needs = [need for job in target.models for need in _add_code(bill, job, found[job.model], tool)]
+        add_dependencies(bill, project, target, needs)
         _add_board(bill, target)
     if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
-        for provision in project.dependencies.values():  # nobody knows which of them will be needed
-            bill.add(components.dependency_component(provision))
+        add_declared(bill, project)
     for image in firmware_jobs(project, jobs, build):
         _add_firmware(bill, image, version)
     for one in bill.components:
@@ -89,21 +86,21 @@ def _add_model(bill: Bill, project: Project, name: str) -> Component:
     return model
 
 
-def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Iterator[tuple[str, Wish]]:
+def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Iterator[Need]:
     """Add the archive and the code of a model for a target, with what the code includes.
 
-    Yields the libraries that it needs beside, each with the reference of the code.
+    Yields the libraries that it needs beside.
     """
     tree = read_tree(job.tree)
     if tree is None or not job.archive.is_file():
-        bill.note(f"{job.title}: is not built, so its code is not in the bill; {_BUILD}")
+        bill.note(f"{job.title}: is not built, so its code is not in the bill; {BUILD}")
         return
     for damage in tree.damage:
-        bill.note(f"{damage}; {_REPAIR}")
+        bill.note(f"{damage}; {REPAIR}")
     library, digest = open_archive_with_id(job.archive)
     if _is_stale(job, model, library) or tree.archive != digest:
         bill.note(
-            f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {_BUILD}"
+            f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {BUILD}"
         )
     archive = bill.add(components.archive_component(job.target, job.model, job.archive, digest))
     native = all(module.model_id for module in library.modules)
@@ -115,7 +112,7 @@ def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Itera
     bill.relate(code, How.GENERATED_FROM, model.ref)
     bill.relate(code, How.MADE_BY, tool)
     _add_own_libraries(bill, code, tree, library)
-    yield from ((code, wish) for module in library.modules for wish in wishes(module))
+    yield from (Need(code, wish, library, str(job.archive)) for module in library.modules for wish in wishes(module))
 
 
 def _add_own_libraries(bill: Bill, code: str, tree: Tree, library: Library) -> None:
@@ -138,27 +135,6 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
         return not is_current(job)
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
     return bool(sources - {model.sha256})
-
-
-# External dependencies -----------------------------------------------------------------------------------------------
-
-
-def _add_dependencies(bill: Bill, project: Project, target: TargetJob, needed: Iterable[tuple[str, Wish]]) -> None:
-    """Add the libraries that code of ``target`` needs, with those of their files that are built for it."""
-    files, damage = read_dependencies(target.tree / DEPENDENCIES_FOLDER)
-    for line in damage:
-        bill.note(f"{line}; {_REPAIR}")
-    for code, wish in needed:
-        provision = project.dependencies.get(wish.name)
-        if provision is None:
-            component = components.wished_component(wish)
-            wanted = f"{wish.name} {wish.version}".rstrip()
-            bill.note(f"{code}: needs {wanted}, which the project does not have; add it to `dependencies`")
-        else:
-            component = components.dependency_component(provision, files=files.get(wish.name))
-            if not component.files and provision.kind != "package":
-                bill.note(f"{wish.name} for {target.name}: is not built, so its files are not in the bill; {_BUILD}")
-        bill.relate(code, How.DEPENDS_ON, bill.add(component))
 
 
 # Targets and images --------------------------------------------------------------------------------------------------
@@ -187,7 +163,7 @@ def _add_firmware(bill: Bill, job: FirmwareJob, version: str) -> None:
         for name, release in compilers_of(data):
             bill.relate(ref, How.MADE_BY, bill.add(components.c_compiler(name, release)))
     else:
-        bill.note(f"{job.title}: is not built, so the bill has no hash of it; {_BUILD}")
+        bill.note(f"{job.title}: is not built, so the bill has no hash of it; {BUILD}")
     bill.add(
         Component(
             ref, Kind.FIRMWARE, job.name, version, file=job.elf.name if digest else "", sha256=digest,
@@ -208,11 +184,14 @@ def _check_license(bill: Bill, project: Project, one: Component) -> None:
     """Note a licence that somebody should tell: of a model, a dependency, or kernels of another version."""
     section, _, name = one.ref.partition("/")
     where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
-    if where is not None and not one.license:
-        reason = "its licence is unknown; add `license:`, an SPDX expression, as Apache-2.0 or LicenseRef-Proprietary"
-        bill.note(project.problems([(where, reason)])[0])
-    elif where is not None and spdx_expression(one.license) is None:
-        reason = f"its file says {one.license!a}, which is no SPDX expression; add `license:` with the one that it is"
-        bill.note(project.problems([(where, reason)])[0])
+    if where is not None and name in (project.models if section == "model" else project.dependencies):
+        if not one.license:
+            advice = "add `license:`, an SPDX expression, as Apache-2.0 or LicenseRef-Proprietary"
+            bill.note(project.problems([(where, f"its licence is unknown; {advice}")])[0])
+        elif spdx_expression(one.license) is None:
+            reason = f"its file says {quoted(one.license)}, which is no SPDX expression"
+            bill.note(project.problems([(where, f"{reason}; add `license:` with the one that it is")])[0])
+    elif one.properties.get("provided-by") == "archive" and not one.license:
+        bill.note(f"{name}: an archive brings it along and says no licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:
-        bill.note(f"{one.ref}: kernels of another version of mlfbuild, whose licence this one cannot tell; {_BUILD}")
+        bill.note(f"{one.ref}: kernels of another version of mlfbuild, whose licence this one cannot tell; {BUILD}")

@@ -268,7 +268,8 @@ def test_an_archive_of_tvm(folder: Folder, shared: Path) -> None:
     assert {("made by", "tool/tvm-0.14.0"), ("depends on", runtime["ref"])} < related(ended.json, "code/pc/add")
 
 
-def test_declared_dependencies_before_the_build(unbuilt: Folder) -> None:
+def test_declared_dependencies_before_the_build(unbuilt: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_CACHE", str(unbuilt.root / "cache"))
     dependencies = """\
 dependencies:
   cmsis-nn: {git: https://github.com/ARM-software/CMSIS-NN, version: v7.0.0}
@@ -297,6 +298,7 @@ dependencies:
         "dependency/installed": ("", "MIT", "pkg:generic/installed", ""),
     }  # fmt: skip
     assert re.search(r"mlfbuild.yml:13:\d+: dependencies.local: its licence is unknown; add `license:`", ended.err)
+    assert "dependencies.cmsis-nn: v7.0.0 of https://github.com/ARM-software/CMSIS-NN is not in " in ended.err
     for form in FORMS:
         assert "/srv" not in unbuilt.run("sbom", "--as", form).out, "another machine has other folders"
 

@@ -1,0 +1,124 @@
+"""External dependencies in the bill of materials of a project that is built for real."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mlfbuild.archive import write_archive
+from mlfbuild.dependencies.bundle import bundled
+from mlfbuild.files import sha256
+from mlfbuild.firmware.dependencies import write_dependencies
+from mlfbuild.library import Library
+from support.cmsis_nn import git, write_cmsis_nn_repository
+from support.command import Folder
+from support.dependent_models import FILES, dependent_module, tiny_source
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  one: {source: one.tar, license: MIT}
+"""
+TINY = "dependencies:\n  tiny: {path: tiny, version: v1.0, license: BSD-3-Clause, include-dirs: [inc, src]}\n"
+TINY_SOURCE = tiny_source(compile_options=("-DOFFSET=3",))
+LAID_OUT = "build/mlf/pc/dependencies"
+
+
+def build(folder: Folder, project: str, *, bundle: bool = False, **changes: str) -> None:
+    """Build a model whose code calls ``tiny``, which the project has in a folder, or the archive inside."""
+    tiny = replace(TINY_SOURCE, **changes)
+    library = Library((dependent_module("one"),))
+    write_archive(bundled(library, {"tiny": tiny}) if bundle else library, folder.root / "one.tar")
+    for path, data in FILES.items():
+        folder.write(f"tiny/{path}", data)
+    folder.write("mlfbuild.yml", project)
+    assert folder.run("build", "-q", "--model", "one").status == 0
+    write_dependencies(folder.root / LAID_OUT, [tiny])
+
+
+def bill_of(folder: Folder) -> tuple[Any, dict[str, Any]]:
+    ended = folder.run("sbom", "--format", "json")
+    assert ended.status == 0
+    return ended, {one["ref"]: one for one in ended.json["components"]}
+
+
+def test_a_folder_with_the_files_that_are_built(folder: Folder) -> None:
+    build(folder, PROJECT + TINY)
+    ended, found = bill_of(folder)
+    assert ended.err == ""
+    tiny = found["dependency/tiny"]
+    assert (tiny["version"], tiny["license"], tiny["purl"]) == ("v1.0", "BSD-3-Clause", "pkg:generic/tiny@v1.0")
+    assert tiny["properties"] == {"provided-by": "path"}
+    assert {file["path"]: file["sha256"] for file in tiny["files"]} == {
+        f"tiny/{path}": sha256(data) for path, data in FILES.items()
+    }
+    needs = [one for one in ended.json["relations"] if one["target"] == "dependency/tiny"]
+    assert needs == [{"source": "code/pc/one", "how": "depends on", "target": "dependency/tiny"}]
+    (folder.root / LAID_OUT / "tiny/src/add.c").write_text("int other;\n")
+    ended, _ = bill_of(folder)
+    assert f"{LAID_OUT}/tiny/src/add.c: was edited; run `mlfbuild build`, which puts it right" in ended.err
+
+
+def test_what_the_archive_brings_along(folder: Folder) -> None:
+    build(folder, PROJECT, bundle=True)
+    ended, found = bill_of(folder)
+    assert ended.err == ""
+    tiny = found["dependency/tiny"]
+    assert (tiny["version"], tiny["license"], tiny["properties"]) == ("v1.0", "MIT", {"provided-by": "archive"})
+    assert {file["path"] for file in tiny["files"]} == {f"tiny/{path}" for path in FILES}
+    assert not [file for file in found["code/pc/one"]["files"] if "tiny" in file["path"]], "it is no generated code"
+
+
+def test_a_bundle_that_says_no_licence(folder: Folder) -> None:
+    build(folder, PROJECT, bundle=True, license="")
+    ended, found = bill_of(folder)
+    assert found["dependency/tiny"]["license"] == ""
+    note = "tiny: an archive brings it along and says no licence; bundle it again with `license:`"
+    assert [json.loads(line)["text"] for line in ended.err.splitlines()] == [note]
+
+
+def test_a_package_of_the_firmware_has_no_files(folder: Folder) -> None:
+    build(folder, PROJECT)
+    folder.write("mlfbuild.yml", PROJECT + "dependencies: {tiny: {package: Tiny, license: MIT, version: v1.0}}\n")
+    (folder.root / LAID_OUT / "RECORD.json").unlink()
+    ended, found = bill_of(folder)
+    assert (ended.err, found["dependency/tiny"]["files"]) == ("", [])
+    assert found["dependency/tiny"]["properties"] == {"provided-by": "package", "package": "Tiny"}
+
+
+def test_what_nobody_provides_or_has_built(folder: Folder) -> None:
+    build(folder, PROJECT)
+    (folder.root / LAID_OUT / "RECORD.json").unlink()
+    ended, found = bill_of(folder)
+    assert [line for line in ended.err.splitlines() if "tiny" in line and "add it to `dependencies`" in line]
+    assert "licence" not in ended.err, "that of what is not there yet is asked for later"
+    assert found["dependency/tiny"]["version"] == "v1.0"
+    folder.write("mlfbuild.yml", PROJECT + TINY)
+    ended, found = bill_of(folder)
+    assert "tiny for pc: is not built, so its files are not in the bill; run `mlfbuild build` first" in ended.err
+    assert found["dependency/tiny"]["files"] == []
+
+
+def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
+    repository = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
+    folder.write("mlfbuild.yml", PROJECT + "dependencies: {cmsis-nn: {git: CMSIS-NN, version: v7.0.0}}\n")
+    write_archive(Library((dependent_module("one"),)), folder.root / "one.tar")
+    ended, found = bill_of(folder)
+    assert "v7.0.0 of CMSIS-NN is not in " in ended.err and "run `mlfbuild fetch`" in ended.err
+    assert found["dependency/cmsis-nn"]["commit"] == ""
+    assert folder.run("fetch", "-q").status == 0
+    ended, found = bill_of(folder)
+    assert "fetch" not in ended.err
+    nn = found["dependency/cmsis-nn"]
+    assert (nn["name"], nn["license"]) == ("CMSIS-NN", "Apache-2.0")
+    assert nn["purl"] == "pkg:github/arm-software/cmsis-nn@v7.0.0"
+    assert nn["commit"] == git(repository, "rev-parse", "v7.0.0^{commit}").strip()
+    assert nn["properties"]["git-tree"] == git(repository, "rev-parse", "v7.0.0^{tree}").strip()
+    assert nn["url"] == "", "a folder of this machine is nobody else's"
