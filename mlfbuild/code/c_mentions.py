@@ -18,6 +18,8 @@ _INCLUDE = re.compile(r'#\s*(?:include|include_next|import)\s*([<"])([^>"]*)[>"]
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(?:\(([^)]*)\))?((?:.|\n)*)")
 _WORD = re.compile(r"[^\W\d]\w*")
 _SPLICE = re.compile(r"\\\r?\n")
+_MAX_BODIES = 64
+"""Braces in one declaration of which any may open a function; text that has more is none that somebody wrote."""
 COMPUTED = ""
 """What stands for an include whose file a macro names."""
 
@@ -88,6 +90,7 @@ class _Reader:
     def __init__(self, cplusplus: bool) -> None:
         self._linkages = [Linkage(cplusplus)]
         self._head: list[Token] = []  # of the declaration that is being read
+        self._bodies = 0  # that have been opened in it
         self._depth = 0  # braces of a body around
         self._parentheses = 0
         self._body: set[str] = set()
@@ -96,7 +99,7 @@ class _Reader:
         self._includes: list[Include] = []
         self._names: set[str] = set()
         self._functions: dict[str, set[str]] = {}
-        self._macros: dict[str, MacroBody] = {}
+        self._macros: dict[str, tuple[set[str], dict[str, None], list[bool]]] = {}
         self._heads: dict[frozenset[str], None] = {}
 
     def mentions(self) -> Mentions:
@@ -104,8 +107,11 @@ class _Reader:
         self._close(self._body)
         self._end_head()
         functions = {name: frozenset(words) for name, words in self._functions.items()}
-        heads = tuple(self._heads)
-        return Mentions(tuple(self._includes), frozenset(self._names), functions, self._macros, heads)
+        macros = {
+            name: MacroBody(frozenset(names), tuple(pasted), any(is_function))
+            for name, (names, pasted, is_function) in self._macros.items()
+        }
+        return Mentions(tuple(self._includes), frozenset(self._names), functions, macros, tuple(self._heads))
 
     def directive(self, text: str) -> None:
         """Take a line of the preprocessor."""
@@ -130,12 +136,10 @@ class _Reader:
             return
         parameters = frozenset(_WORD.findall(found[2] or "")) | {"__VA_ARGS__"}
         body = list(tokens(found[3]))
-        old = self._macros.get(found[1], MacroBody(frozenset(), (), False))
-        self._macros[found[1]] = MacroBody(
-            old.names | (_words(body) - parameters),
-            (*old.pasted, *_pasted(body, parameters)),
-            old.is_function or found[2] is not None,
-        )
+        names, pasted, is_function = self._macros.setdefault(found[1], (set(), {}, []))
+        names.update(_words(body) - parameters)
+        pasted.update(dict.fromkeys(_pasted(body, parameters)))
+        is_function.append(found[2] is not None)
 
     def take(self, token: Token) -> None:
         """Take the next token of the file."""
@@ -158,13 +162,17 @@ class _Reader:
             self._head.append(token)
 
     def _open(self) -> None:
+        self._bodies += 1
+        if self._bodies > _MAX_BODIES:
+            self._depth = 1
+            return
         block = None if self._parentheses else self._linkages[-1].block(self._head)
         if block is not None:
             self._linkages.append(block)
             self._end_head()
             return
-        declaration = Declaration(self._head, self._linkages[-1], body=True)
         self._depth = 1
+        declaration = Declaration(self._head, self._linkages[-1], body=True)
         if declaration.is_function and not self._parentheses:
             names = (name for _, name in declared_names(declaration))
             self._owners = tuple(part for name in names for part in _WORD.findall(name))
@@ -182,6 +190,7 @@ class _Reader:
     def _end_head(self) -> None:
         self._note(self._head)
         self._head.clear()
+        self._bodies = 0
         self._parentheses = 0
 
     def _note(self, head: list[Token]) -> None:

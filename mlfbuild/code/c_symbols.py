@@ -19,6 +19,8 @@ from mlfbuild.code.symbols import Symbols
 _BODY = Token("punctuation", "{}", 0)
 """What stands in a declaration for all that braces hold: members, an initialiser."""
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_MAX_BODIES = 64
+"""Braces in one declaration of which any may open a function; text that has more is none that somebody wrote."""
 _GROWTH = 4  # tokens that macros may add, for each one of the file
 
 
@@ -71,6 +73,7 @@ class _Reader:
     def __init__(self, cplusplus: bool, macros: Mapping[str, Macro]) -> None:
         self._linkages = [Linkage(cplusplus)]  # of the linkage and namespace blocks around
         self._tokens: list[Token] = []  # of the declaration that is being read
+        self._bodies = 0  # that have been opened in it
         self._depth = 0  # braces of a body around
         self._function = False  # whether that body is a function's
         self._parentheses = 0
@@ -163,6 +166,7 @@ class _Reader:
             self._depth, self._function = 1, False
         elif text == "}":
             self._tokens.clear()
+            self._bodies = 0
             if len(self._linkages) > 1:
                 self._linkages.pop()
         elif text == ";" and not self._parentheses:
@@ -173,10 +177,15 @@ class _Reader:
 
     def _open(self) -> None:
         """Take the brace that begins a block of linkage, a namespace or a body."""
+        self._bodies += 1
+        if self._bodies > _MAX_BODIES:
+            self._depth, self._function = 1, False
+            return
         block = self._linkages[-1].block(self._tokens)
         if block is not None:
             self._linkages.append(block)
             self._tokens.clear()
+            self._bodies = 0
             return
         declaration = Declaration(self._tokens, self._linkages[-1], body=True)
         self._depth, self._function = 1, declaration.is_function
@@ -192,3 +201,4 @@ class _Reader:
         for kind, name in declared_names(declaration):
             self._names[kind].add(name)
         self._tokens.clear()
+        self._bodies = 0

@@ -202,7 +202,8 @@ def test_any_text_is_taken(text: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["{", "}", "(", "int f(", "int a[", "#if X\n", "#define A(x) x x x x\nA(A(A(", "namespace a {", 'extern "C" {',
-     "a,", "int a=", "__attribute__((", "#define A " + "B " * 1000 + "\nA A A A ", "(*", "a::", "#if X\nint\n#else\n"],
+     "a,", "int a=", "__attribute__((", "#define A " + "B " * 1000 + "\nA A A A ", "(*", "a::", "#if X\nint\n#else\n",
+     "a{}", "a{} b = "],
 )  # fmt: skip
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     def seconds(count: int) -> float:

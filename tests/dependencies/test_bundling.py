@@ -16,6 +16,7 @@ from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import archive_key, compile_if_needed
 from mlfbuild.steps.project import load, target_jobs
 from mlfbuild.steps.provided import public_address
+from support.cmsis_nn import git, write_cmsis_nn_repository
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
 
@@ -47,6 +48,21 @@ def test_the_archive_takes_along_what_it_needs(folder: Path) -> None:
     (source,) = bundled_sources(open_archive(job.archive)).values()
     assert (source.name, source.version, source.license, source.url) == ("cmsis-nn", "v4.1.0", "Apache-2.0", "")
     assert len(source.sources) == 19 and source.license_files == ("LICENSE.txt",)
+    assert str(folder).encode() not in job.archive.read_bytes()
+
+
+def test_what_comes_from_git_says_so(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFBUILD_CACHE", str(folder / "cache"))
+    repository = write_cmsis_nn_repository(folder / "repository")
+    job = job_of(folder, BUNDLED.replace("path: cmsis-nn", "git: repository"))
+    assert main(["-C", str(folder), "build"]) == 3
+    assert "run `mlfbuild fetch`" in capsys.readouterr().err
+    assert main(["-C", str(folder), "fetch"]) == 0
+    assert main(["-C", str(folder), "build"]) == 0
+    (source,) = bundled_sources(open_archive(job.archive)).values()
+    assert (source.commit, source.url) == (git(repository, "rev-parse", "v4.1.0"), "")
     assert str(folder).encode() not in job.archive.read_bytes()
 
 

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mlfbuild.cli import main
 from mlfbuild.dependencies.needs import Needs, needed, needs_key
 from mlfbuild.dependencies.types import Source
-from support.cmsis_nn_source import CORES, Linker, cmsis_nn_source, public_functions
+from support.cmsis_nn_source import CORES, TVM_ARCHIVE, Linker, cmsis_nn_source, public_functions, self_contained
 
 
 def library(files: Mapping[str, str], **changes: object) -> Source:
@@ -193,7 +195,7 @@ def test_the_key_tells_what_decides() -> None:
 
 def tvm_code(shared: Path) -> list[bytes]:
     """The generated sources of an archive of TVM 0.14 that calls CMSIS-NN."""
-    with tarfile.open(shared / "archives" / "kws_int8-cmsisnn_m4.tar") as archive:
+    with tarfile.open(shared / "archives" / TVM_ARCHIVE) as archive:
         members = [member for member in archive.getmembers() if member.name.endswith((".c", ".h"))]
         return [file.read() for member in members if (file := archive.extractfile(member)) is not None]
 
@@ -219,6 +221,17 @@ def test_a_network_of_tvm_needs_a_third_of_the_real_library(shared: Path, cmsis_
     part = needed(whole, tvm_code(shared))
     assert time.monotonic() - start < 5  # a third of a second on a quiet machine
     assert len(part.sources) == 23 and len(whole.sources) == 72
+
+
+def test_what_is_taken_of_the_real_library_computes_what_is_right(
+    shared: Path, cmsis_nn_4: Path, tmp_path: Path
+) -> None:
+    part = needed(cmsis_nn_source(cmsis_nn_4), tvm_code(shared))
+    archive = self_contained(shared / "archives" / TVM_ARCHIVE, part, tmp_path / "kws.tar")
+    vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
+    assert main(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
+    with np.load(vectors) as expected, np.load(outputs) as got:
+        assert np.array_equal(got["Identity"], expected["out0"])
 
 
 @pytest.mark.sweep

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
-import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,12 +11,8 @@ import pytest
 
 from mlfbuild.cli import main
 from support.cmsis_nn import VERSIONS, Version, git, write_cmsis_nn, write_cmsis_nn_repository
+from support.cmsis_nn_source import CORES, TVM_ARCHIVE, cmsis_nn_source, self_contained
 
-CORES = {
-    "m0": ("-mcpu=cortex-m0",),
-    "m4": ("-mcpu=cortex-m4",),
-    "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
-}
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
 
 
@@ -42,7 +36,7 @@ def test_the_versions_differ_where_the_real_ones_do(stub_cmsis_nn_4: Path, stub_
 
 def test_a_network_of_tvm_is_exact_with_it(shared: Path, stub_cmsis_nn_4: Path, tmp_path: Path) -> None:
     """The archive becomes self-contained by taking the stand-in among its own files."""
-    archive = with_files(shared / "archives" / "kws_int8-cmsisnn_m4.tar", stub_cmsis_nn_4, tmp_path / "kws.tar")
+    archive = self_contained(shared / "archives" / TVM_ARCHIVE, cmsis_nn_source(stub_cmsis_nn_4), tmp_path / "kws.tar")
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
     assert main(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
     with np.load(vectors) as expected, np.load(outputs) as got:
@@ -54,17 +48,3 @@ def test_the_repository_is_the_same_every_time(tmp_path: Path) -> None:
     assert git(first, "rev-parse", "v4.1.0", "v7.0.0") == git(second, "rev-parse", "v4.1.0", "v7.0.0")
     assert git(first, "tag").split() == list(VERSIONS)
     assert git(first, "status", "--porcelain") == ""
-
-
-def with_files(archive: Path, stub: Path, target: Path) -> Path:
-    with tarfile.open(archive) as source, tarfile.open(target, "w") as result:
-        for member in source.getmembers():
-            result.addfile(member, source.extractfile(member) if member.isfile() else None)
-        for folder, place in (("Include", "include"), ("Source", "src")):
-            for path in sorted(path for path in (stub / folder).rglob("*") if path.is_file()):
-                name = path.relative_to(stub / folder) if folder == "Include" else Path(path.name)
-                member = tarfile.TarInfo(f"codegen/host/{place}/{name.as_posix()}")
-                content = path.read_bytes()
-                member.size = len(content)
-                result.addfile(member, io.BytesIO(content))
-    return target

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +16,8 @@ CORES = {
     "m4": ("-mcpu=cortex-m4",),
     "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
 }
+TVM_ARCHIVE = "kws_int8-cmsisnn_m4.tar"
+"""Of the folder of test data: a network that TVM 0.14 compiled for CMSIS-NN v4.1.0 on a Cortex-M4."""
 _PROTOTYPE = re.compile(r"^(?:arm_cmsis_nn_status|int32_t|void)\s+(arm_\w+)\(", re.MULTILINE)
 
 
@@ -36,6 +40,19 @@ def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> Source:
 def public_functions(folder: Path) -> list[str]:
     """Return the functions that the library's main header declares."""
     return _PROTOTYPE.findall((folder / "Include" / "arm_nnfunctions.h").read_text())
+
+
+def self_contained(archive: Path, source: Source, target: Path) -> Path:
+    """Write ``archive`` to ``target`` with the library among its own generated files, and return it."""
+    with tarfile.open(archive) as read, tarfile.open(target, "w") as written:
+        for member in read.getmembers():
+            written.addfile(member, read.extractfile(member) if member.isfile() else None)
+        for path, content in source.files.items():
+            name = f"src/{Path(path).name}" if path in source.sources else path.replace("Include/", "include/")
+            member = tarfile.TarInfo(f"codegen/host/{name}")
+            member.size = len(content)
+            written.addfile(member, io.BytesIO(bytes(content)))
+    return target
 
 
 class Linker:
