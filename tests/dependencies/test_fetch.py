@@ -66,6 +66,15 @@ class Repo:
             out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
+    def slow_ssh(self, stall_after: int = 1 << 30) -> dict[str, str]:
+        """What makes Git take a program for ssh that stops after so many bytes, until there is a file ``go-on``."""
+        return {
+            "GIT_SSH_COMMAND": f"{sys.executable} {SLOW_SSH}",
+            "GIT_SSH_VARIANT": "simple",
+            "MLF_STALL_FOLDER": str(self.root),
+            "MLF_STALL_AFTER": str(stall_after),
+        }
+
     def check(self, url: str, files: dict[str, bytes], version: str = "main") -> None:
         """The cache has the version, and everything in it is whole."""
         pin = fetched_pin(url, version, self.cache)
@@ -199,24 +208,33 @@ def test_a_fetch_that_is_killed_while_git_receives(repo: Repo, after: int) -> No
     repo.remote.commit(LARGE)
     url = f"ssh://host{repo.remote.folder}"
     repo.depend(lib=f"git: '{url}', version: main")
-    ssh = {
-        "GIT_SSH_COMMAND": f"{sys.executable} {SLOW_SSH}",
-        "GIT_SSH_VARIANT": "simple",
-        "MLF_STALL_FOLDER": str(repo.root),
-    }
-    with repo.start(**ssh, MLF_STALL_AFTER=str(after)) as process:
+    with repo.start(**repo.slow_ssh(after)) as process:
         wait_for((repo.root / "stalled").exists)
         process.kill()
         process.communicate()
     # The Git that it had started is still there, and waits.
-    status, out, err = repo.fetch(**ssh, MLF_STALL_AFTER="1000000000")
+    status, out, err = repo.fetch(**repo.slow_ssh())
     assert (status, out.startswith("lib: main, commit ")) == (0, True), err
     repo.check(url, LARGE)
     (repo.root / "go-on").touch()
     time.sleep(0.3)
     repo.check(url, LARGE)
-    assert repo.fetch(**ssh, MLF_STALL_AFTER="1000000000")[0] == 0
+    assert repo.fetch(**repo.slow_ssh())[0] == 0
     assert list((repo.cache.root / "tmp").glob("*/*")) == []
+
+
+def test_a_fetch_that_is_interrupted(repo: Repo) -> None:
+    repo.remote.commit(LARGE)
+    repo.depend(lib=f"git: 'ssh://host{repo.remote.folder}', version: main")
+    ssh = repo.slow_ssh(150_000)
+    with repo.start(**ssh) as process:
+        wait_for((repo.root / "stalled").exists)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1].startswith("mlfbuild: interrupted; nothing half-written is left")
+    assert list((repo.cache.root / "tmp").iterdir()) == []
+    (repo.root / "go-on").touch()
 
 
 @pytest.mark.parametrize("sight", ["tmp/*/part", "tmp/*/tree/files/Source/f5*", "trees/*", "git/*"])

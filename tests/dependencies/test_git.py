@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mlfbuild.dependencies.cache import Cache
 from mlfbuild.dependencies.git import GitPin, fetch_git, fetch_pinned, fetch_version, fetched_pin, git_root
 from mlfbuild.errors import InputFileError, MlfError, NotFetchedError, ProcessFailedError, UsageError
 from support.git_remote import FILES, Remote, git, tree_object
+from support.http_source import serving
 
 
 @pytest.fixture
@@ -270,6 +272,20 @@ def test_a_damaged_tree_is_made_again_offline(remote: Remote, cache: Cache, dama
     assert content(git_root(remote.url, pin, cache)) == FILES
 
 
+def test_builds_that_find_the_same_damage(remote: Remote, cache: Cache) -> None:
+    files = {f"{number}.c": b"%d" % number for number in range(300)}
+    remote.commit(files)
+    pin = fetch_git(remote.url, "main", cache)
+    (git_root(remote.url, pin, cache) / "299.c").unlink()
+
+    def build(_: int) -> dict[str, bytes]:
+        return content(git_root(remote.url, pin, cache))
+
+    with ThreadPoolExecutor(6) as builds:
+        assert list(builds.map(build, range(12))) == [files] * 12
+    assert list((cache.root / "tmp").iterdir()) == []
+
+
 def test_a_damaged_tree_without_git(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     remote.commit()
     pin = fetch_git(remote.url, "main", cache)
@@ -504,6 +520,22 @@ def test_a_mirror_of_the_users_configuration(remote: Remote, cache: Cache, own_c
     own_configuration.write_text(f'[url "{remote.folder.parent}/"]\n  insteadOf = https://example.invalid/\n')
     url = "https://example.invalid/remote.git"
     assert content(git_root(url, fetch_git(url, "main", cache), cache)) == FILES
+
+
+def test_a_server_of_plain_files(remote: Remote, cache: Cache) -> None:
+    old = remote.commit({"a.c": b"old\n"})
+    new = remote.commit(parent=old)
+    remote.tag("v1", annotated=True)
+    git(remote.folder, "update-server-info")
+    with serving() as source:
+        for path in remote.folder.rglob("*"):
+            if path.is_file():
+                source.files[f"r.git/{path.relative_to(remote.folder)}"] = path.read_bytes()
+        url = source.url("r.git")
+        # It gives neither single commits nor commits without their history, and all is fetched then.
+        assert fetch_git(url, "v1", cache).commit == new
+        assert fetch_git(url, old, cache).commit == old
+    assert content(git_root(url, GitPin(old, remote.hash_of(f"{old}^{{tree}}")), cache)) == {"a.c": b"old\n"}
 
 
 def test_no_git(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

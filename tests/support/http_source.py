@@ -41,7 +41,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Source
 
     def do_GET(self) -> None:
-        path = self.path.lstrip("/")
+        path = self.path.lstrip("/").partition("?")[0]
         self.server.requests.append((path, self.headers.get("Range")))
         self.server.headers.append(dict(self.headers.items()))
         if path in self.server.redirects:
