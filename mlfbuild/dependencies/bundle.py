@@ -8,8 +8,8 @@ from dataclasses import fields, replace
 from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.dependencies.needs import needed
 from mlfbuild.dependencies.types import Source
-from mlfbuild.errors import UsageError
-from mlfbuild.library import Library, Module
+from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.library import ExternalDependency, Library, Module
 from mlfbuild.library.bundles import (
     FOLDER,
     Bundle,
@@ -17,12 +17,13 @@ from mlfbuild.library.bundles import (
     bundle_dependency,
     bundle_files,
     bundle_folder,
+    bundle_name,
     bundles,
     description_path,
     unsafe_option,
 )
 from mlfbuild.library.known_dependencies import short_name
-from mlfbuild.library.wishes import wishes
+from mlfbuild.library.wishes import Wish, wishes
 from mlfbuild.messages import quoted
 
 _SAME = {field.name for field in fields(BundleFacts)} & {field.name for field in fields(Source)}
@@ -47,6 +48,26 @@ def bundled_sources(library: Library, where: str = "archive") -> dict[str, Sourc
     ``where`` names the archive in messages. Raises ``InputFileError`` where what it says of a bundle is unsound.
     """
     return {name: _source(bundle) for name, bundle in bundles(library, where).items()}
+
+
+def bundled_source(library: Library, wish: Wish, where: str) -> Source:
+    """Return what ``library`` brings along for ``wish``, one of its modules' whose ``url_type`` is ``mlf_path``.
+
+    Raises ``InputFileError`` as ``bundled_sources``, and where the archive does not say what its folder holds.
+    """
+    folder = ExternalDependency(wish.name, wish.url, wish.url_type)
+    source = bundled_sources(library, where).get(bundle_name(folder))
+    if source is None:
+        raise InputFileError(
+            f"{where}: dependency {quoted(wish.name)}: is to lie in {quoted(wish.url)}, and nothing beside that says "
+            "what to compile; bundle it with mlfbuild, or let the project provide it"
+        )
+    if source.name != wish.name:
+        raise InputFileError(
+            f"{where}: dependency {quoted(wish.name)}: {quoted(wish.url)} is {source.name}, which has another name; "
+            "bundle it again"
+        )
+    return source
 
 
 def _wanted(module: Module) -> Iterator[str]:

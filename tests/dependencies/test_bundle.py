@@ -15,11 +15,12 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
 from mlfbuild.cli import main
-from mlfbuild.dependencies.bundle import bundled, bundled_sources
+from mlfbuild.dependencies.bundle import bundled, bundled_source, bundled_sources
 from mlfbuild.dependencies.needs import needed
 from mlfbuild.dependencies.types import Source
 from mlfbuild.errors import CheckFailedError, InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, ExternalDependency, Library, Module
+from mlfbuild.library.wishes import wishes
 from support.cmsis_nn_source import cmsis_nn_source
 from support.libraries import native_module
 
@@ -125,10 +126,33 @@ def test_files_that_are_in_the_way_are_left_alone() -> None:
         bundled(library, {"lib": LIB})
 
 
+def test_a_wish_finds_its_folder() -> None:
+    library = with_lib()
+    (wish,) = wishes(library.modules[0])
+    assert bundled_source(library, wish, WHERE) == bundled_sources(library)["lib"]
+
+
 def test_a_folder_without_a_description_is_no_bundle() -> None:
     library = with_lib()
     kept = tuple(file for file in library.other_files if str(file.path) != DESCRIPTION)
-    assert bundled_sources(replace(library, other_files=kept)) == {}
+    bare = replace(library, other_files=kept)
+    assert bundled_sources(bare) == {}
+    (wish,) = wishes(bare.modules[0])
+    with pytest.raises(
+        InputFileError, match=r"'./dependencies/lib', and nothing beside that says what to compile; bund"
+    ):
+        bundled_source(bare, wish, WHERE)
+
+
+def test_a_folder_that_is_somebody_elses() -> None:
+    (module,) = with_lib().modules
+    named = replace(module.external_dependencies[0], short_name="cmsis-nn")
+    library = replace(with_lib(), modules=(replace(module, external_dependencies=(named,)),))
+    (wish,) = wishes(library.modules[0])
+    with pytest.raises(
+        InputFileError, match=r"'cmsis-nn': './dependencies/lib' is lib, which has another name; bundle"
+    ):
+        bundled_source(library, wish, WHERE)
 
 
 @pytest.mark.parametrize(
