@@ -36,7 +36,7 @@ def need(wishes: Sequence[Wish]) -> str:
     who = list(dict.fromkeys(map(origin, wishes)))
     versions = list(dict.fromkeys(f" {shown(wish.version)}{_tested(wish)}" for wish in wishes if wish.version))
     headers = dict.fromkeys(shown(header) for wish in wishes for header in wish.headers)
-    how = f"the code includes {listed(list(headers))}" if headers else "the metadata says so"
+    how = f"the code includes {listed(list(headers))}" if headers else "by what the archive says"
     return f"{listed(who)} need{'s' if len(who) == 1 else ''} {title(wishes[0].name)}{' and'.join(versions)} ({how})"
 
 

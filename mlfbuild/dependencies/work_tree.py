@@ -6,17 +6,13 @@ is checked out, the project has to state that one; an edited work tree is its ow
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from mlfbuild.dependencies.git_program import git
 from mlfbuild.dependencies.versions import is_commit, release, same_version
 from mlfbuild.errors import MlfError, ProjectFileError
 from mlfbuild.manifest import Provision
 from mlfbuild.messages import listed, printable
-from mlfbuild.process import find_tool, run
-
-_PATIENCE = 60.0
-"""Seconds that Git may take to name tags."""
 
 
 def check_work_tree(folder: Path, provision: Provision) -> None:
@@ -30,8 +26,10 @@ def check_work_tree(folder: Path, provision: Provision) -> None:
     try:
         if not (folder / ".git").exists():
             return
-        commit = _git(folder, "rev-parse", "--verify", "HEAD").strip()
-        tags = _git(folder, "tag", "--points-at", "HEAD").split("\n")
+        repository = folder / ".git"
+        commit = git("rev-parse", "--verify", "HEAD", repository=repository).strip()
+        names = ("for-each-ref", "--points-at=HEAD", "--format=%(refname:strip=2)", "refs/tags")
+        tags = git(*names, repository=repository).split("\n")
     except (MlfError, OSError):  # no Git, or a repository that cannot be read
         return
     releases = [tag for tag in tags if release(tag) is not None]
@@ -45,9 +43,3 @@ def check_work_tree(folder: Path, provision: Provision) -> None:
     raise ProjectFileError(
         [f"{provision.where or provision.name}: {there}; check out {stated}, or correct the version"]
     )
-
-
-def _git(folder: Path, *words: str) -> str:
-    """Return what Git prints about the repository of ``folder``, and no other one that the environment names."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return run([find_tool("git"), f"--git-dir={folder / '.git'}", *words], env=environment, timeout=_PATIENCE)

@@ -148,7 +148,7 @@ def _compile_option(value: str) -> str | None:
 _VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.+/@#-]{0,199}"
 _NO_REF = r"\.\.|//|/\.|[./]$|\.lock$"  # git-check-ref-format(1)
 _STEERING = "$;\"'\\`#<>&|*?(){}[]!^"
-_INSIDE = r"^(?![/~]|[A-Za-z]:)(?!(.*/)?\.\.(/|$))[^\\]*\S[^\\]*$"
+_INSIDE = r"^(?![/~]|[A-Za-z]:)(?!(.*/)?\.\.(/|$))[^\\]*[^\\\s][^\\]*$"
 DEPENDENCY_NAME = _named("dependency", NAME, "a letter or digit, then letters, digits, ., _ and -, at most 63")
 GIT_ADDRESS = Rule(git_problem, {"pattern": GIT_PATTERN})
 ARCHIVE_ADDRESS = Rule(archive_problem, {"pattern": ARCHIVE_PATTERN})
@@ -162,7 +162,7 @@ SHA256 = Rule(
 )
 VERSION = Rule(_version, {"pattern": f"^(?!.*({_NO_REF})){_VERSION}$"})
 PATTERN = Rule(_inside, {"pattern": _INSIDE})
-SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE})
+SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE.replace(r"\\", r"\\*?[")})
 COMPILE_OPTION = Rule(_compile_option, {"pattern": "^[^" + re.escape(_STEERING) + r"\s]+$"})
 
 

@@ -11,7 +11,7 @@ from mlfbuild.errors import MlfError, ProjectFileError
 from mlfbuild.library.wishes import Wish, wishes
 from mlfbuild.manifest import ModelSpec, Project, Provision
 
-_OWN_KERNELS = "mlfbuild"
+OWN_KERNELS = "mlfbuild"
 
 
 def check_dependencies(project: Project) -> list[str]:
@@ -39,17 +39,31 @@ def check_dependencies(project: Project) -> list[str]:
 
 def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
     """Return what ``model`` needs; ``None`` where only compiling tells, or where the archive is unsound."""
-    if model.compiler == "native" and model.options.get("kernels", _OWN_KERNELS) == _OWN_KERNELS:
-        return ()
+    if model.compiler == "native":
+        return _wishes_of_kernels(model)
     if model.compiler != "archive":
         return None
     from mlfbuild.archive import open_archive  # few projects have one to look at
 
     try:
         modules = open_archive(model.source).modules
-        return tuple(replace(wish, origin=f"model {model.name!r}") for module in modules for wish in wishes(module))
+        return tuple(replace(wish, origin=_origin(model)) for module in modules for wish in wishes(module))
     except MlfError:  # what is wrong with it is for who builds it
         return None
+
+
+def _wishes_of_kernels(model: ModelSpec) -> tuple[Wish, ...]:
+    """Return whose kernels ``model`` asks for; that any of its layers has one is taken for sure."""
+    if model.options.get("kernels", OWN_KERNELS) == OWN_KERNELS:
+        return ()
+    from mlfbuild.compilers.native.cmsis_nn.text import DEPENDENCY  # few projects ask for them
+
+    wish = DEPENDENCY
+    return (Wish(wish.short_name, wish.version_spec, wish.url, wish.url_type, _origin(model)),)
+
+
+def _origin(model: ModelSpec) -> str:
+    return f"model {model.name!r}"
 
 
 def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Iterator[str]:

@@ -163,8 +163,8 @@ def test_what_nobody_provides_gets_the_line_to_write() -> None:
 
 def test_all_who_miss_it_are_in_one_line() -> None:
     assert refusal(declared("b", ">=7"), declared("a")) == (
-        "dependency cmsis-nn: a, b need CMSIS-NN v7.0.0 and >=7 (the metadata says so), and the project provides none; "
-        f"add to dependencies of the project file `cmsis-nn: {{git: {ARM}, version: v7.0.0}}`"
+        "dependency cmsis-nn: a, b need CMSIS-NN v7.0.0 and >=7 (by what the archive says), and the project provides "
+        f"none; add to dependencies of the project file `cmsis-nn: {{git: {ARM}, version: v7.0.0}}`"
     )
 
 

@@ -52,5 +52,31 @@ def test_invalid_files_do_not_fit(name: str, value: object, validator: jsonschem
     assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
 
 
+# Addresses that name no host, or a blank in one, are beyond what patterns say legibly.
+DEPENDENCIES_BEYOND_A_SCHEMA = {"blank", "no-host", "ssh-option", "no-file"}
+
+
+@pytest.mark.parametrize("file", ["dependencies", "dependency_addresses"])
+def test_no_mistake_of_a_dependency_fits(file: str, validator: jsonschema.Draft202012Validator) -> None:
+    value = yaml.safe_load((FOLDER / f"invalid/{file}.yml").read_bytes())
+    found = value.pop("dependencies")
+    assert validator.is_valid(value)
+    fitting = {name for name, keys in found.items() if validator.is_valid({**value, "dependencies": {name: keys}})}
+    assert fitting - {"CMSIS_NN"} == DEPENDENCIES_BEYOND_A_SCHEMA.intersection(found), "that one names another again"
+
+
+@pytest.mark.parametrize("key", ["sources", "include-dirs", "compile-options"])
+def test_no_part_of_a_list_that_is_refused_fits(key: str, validator: jsonschema.Draft202012Validator) -> None:
+    value = yaml.safe_load((FOLDER / "invalid/dependency_files.yml").read_bytes())
+    parts = value["dependencies"]["cmsis-nn"][key]
+
+    def fits(part: str) -> bool:
+        return validator.is_valid({**value, "dependencies": {"x": {"path": "x", key: [part]}}})
+
+    assert [part for part in parts if fits(part)] == {"sources": parts[-1:], "include-dirs": parts[-1:]}.get(
+        key, parts[:1]
+    )
+
+
 def test_schema_changes_are_seen_in_review(golden) -> None:
     golden(json.dumps(json_schema(), indent=2) + "\n", "mlfbuild.schema.json")
