@@ -10,6 +10,7 @@ from pathlib import Path
 
 from counting.firmware import (
     SHARED,
+    BuiltLibrary,
     MeasurementError,
     Subject,
     build,
@@ -78,17 +79,21 @@ class Result:
     stack: int
 
 
-def measure(case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0) -> Result:
+def measure(
+    case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0, cmsis_nn: BuiltLibrary | None = None
+) -> Result:
     """Compile, build, run and count ``case`` in ``folder``; ``flags`` come behind those of the compiler.
 
-    Prints the ``top`` functions by instructions. Raises ``MeasurementError`` where a program fails, or an output
-    differs from that of TensorFlow Lite Micro, float32 by more than 1e-5.
+    With ``cmsis_nn``, which is built for the same core, its kernels compute what they can. Prints the ``top`` functions
+    by instructions. Raises ``MeasurementError`` where a program fails, or an output differs from that of TensorFlow Lite
+    Micro, float32 by more than 1e-5.
     """
     model = SHARED / "models" / f"{case.file}.tflite"
-    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options={"memory": case.memory}))
+    options = {"memory": case.memory, "kernels": "mlfbuild" if cmsis_nn is None else "cmsis-nn"}
+    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options=options))
     (module,) = library.modules
     (main,) = module.main
-    subject = _write(library, folder)
+    subject = _write(library, folder, cmsis_nn)
     write_case_data(subject, SHARED / "golden" / f"{case.file}.npz", folder)
     elf, harness = build(subject, case.cpu, folder, flags)
     counted = count_instructions(elf, case.cpu)
@@ -124,7 +129,7 @@ def _by_kind(counted: str) -> dict[str, int]:
     return dict(kinds)
 
 
-def _write(library: Library, folder: Path) -> Subject:
+def _write(library: Library, folder: Path, cmsis_nn: BuiltLibrary | None) -> Subject:
     (module,) = library.modules
     for file in module.codegen:
         path = folder / file.path
@@ -132,8 +137,8 @@ def _write(library: Library, folder: Path) -> Subject:
         path.write_bytes(file.data)
     return Subject(
         name=module.name,
-        sources=sorted((folder / "host/src").glob("*.c")),
-        include_dirs=[folder / "host/include"],
+        sources=[*sorted((folder / "host/src").glob("*.c")), *([cmsis_nn.archive] if cmsis_nn else [])],
+        include_dirs=[folder / "host/include", *([cmsis_nn.headers] if cmsis_nn else [])],
         call=f"mlf_{module.name}_run(inputs, outputs, workspace)",
         workspace_size=module.main[0].workspace_size,
     )
