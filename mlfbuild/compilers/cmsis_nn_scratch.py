@@ -20,7 +20,7 @@ from mlfbuild.targets import Cpu
 _VERSIONS = frozenset({"v4.0.0", "v4.1.0"})
 _CONTEXT = re.compile(r"\bcmsis_nn_context (\w+)\s*=\s*\{\s*\w+\s*,\s*(\d{1,9})\s*\};", re.ASCII)
 _STRUCT = re.compile(r"\bcmsis_nn_(?:dims|tile|\w*params) (\w+)\s*=\s*\{([^{};]{0,200})\};", re.ASCII)
-_CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]*)\);", re.ASCII)
+_CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]{0,1000})\);", re.ASCII)
 _CHANNELS_MVE = 124
 """``CH_IN_BLOCK_MVE``: what depthwise convolutions with MVE take at a time."""
 _SIZES = ("input_dims", "filter_dims")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -92,6 +93,20 @@ def test_what_has_another_form_is_not_judged(kws: Module, old: str, new: str) ->
 def test_another_release_is_not_judged(kws: Module) -> None:
     (crt,) = kws.external_dependencies
     assert list(scratch_problems(replace(kws, external_dependencies=(replace(crt, version_spec="0.11.1"),)), MVE)) == []
+
+
+def test_hostile_code_takes_no_time(kws: Module) -> None:
+    for text in (
+        "arm_avgpool_s8(&context,",
+        "cmsis_nn_context context= {NULL,0};",
+        "cmsis_nn_tile x = {1",
+        "cmsis_nn_",
+    ):
+        source = b"#include <arm_nnfunctions.h>\ncmsis_nn_context context= {NULL,0};\n" + text.encode() * 20_000
+        module = replace(kws, codegen=(replace(kws.codegen[-1], content=source),))
+        begun = time.process_time()
+        assert list(scratch_problems(module, DSP)) == []
+        assert time.process_time() - begun < 5
 
 
 # Beside the library itself -------------------------------------------------------------------------------------------
