@@ -21,6 +21,10 @@ _PATH = click.Path(path_type=Path)
     "--as", "form", type=click.Choice(["cyclonedx", "spdx", "spdx-tag-value"]),
     help="Form of the document, whatever FILE is called; without -o it is printed.",
 )  # fmt: skip
+@click.option(
+    "--elf", "elfs", type=_PATH, multiple=True, metavar="FILE",
+    help="An image that another build linked, for the one target; may be repeated.",
+)  # fmt: skip
 @click.option("--name", default="", metavar="NAME", help="What the product is called, by default as its firmware.")
 @click.option("--release", default="", metavar="VERSION", help="Version of the product.")
 @click.option("--strict", is_flag=True, help="Exit status 1 where something is missing in it.")
@@ -30,6 +34,7 @@ def sbom(
     settings: Settings,
     outputs: tuple[Path, ...],
     form: str | None,
+    elfs: tuple[Path, ...],
     name: str,
     release: str,
     strict: bool,
@@ -49,7 +54,8 @@ def sbom(
     from mlfbuild.steps.sbom import check_complete  # imports what has only now been found to be there
     from mlfbuild.steps.sbom import sbom as bill_of
 
-    bom = bill_of(load(settings.file), settings.target, settings.model, build_dir, name=name, version=release)
+    project = load(settings.file)
+    bom = bill_of(project, settings.target, settings.model, build_dir, elfs=elfs, name=name, version=release)
     for line in bom.notes:
         note(line)
     for path, chosen in wanted.items():

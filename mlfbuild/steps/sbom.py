@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.archive.epoch import source_date
-from mlfbuild.errors import CheckFailedError
-from mlfbuild.files import read_bytes, sha256
-from mlfbuild.firmware import read_record
-from mlfbuild.firmware.record import is_file, reachable
+from mlfbuild.errors import CheckFailedError, UsageError
+from mlfbuild.files import read_bytes
 from mlfbuild.library import Library
-from mlfbuild.library.wishes import exporter_version, wishes
+from mlfbuild.library.wishes import exporter_version
 from mlfbuild.manifest import Project
 from mlfbuild.messages import counted, quoted
 from mlfbuild.sbom import components
 from mlfbuild.sbom.bill import Bill
-from mlfbuild.sbom.image import compilers_of
 from mlfbuild.sbom.licenses import spdx_expression
 from mlfbuild.sbom.trees import Tree, read_tree
 from mlfbuild.sbom.types import Bom, Component, How, Kind
-from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import is_current
-from mlfbuild.steps.project import firmware_jobs, target_jobs
-from mlfbuild.steps.sbom_dependencies import BUILD, REPAIR, Need, add_declared, add_dependencies
-
-_BOARD = "board/"
+from mlfbuild.steps.project import target_jobs
+from mlfbuild.steps.sbom_code import BUILD, REPAIR, Code
+from mlfbuild.steps.sbom_dependencies import add_declared, add_dependencies
+from mlfbuild.steps.sbom_images import add_board, add_images, images_of
 
 
 def sbom(
@@ -36,29 +33,34 @@ def sbom(
     models: Sequence[str] = (),
     build: Path | None = None,
     *,
+    elfs: Sequence[Path] = (),
     name: str = "",
     version: str = "",
 ) -> Bom:
     """Return the bill of materials of the chosen targets and models (all where nothing is chosen).
 
-    ``build`` is the folder that everything was built in, as for ``target_jobs``; ``name`` and ``version`` are those of
-    the product, which by default is called as its firmware. What is not built, damaged, or without a licence is in the
-    ``notes``, and the bill has what is declared of it. Raises as ``target_jobs``, and ``InputFileError`` and
-    ``ConflictError`` for files that cannot be read.
+    ``build`` is the folder that everything was built in, as for ``target_jobs``; ``elfs`` are images of another build,
+    of the one target that is chosen then. ``name`` and ``version`` are those of the product, which by default is called
+    as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the bill has what is
+    declared of it. Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and
+    ``InputFileError`` and ``ConflictError`` for files that cannot be read.
     """
     jobs = target_jobs(project, targets, models, build)
+    if elfs and len(jobs) > 1:
+        names = ", ".join(job.name for job in jobs)
+        raise UsageError(f"{elfs[0]}: is an image of one target, and the project has {names}; choose it with --target")
     bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version), source_date())
     tool = bill.add(components.mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
     found = {model: _add_model(bill, project, model) for model in chosen}
     for target in jobs:
-        needs = [need for job in target.models for need in _add_code(bill, job, found[job.model], tool)]
-        add_dependencies(bill, project, target, needs)
-        _add_board(bill, target)
+        codes = [code for job in target.models if (code := _add_code(bill, job, found[job.model], tool)) is not None]
+        add_dependencies(bill, project, target, codes)
+        add_board(bill, target)
+        images = images_of(project, target, elfs if target is jobs[0] else (), build)
+        add_images(bill, images, codes, version)
     if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
         add_declared(bill, project)
-    for image in firmware_jobs(project, jobs, build):
-        _add_firmware(bill, image, version)
     for one in bill.components:
         _check_license(bill, project, one)
     return bill.done()
@@ -86,15 +88,12 @@ def _add_model(bill: Bill, project: Project, name: str) -> Component:
     return model
 
 
-def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Iterator[Need]:
-    """Add the archive and the code of a model for a target, with what the code includes.
-
-    Yields the libraries that it needs beside.
-    """
+def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code | None:
+    """Add the archive and the code of a model for a target, with what the code includes; ``None`` without a build."""
     tree = read_tree(job.tree)
     if tree is None or not job.archive.is_file():
         bill.note(f"{job.title}: is not built, so its code is not in the bill; {BUILD}")
-        return
+        return None
     for damage in tree.damage:
         bill.note(f"{damage}; {REPAIR}")
     library, digest = open_archive_with_id(job.archive)
@@ -112,7 +111,7 @@ def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Itera
     bill.relate(code, How.GENERATED_FROM, model.ref)
     bill.relate(code, How.MADE_BY, tool)
     _add_own_libraries(bill, code, tree, library)
-    yield from (Need(code, wish, library, str(job.archive)) for module in library.modules for wish in wishes(module))
+    return Code(code, job, library, digest)
 
 
 def _add_own_libraries(bill: Bill, code: str, tree: Tree, library: Library) -> None:
@@ -135,46 +134,6 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
         return not is_current(job)
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
     return bool(sources - {model.sha256})
-
-
-# Targets and images --------------------------------------------------------------------------------------------------
-
-
-def _add_board(bill: Bill, target: TargetJob) -> None:
-    record = read_record(target.tree)
-    if target.board is None or record is None:
-        return
-    paths = [path for path in record.files if path.startswith(_BOARD) and path.endswith((".c", ".h", ".ld"))]
-    there = [path for path in paths if reachable(target.tree, path) and is_file(target.tree / path)]
-    files = {path.removeprefix(_BOARD): read_bytes(target.tree / path, "file of the board support") for path in there}
-    bill.add(components.board_component(target.board.name, files, __version__))
-
-
-def _add_firmware(bill: Bill, job: FirmwareJob, version: str) -> None:
-    """Add an image, whether or not it is there."""
-    ref = f"firmware/{job.target.name}/{job.name}"
-    properties = {"target": job.target.name, "cpu": job.target.cpu.name}
-    if job.target.board is not None:
-        properties["board"] = job.target.board.name
-    digest = ""
-    if job.elf.is_file():
-        data = read_bytes(job.elf, "image")
-        digest = sha256(data)
-        for name, release in compilers_of(data):
-            bill.relate(ref, How.MADE_BY, bill.add(components.c_compiler(name, release)))
-    else:
-        bill.note(f"{job.title}: is not built, so the bill has no hash of it; {BUILD}")
-    bill.add(
-        Component(
-            ref, Kind.FIRMWARE, job.name, version, file=job.elf.name if digest else "", sha256=digest,
-            properties=properties,
-        )
-    )  # fmt: skip
-    for model in job.models:
-        code = f"code/{job.target.name}/{model}"
-        bill.relate(ref, *((How.CONTAINS, code) if code in bill else (How.DEPENDS_ON, f"model/{model}")))
-    if job.target.board is not None and (board := f"{_BOARD}{job.target.board.name}") in bill:
-        bill.relate(ref, How.DEPENDS_ON, board)
 
 
 # Licences ------------------------------------------------------------------------------------------------------------

@@ -36,7 +36,16 @@ models:
 firmware:
   app: {sources: [main.c], targets: [m4]}
 """
-MAIN = "int main(void) { return 0; }\n"
+MAIN = """\
+#include "tvmgen_alpha.h"
+
+int main(void) {
+  static int8_t in[8], out[4];
+  struct tvmgen_alpha_inputs inputs = {in};
+  struct tvmgen_alpha_outputs outputs = {out};
+  return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
 BUILD = "run `mlfbuild build` first"
 
 
@@ -193,9 +202,10 @@ def test_before_the_build_it_has_what_is_declared(unbuilt: Folder) -> None:
     assert found["firmware/m4/app"]["sha256"] == ""
     assert related(ended.json, "firmware/m4/app") == {("depends on", "model/alpha"), ("depends on", "model/beta")}
     notes = [
-        *(f"{name}: is not built, so its code is not in the bill; {BUILD}" for name in
-          ("alpha for m4", "beta for m4", "alpha for pc")),
+        f"alpha for m4: is not built, so its code is not in the bill; {BUILD}",
+        f"beta for m4: is not built, so its code is not in the bill; {BUILD}",
         f"app for m4: is not built, so the bill has no hash of it; {BUILD}",
+        f"alpha for pc: is not built, so its code is not in the bill; {BUILD}",
     ]  # fmt: skip
     assert ended.json["notes"] == notes
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == notes
@@ -221,6 +231,35 @@ def test_what_is_not_as_it_was_built(product: Folder) -> None:
         "beta for m4: was built from another model file, with other settings, or by another mlfbuild; " + BUILD,
         f"build/mlf/pc/alpha/codegen/host/include/tvmgen_alpha.h: is missing; {repair}",
     ]
+
+
+def test_an_image_of_another_model_file(product: Folder) -> None:
+    product.write("models/alpha.tflite", tiny_network(5))
+    assert product.run("build", "-q", "--model", "alpha").status == 0
+    ended = product.run("sbom")
+    assert ended.err == f"app for m4: has the model alpha of another file than there is now; build it again\n"
+
+
+def test_images_of_another_build(product: Folder) -> None:
+    elf = product.root / "build/m4/app/app.elf"
+    shutil.copy(elf, product.root / "boot.elf")
+    elf.unlink()
+    arguments = ("sbom", "--target", "m4", "--format", "json")
+    bill = product.run(*arguments, "--elf", "boot.elf").json
+    image = components(bill)["firmware/m4/boot"]
+    assert (image["file"], image["sha256"]) == ("boot.elf", sha256((product.root / "boot.elf").read_bytes()))
+    assert ("contains", "code/m4/alpha") in related(bill, "firmware/m4/boot")
+    assert ("contains", "code/m4/beta") not in related(bill, "firmware/m4/boot"), "the linker dropped it"
+    (product.root / "boot.elf").rename(product.root / "app.elf")
+    bill = product.run(*arguments, "--elf", "app.elf").json
+    assert bill["notes"] == []
+    assert components(bill)["firmware/m4/app"]["sha256"] == image["sha256"]
+    product.write("none.elf", b"no image")
+    ended = product.run("sbom", "--target", "m4", "--elf", "app.elf", "--elf", "none.elf")
+    assert ended.status == 0
+    assert ended.err == (
+        "none.elf: has no id of a model in the bill; name the image that the linker wrote, or its target\n"
+    )
 
 
 @pytest.mark.parametrize("license_key", ["", "license: LicenseRef-Acme"])
@@ -318,6 +357,8 @@ MISTAKES = {
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
     "main.c/x.spdx": "main.c: cannot write: File exists; a file stands where a folder is needed: move it away",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
+    "no.elf": "no.elf: is an image of one target, and the project has m4, pc; choose it with --target",
+    "nowhere.elf": "nowhere.elf: no such image; check the path",
     "gamma": "model 'gamma': not in the project file (the project has alpha, beta)",
 }
 
@@ -327,6 +368,7 @@ MISTAKES = {
     [
         (["-o"], "bill.xml", 2), (["--as", "spdx", "-o"], "models", 2), (["--as", "spdx", "-o"], "main.c", 6),
         (["-o"], "main.c/x.spdx", 8), (["--target"], "m5", 2), (["--model"], "gamma", 2),
+        (["--elf"], "no.elf", 2), (["--target", "m4", "--elf"], "nowhere.elf", 5),
     ],
 )  # fmt: skip
 def test_mistakes(unbuilt: Folder, options: list[str], value: str, status: int) -> None:
