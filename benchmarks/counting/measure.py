@@ -85,8 +85,8 @@ def measure(
     """Compile, build, run and count ``case`` in ``folder``; ``flags`` come behind those of the compiler.
 
     With ``cmsis_nn``, which is built for the same core, its kernels compute what they can. Prints the ``top`` functions
-    by instructions. Raises ``MeasurementError`` where a program fails, or an output differs from that of TensorFlow Lite
-    Micro, float32 by more than 1e-5.
+    by instructions. Raises ``MeasurementError`` where a program fails, or an output differs from that of TensorFlow
+    Lite Micro, float32 by more than 1e-5.
     """
     model = SHARED / "models" / f"{case.file}.tflite"
     options = {"memory": case.memory, "kernels": "mlfbuild" if cmsis_nn is None else "cmsis-nn"}

@@ -84,8 +84,8 @@ def memory(results: Results) -> str:
 def cmsis_nn(ours: Results, theirs: Results) -> str:
     """Return what CMSIS-NN's kernels take, called by our code and by the peers', beside our own kernels."""
     rows = []
-    for case, result in theirs.items():
-        own = ours[case]
+    for case in sorted(theirs, key=lambda case: list(BOARDS).index(case.cpu)):
+        own, result = ours[case], theirs[case]
         for name, r in (("mlfbuild", own), ("mlfbuild, `kernels: cmsis-nn`", result)):
             sizes_ = (r.code, r.constants, r.arena + r.io, r.stack)
             rows.append(_called(case, name, r.instructions, own.instructions, sizes_))

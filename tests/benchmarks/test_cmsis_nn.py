@@ -20,9 +20,8 @@ def test_the_page_has_the_committed_figures() -> None:
     )
 
 
-def test_the_library_takes_what_is_committed(
-    cmsis_nn_7: Path, shared: Path, tmp_path: Path, tool: Callable[[str], str]
-) -> None:
+@pytest.mark.usefixtures("shared")
+def test_the_library_takes_what_is_committed(cmsis_nn_7: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
     committed, case = load(CMSIS_NN), Case("ad", "cortex-m55")
