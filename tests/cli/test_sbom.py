@@ -237,7 +237,7 @@ def test_an_image_of_another_model_file(product: Folder) -> None:
     product.write("models/alpha.tflite", tiny_network(5))
     assert product.run("build", "-q", "--model", "alpha").status == 0
     ended = product.run("sbom")
-    assert ended.err == f"app for m4: has the model alpha of another file than there is now; build it again\n"
+    assert ended.err == "app for m4: has the model alpha of another file than there is now; build it again\n"
 
 
 def test_images_of_another_build(product: Folder) -> None:
