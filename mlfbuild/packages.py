@@ -29,6 +29,7 @@ DEBIAN = System(
     {
         HOST_COMPILER: "gcc libc6-dev",
         "cmake": "cmake",
+        "git": "git",
         "ninja": "ninja-build",
         "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
         "arm-none-eabi-objdump": "binutils-arm-none-eabi",
@@ -38,7 +39,7 @@ DEBIAN = System(
         "qemu-system-arm": "qemu-system-arm",
     },
 )
-_COMMON = {"cmake": "cmake", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
+_COMMON = {"cmake": "cmake", "git": "git", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
 SYSTEMS: Mapping[str, System] = {
     "debian": DEBIAN,
     "fedora": System(
@@ -77,6 +78,7 @@ SYSTEMS: Mapping[str, System] = {
         "brew install",
         {
             "cmake": "cmake",
+            "git": "git",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
             "clang": "llvm",
@@ -89,6 +91,7 @@ SYSTEMS: Mapping[str, System] = {
 _PAGES = {
     HOST_COMPILER: "a C compiler (on macOS: xcode-select --install)",
     "cmake": "CMake from https://cmake.org/download",
+    "git": "Git from https://git-scm.com/downloads",
     "ninja": "Ninja from https://github.com/ninja-build/ninja/releases",
     "arm-none-eabi-gcc": "the Arm GNU Toolchain from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
     "clang": "LLVM from https://github.com/llvm/llvm-project/releases",

@@ -203,6 +203,7 @@ def _answer(url: str, have: int) -> Any:
         ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
+        reason = getattr(reason, "strerror", None) or reason
         raise ProcessFailedError(
             f"{shown(url)}: cannot be fetched: {reason}; check the address and the network"
         ) from None

@@ -9,13 +9,14 @@ checked out of it.
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.dependencies.cache import Cache, put
 from mlfbuild.dependencies.git_program import blobs, git, git_out, listing, shown_address
-from mlfbuild.dependencies.git_versions import Wanted, check_version, full_commit, is_abbreviated, wanted_of
+from mlfbuild.dependencies.git_versions import Wanted, check_version, full_or_abbreviated, wanted_of
 from mlfbuild.dependencies.trees import SHA256_DIGITS, SUBMODULE, Entry, checked, files_of, is_sound, write_tree
 from mlfbuild.errors import InputFileError, NotFetchedError, ProcessFailedError, UsageError
 from mlfbuild.process import Tell, tell_nobody
@@ -47,10 +48,10 @@ def fetch_git(url: str, version: str, cache: Cache, tell: Tell = tell_nobody) ->
 def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody) -> tuple[GitPin, bool]:
     """Do as ``fetch_git``; returns whether anything was fetched, too."""
     check_version(version, url)
-    if full_commit(version) or is_abbreviated(version):
-        known = fetched_pin(url, version, cache)
-        if known is not None and _restored(known, cache, tell) is not None:
-            return known, False
+    known = fetched_pin(url, version, cache)
+    # The beginning of its own hash it was called by; another name of such digits is a tag or a branch, which may move.
+    if known is not None and full_or_abbreviated(version, known.commit) and _restored(known, cache, tell) is not None:
+        return known, False
     pin, new = _fetched(url, wanted_of(url, version, tell), version, cache, tell)
     cache.remember({"commit": pin.commit, "tree": pin.tree}, "git", url, version)
     return pin, new
@@ -146,8 +147,8 @@ def _keep_tree(commit: str, tree: str, cache: Cache, work: Path) -> None:
 
 def _fetched(url: str, wanted: Wanted, version: str, cache: Cache, tell: Tell) -> tuple[GitPin, bool]:
     """Return the pin of what is ``wanted``, which the cache has then, and whether it had to be fetched."""
-    tree = _known_tree(wanted.commit, cache)
-    if tree is not None and is_sound(cache.tree(tree), tree):  # without a lock, which a read-only cache cannot have
+    tree = _whole(wanted.commit, cache)
+    if tree is not None:
         return GitPin(wanted.commit, tree), False
     with cache.work(wanted.commit or f"abbreviated-{version.lower()}", tell) as work:
         known = _known(wanted.commit, cache, work)
@@ -159,6 +160,17 @@ def _fetched(url: str, wanted: Wanted, version: str, cache: Cache, tell: Tell) -
         put(repository, cache.repository(commit))
         _keep_tree(commit, tree, cache, work)
         return GitPin(commit, tree), True
+
+
+def _whole(commit: str, cache: Cache) -> str | None:
+    """Return the tree of ``commit`` where repository and files are there and agree; locks and writes nothing."""
+    tree = _known_tree(commit, cache)
+    if tree is None or not cache.repository(commit).is_dir() or not is_sound(cache.tree(tree), tree):
+        return None
+    try:
+        return tree if _tree_of(cache.repository(commit), commit) == tree else None
+    except ProcessFailedError:
+        return None
 
 
 def _clone(url: str, wanted: Wanted, version: str, work: Path, tell: Tell) -> tuple[Path, str]:
@@ -221,6 +233,7 @@ def _checked_out(repository: Path, commit: str, work: Path, where: str) -> str:
     Raises ``InputFileError`` where it cannot be, or comes out as another tree, and ``ProcessFailedError``.
     """
     tree = _tree_of(repository, commit)
+    shutil.rmtree(work / "tree", ignore_errors=True)  # of a repository that proved to be damaged
     entries = list(checked(_entries(repository, tree, where), where))
     if not entries:
         raise InputFileError(f"{where}: has no files; choose another version")

@@ -45,6 +45,11 @@ def full_commit(version: str) -> str:
     return version.lower() if _FULL.fullmatch(version) else ""
 
 
+def full_or_abbreviated(version: str, commit: str) -> bool:
+    """Whether ``version`` is ``commit``, written in full or as its beginning."""
+    return commit == full_commit(version) or (is_abbreviated(version) and commit.startswith(version.lower()))
+
+
 def is_abbreviated(version: str) -> bool:
     """Whether ``version`` can be the beginning of a commit."""
     return bool(_ABBREVIATED.fullmatch(version)) and not full_commit(version)

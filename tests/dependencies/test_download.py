@@ -129,7 +129,7 @@ def test_a_file_is_an_address(cache: Cache, tmp_path: Path) -> None:
     assert fetch_url(path.as_uri(), digest_of(data), cache) is True
     path.unlink()
     assert content(url_root(path.as_uri(), digest_of(data), cache)) == FILES
-    with pytest.raises(ProcessFailedError, match=r"cannot be fetched: .*; check the address and the network"):
+    with pytest.raises(ProcessFailedError, match="cannot be fetched: No such file or directory; check the address and"):
         fetch_url(path.as_uri(), "0" * 64, cache)
 
 
@@ -224,9 +224,7 @@ def test_what_servers_answer(source: Source, cache: Cache) -> None:
         fetch_url(source.url("nothing"), "0" * 64, cache)
     assert told(error) == f"{source.url('nothing')}: cannot be fetched: HTTP 404 Not Found; check the address"
     assert error.value.exit_code == 7
-    with pytest.raises(
-        ProcessFailedError, match=r"cannot be fetched: .*Connection refused.*; check the address and the"
-    ):
+    with pytest.raises(ProcessFailedError, match="cannot be fetched: Connection refused; check the address and the"):
         fetch_url("http://127.0.0.1:1/a", "0" * 64, cache)
 
 

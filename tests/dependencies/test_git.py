@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable
@@ -84,6 +85,8 @@ def test_a_tag_comes_before_a_branch_and_both_before_an_abbreviation(remote: Rem
     assert fetch_git(remote.url, "same", cache).commit == old
     remote.tag(old[:7], new)
     assert fetch_git(remote.url, old[:7], cache).commit == new
+    remote.tag(old[:7], old)
+    assert fetch_git(remote.url, old[:7], cache).commit == old, "tags of such names move, too"
     git(remote.folder, "update-ref", f"refs/heads/{old}", new)
     assert fetch_git(remote.url, old, cache).commit == old, "a full hash is always a commit"
 
@@ -336,6 +339,21 @@ def test_a_half_cloned_repository_is_fetched_again(remote: Remote, cache: Cache,
     assert content(git_root(remote.url, pin, cache)) == FILES, "the repository is whole again, too"
 
 
+def test_a_repository_with_one_damaged_file_is_fetched_again(remote: Remote, cache: Cache) -> None:
+    files = {f"{name}.c": random.Random(name).randbytes(5000) for name in "abcd"}
+    remote.commit(files)
+    pin = fetch_git(remote.url, "main", cache)
+    shutil.rmtree(cache.tree(pin.tree))
+    pack = _pack(cache.repository(pin.commit))
+    data = pack.read_bytes()
+    at = data.index(files["c.c"][1000:1020])
+    pack.write_bytes(data[:at] + bytes(20) + data[at + 20 :])
+    with pytest.raises(NotFetchedError, match="or not whole; run `mlfbuild fetch`"):
+        git_root(remote.url, pin, cache)
+    assert fetch_version(remote.url, "main", cache) == (pin, True)
+    assert content(git_root(remote.url, pin, cache)) == files
+
+
 def test_what_killed_fetches_leave_is_removed(remote: Remote, cache: Cache) -> None:
     commit = remote.commit()
     left = cache.root / "tmp" / f"{commit}.0123456789ab" / "part"
@@ -355,6 +373,16 @@ def test_records_that_are_damaged(remote: Remote, cache: Cache) -> None:
         assert fetched_pin(remote.url, "main", cache) is None
         assert content(git_root(remote.url, pin, cache)) == FILES
         assert fetch_version(remote.url, "main", cache) == (pin, False)
+
+
+def test_a_record_of_another_tree(remote: Remote, cache: Cache) -> None:
+    old = remote.commit({"a.c": b"old\n"})
+    fetch_git(remote.url, "main", cache)
+    remote.commit(parent=old)
+    pin = fetch_git(remote.url, "main", cache)
+    cache.remember({"tree": remote.hash_of(f"{old}^{{tree}}")}, "commit", pin.commit)
+    assert fetch_version(remote.url, "main", cache) == (pin, False), "the repository knows better"
+    assert content(git_root(remote.url, pin, cache)) == FILES
 
 
 # Byte for byte -------------------------------------------------------------------------------------------------------
