@@ -10,6 +10,7 @@
     executor-config/graph/<module>.graph       version 7, graph executor only; before it graph.json
     README.md                                  for people
     runtime/... templates/...                  TVM's, of no module
+    dependencies/<name>/... <name>.json        libraries that the code needs, see ``library.bundles``
 """
 
 from __future__ import annotations

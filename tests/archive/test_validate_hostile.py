@@ -10,7 +10,19 @@ import pytest
 
 from mlfbuild.archive.validate import validate
 from mlfbuild.errors import InputFileError
-from support.sound_archives import METADATA, NET_GRAPH, TINY_HEADER, TINY_SOURCE, Files, net, operator, tiny
+from support.sound_archives import (
+    BUNDLE,
+    METADATA,
+    NET_GRAPH,
+    TINY_HEADER,
+    TINY_SOURCE,
+    Files,
+    net,
+    operator,
+    tiny,
+    tiny_module,
+    with_bundle,
+)
 
 NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
@@ -43,8 +55,9 @@ def spoiled(content: bytes, choose: random.Random) -> bytes:
         (net(), NET_GRAPH),
         (tiny(), TINY_SOURCE),
         (tiny(), TINY_HEADER),
+        (with_bundle(tiny_module()), BUNDLE),
     ],
-    ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header"],
+    ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header", "bundle"],
 )
 def test_no_spoiled_file_stops_it(files: Files, path: str) -> None:
     judged = 0

@@ -15,6 +15,8 @@ from mlfbuild.archive.convert import convert
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
+from mlfbuild.dependencies.bundle import bundled_sources
+from mlfbuild.dependencies.needs import needed
 from mlfbuild.errors import (
     CheckFailedError,
     ConflictError,
@@ -64,6 +66,7 @@ def exercise(data: bytes, other: Library, folder: Path) -> str:
         _look(library, other)
         _write(library)
         _merge(library, other)
+        _build_bundles(library)
         _unpack(library, folder)
         return "read"
 
@@ -114,6 +117,15 @@ def _merge(library: Library, other: Library) -> None:
         merged = merge([("a.tar", library), ("b.tar", other)])
         with _documented(UsageError):  # files of no module may lie where the layout puts a module's
             assert read_archive(pack_archive(merged), "c.tar") == merged
+
+
+def _build_bundles(library: Library) -> None:
+    """What an archive brings along names files of its own alone, and is looked into whatever they hold."""
+    with _documented(InputFileError):
+        for name, source in bundled_sources(library, "a.tar").items():
+            assert source.name == name and {*source.sources, *source.license_files} <= source.files.keys()
+            code = (file.data for module in library.modules for file in module.codegen)
+            assert needed(source, code).files.keys() <= source.files.keys()
 
 
 def _unpack(library: Library, folder: Path) -> None:

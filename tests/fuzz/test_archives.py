@@ -20,6 +20,7 @@ from mlfbuild.archive import archive_files, tar
 from support.foreign_archives import linked_archive, operators_archive
 from support.libraries import graph_library, native_library
 from support.old_archives import model_archive, operator_archive, sketch_archive
+from support.sound_archives import tiny_module, with_bundle
 
 FEW = 150
 WORKERS = 2
@@ -34,7 +35,7 @@ def sound_archives(shared: Path) -> list[dict[str, bytes]]:
     files = [dict(tar.members(path.open("rb"), path.name)) for path in sorted((shared / "archives").glob("*.tar"))]
     old = [model_archive(version, executor) for version in range(1, 7) for executor in ("graph", "aot")]
     old += [operator_archive(version) for version in (4, 5, 6, 7)] + [sketch_archive()]
-    old += [linked_archive(), operators_archive()]
+    old += [linked_archive(), operators_archive(), with_bundle(tiny_module())]
     plain = [{name: bytes(content) for name, content in each.items()} for each in (*own, *files, *old)]
     return [each for each in plain if sum(map(len, each.values())) < LARGEST_SEED]
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mlfbuild.library import OperatorBuffer, Target, TensorInfo
 from support.sound_archives import (
+    BUNDLE,
     METADATA,
     NET_GRAPH,
     REGISTRY,
@@ -359,6 +360,6 @@ FLAWS = (
         ),
     ),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
-    Flaw("MLF805", "dependencies/lib.json", lambda: {**with_bundle(tiny_module()), "dependencies/lib.json": b"{}"}),
+    Flaw("MLF805", BUNDLE, lambda: {**with_bundle(tiny_module()), BUNDLE: b"{}"}),
 )
 """One archive a finding; ``MLF303`` cannot be alone, because one of two such names has upper-case letters."""

@@ -27,6 +27,7 @@ Files = dict[str, bytes]
 
 METADATA = "metadata.json"
 TINY_SOURCE, TINY_HEADER = "codegen/host/src/tiny_lib0.c", "codegen/host/include/tvmgen_tiny.h"
+BUNDLE = "dependencies/lib.json"
 NET_SOURCE, NET_GRAPH = "codegen/host/src/net_lib1.c", "executor-config/graph/net.graph"
 REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
@@ -164,9 +165,11 @@ def with_runtime(files: Files) -> Files:
 
 
 def with_bundle(*modules: Module) -> Files:
-    """The archive of ``modules``, each of which needs the header of a library that the archive brings along."""
-    facts = BundleFacts("lib", "1.0", sources=(), include_dirs=("include",))
-    bundle = Bundle(facts, {"include/lib.h": b"\n"})
+    """The archive of ``modules``, each of which needs a library that the archive brings along."""
+    facts = BundleFacts("lib", "1.0", sources=("lib.c",), include_dirs=("include",))
+    bundle = Bundle(
+        facts, {"include/lib.h": b"int lib(void);\n", "lib.c": b'#include "lib.h"\nint lib(void) { return 1; }\n'}
+    )
     named = (replace(module, external_dependencies=(bundle_dependency(facts),)) for module in modules)
     files = archive_files(Library(tuple(named), other_files=tuple(bundle_files(bundle))))
     return {path: bytes(content) for path, content in files.items()}
