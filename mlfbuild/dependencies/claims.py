@@ -15,6 +15,8 @@ _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 _SSH = re.compile(r"(?:[\w.-]+@)?([\w.-]+):(?!/)(.+)")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:]*)(?::\d*)?(.*)")
 
+_LONGEST = 2000
+
 
 def without_secret(url: str) -> str:
     """Return ``url`` for messages, without the user name, password or token that it may have."""
@@ -23,6 +25,9 @@ def without_secret(url: str) -> str:
 
 def unsound(wish: Wish) -> str | None:
     """Return what in ``wish`` nobody understands, ``None`` where it is sound."""
+    for key, text in (("version_spec", wish.version), ("url", wish.url)):
+        if len(text) > _LONGEST or not text.isprintable():
+            return f"{key} {quoted(text)} has control characters, or more than {_LONGEST} characters"
     if not re.fullmatch(NAME, wish.name):
         return "no name for one (letters, digits, ., - and _)"
     if wish.url_type and wish.url_type not in URL_TYPES:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from mlfbuild.dependencies.listing import Listing
 from mlfbuild.dependencies.patterns import base_folder, matches, plain_path
+from mlfbuild.dependencies.releases import check_release
 from mlfbuild.dependencies.types import Source
 from mlfbuild.dependencies.work_tree import check_work_tree
 from mlfbuild.errors import ProjectFileError
@@ -34,7 +35,7 @@ def folder_source(root: Path, provision: Provision, commit: str = "") -> Source:
 
     Its files are those below the folders that sources and headers lie in, and those of its licence. ``commit`` is that
     of Git, where the folder was checked out of there. Raises ``ProjectFileError`` where a pattern matches nothing, a
-    folder is missing, or Git says that it is another version than stated; ``InputFileError`` for what is unsafe.
+    folder is missing, or it is another version than stated; ``InputFileError`` for what is unsafe.
     """
     if provision.kind == "path":
         check_work_tree(root, provision)
@@ -45,7 +46,7 @@ def folder_source(root: Path, provision: Provision, commit: str = "") -> Source:
     for folder in include_dirs:
         listing.below(plain_path(folder))
     licenses = listing.at_top(known.license_files if known else LICENSE_FILES)
-    return Source(
+    source = Source(
         name=provision.name,
         version=provision.version,
         files=listing.files,
@@ -57,6 +58,8 @@ def folder_source(root: Path, provision: Provision, commit: str = "") -> Source:
         compile_options=provision.compile_options,
         public_headers=provision.public_headers,
     )
+    check_release(source, provision)
+    return source
 
 
 def content_sha256(source: Source) -> str:

@@ -49,6 +49,8 @@ class KnownDependency:
     """What its functions begin with, where they have names as those of TVM's runtime."""
     tvm: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Tag of the repository by TVM's release: 0.14 is ``(0, 14)``."""
+    revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What headers say of themselves (``$Revision: V.11.3.0``), by tag and name: together they tell a release."""
 
     def version_for_tvm(self, version: str) -> str:
         """Return the tag that the code of TVM ``version`` is made for, empty where nobody knows.
@@ -75,6 +77,16 @@ CMSIS_NN = KnownDependency(
     include_dirs=("Include",),
     sources=("Source/**/*.c",),
     tvm={(0, 12): "v4.0.0", **{(0, minor): "v4.1.0" for minor in range(13, 19)}},
+    revisions={
+        release: dict(zip(("arm_nnfunctions.h", "arm_nn_types.h", "arm_nnsupportfunctions.h"), revisions, strict=True))
+        for release, *revisions in (
+            ("v4.0.0", "V.11.2.0", "V.2.2.0", "V.14.0.0"),
+            ("v4.1.0", "V.11.3.0", "V.2.5.0", "V.16.0.0"),
+            ("v5.0.0", "V.12.4.0", "V.2.6.0", "V.17.6.0"),
+            ("v6.0.0", "V.16.0.0", "V.3.2.0", "V.22.0.0"),
+            ("v7.0.0", "V.18.0.0", "V.3.5.0", "V.22.7.0"),
+        )
+    },
 )  # fmt: skip
 ETHOS_U = KnownDependency(
     name="ethos-u-core-driver",
