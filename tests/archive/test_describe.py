@@ -199,7 +199,7 @@ def test_facts_of_an_archive_of_tvm(shared: Path) -> None:
     assert sum(entry["size"] for entry in facts["modules"][1]["storage"]) == 66432, "as TVM's metadata has it"
     assert facts["modules"][0]["external_dependencies"] == [
         {"short_name": "tvm_standalone_crt", "url": "./runtime", "url_type": "mlf_path", "version_spec": "0.14.0",
-         "in_archive": False}
+         "in_archive": False, "bundle": None}
     ]  # fmt: skip
     json.dumps(facts)
 

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive, read_archive
+from mlfbuild.archive.describe import describe
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
@@ -214,14 +215,25 @@ def test_the_verbs_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["validate", str(archive)]) == 0
     assert not {"MLF108", "MLF802", "MLF805"} & set(capsys.readouterr().out.replace(":", " ").split())
     assert main(["inspect", str(archive)]) == 0
-    shown = capsys.readouterr().out
-    assert "lib v1.2.0: folder ./dependencies/lib of the archive" in shown and "dependencies/, 4 files" in shown
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "lib v1.2.0: folder ./dependencies/lib of the archive, 1 source, licence MIT" in shown
+        and "dependencies/, 4 files" in shown
+    )
     for version in ("5", "6", "7"):
         assert main(["convert", str(archive), "--to", version, "-o", str(tmp_path / f"{version}.tar")]) == 0
         archive = tmp_path / f"{version}.tar"
         assert bundled_sources(open_archive(archive)).keys() == {"lib"}
     assert archive.read_bytes() == (tmp_path / "tiny.tar").read_bytes()
     assert "`dependencies/` | libraries that the code needs" in bytes(archive_files(with_lib())["README.md"]).decode()
+
+
+def test_inspect_has_the_facts() -> None:
+    (facts,) = describe(with_lib())["modules"][0]["external_dependencies"]
+    size = sum(len(LIB.files[path]) for path in ("LICENSE", "a.c", "include/lib.h"))
+    assert facts["bundle"] == {"files": 3, "sources": 1, "size": size, "license": "MIT", "commit": LIB.commit}
+    (unsound,) = describe(edited(lambda facts: facts.update(sources=["x.c"])))["modules"][0]["external_dependencies"]
+    assert unsound["in_archive"] and unsound["bundle"] is None
 
 
 def test_compare_tells_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mlfbuild.errors import InputFileError
 from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, OperatorFunction, TensorInfo
+from mlfbuild.library.bundles import bundle, bundle_name, bundle_names, description_path
 from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.devices import device_name
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
@@ -120,10 +122,23 @@ def _parameters(module: Module) -> list[dict[str, Any]]:
 
 
 def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, Any]:
-    """Return the four fields and, for a folder of the archive, whether the archive has it."""
+    """Return the four fields and, for a folder of the archive, whether the archive has it and what it says of it."""
     folder = archive_folder(dependency)
     present = None if folder is None else any(file.path.is_relative_to(folder) for file in library.other_files)
-    return {**asdict(dependency), "in_archive": present}
+    return {**asdict(dependency), "in_archive": present, "bundle": _bundle(bundle_name(dependency), library)}
+
+
+def _bundle(name: str, library: Library) -> dict[str, Any] | None:
+    """Return what is known of a library that the archive brings along; ``None`` where it does not tell."""
+    if name not in bundle_names(library):
+        return None
+    try:
+        found = bundle(library, name, str(description_path(name)))
+    except InputFileError:  # `validate` says why
+        return None
+    size = sum(len(content) for content in found.files.values())
+    counts = {"files": len(found.files), "sources": len(found.facts.sources), "size": size}
+    return {**counts, "license": found.facts.license or None, "commit": found.facts.commit or None}
 
 
 def _need(wish: Wish) -> dict[str, Any]:

@@ -231,8 +231,15 @@ def _dependency_line(dependency: dict[str, Any]) -> str:
     name = " ".join(printable(dependency[key]) for key in ("short_name", "version_spec") if dependency[key])
     url = printable(dependency["url"])
     if dependency["url_type"] == ARCHIVE_FOLDER:
-        return f"{name}: folder {url}" + (" of the archive" if dependency["in_archive"] else ", not in this archive")
+        where = " of the archive" if dependency["in_archive"] else ", not in this archive"
+        return f"{name}: folder {url}{where}{_bundle(dependency['bundle'])}"
     return f"{name}: {printable(dependency['url_type'])} {url}"
+
+
+def _bundle(bundle: dict[str, Any] | None) -> str:
+    if bundle is None:
+        return ""
+    return f", {counted(bundle['sources'], 'source')}, licence {printable(bundle['license'] or 'unknown')}"
 
 
 # Lists ---------------------------------------------------------------------------------------------------------------
