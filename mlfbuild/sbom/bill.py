@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 from mlfbuild.files import sha256
 from mlfbuild.library import Content, chunks
+from mlfbuild.messages import printable
 from mlfbuild.sbom.types import Bom, BomFile, Component, How, Kind, Relation
 
 
@@ -21,7 +23,11 @@ class Bill:
         self._notes: dict[str, None] = {}
 
     def add(self, component: Component) -> str:
-        """Add a component and return its reference; one that is there already gets the files it does not have yet."""
+        """Add a component and return its reference; one that is there already gets the files it does not have yet.
+
+        Texts come from archives and model files, too: characters that are not printed appear as escapes.
+        """
+        component = _printable(component)
         known = self._components.get(component.ref)
         files = {file.path: file for one in (known, component) if one is not None for file in one.files}
         merged = replace(known or component, files=tuple(files[path] for path in sorted(files)))
@@ -58,6 +64,13 @@ class Bill:
             self._created,
             tuple(self._notes),
         )
+
+
+def _printable(component: Component) -> Component:
+    changes: dict[str, Any] = {name: printable(value) for name, value in vars(component).items() if type(value) is str}
+    changes["properties"] = {name: printable(value) for name, value in component.properties.items()}
+    changes["files"] = tuple(replace(file, path=printable(file.path)) for file in component.files)
+    return replace(component, **changes)
 
 
 def bom_file(path: str, content: Content) -> BomFile:

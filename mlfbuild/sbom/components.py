@@ -13,6 +13,7 @@ from mlfbuild.library.known_dependencies import known_dependency
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import ModelSpec
 from mlfbuild.manifest.types import Provision
+from mlfbuild.messages import printable
 from mlfbuild.sbom import origins
 from mlfbuild.sbom.bill import bom_file
 from mlfbuild.sbom.licenses import OWN, of_generated_code
@@ -201,12 +202,13 @@ def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = No
 def wished_component(wish: Wish) -> Component:
     """Return an external dependency that code needs and the project does not provide."""
     known = known_dependency(wish.name)
+    name, version = printable(wish.name), printable(wish.version)
     return Component(
-        ref=f"dependency/{wish.name}",
+        ref=f"dependency/{name}",
         kind=Kind.LIBRARY,
-        name=known.title if known else wish.name,
-        version=wish.version,
-        purl=origins.with_version(known.purl, wish.version) if known else origins.generic(wish.name, wish.version),
+        name=known.title if known else name,
+        version=version,
+        purl=origins.with_version(known.purl, version) if known else origins.generic(name, version),
         license=known.license if known else "",
     )
 

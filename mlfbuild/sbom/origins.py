@@ -38,7 +38,12 @@ def pypi(name: str, version: str, folder: str = "") -> str:
 
 
 def generic(name: str, version: str = "", **qualifiers: str) -> str:
-    """Return the package URL of something that no package manager has: ``checksum``, ``vcs_url``, ``download_url``."""
+    """Return the package URL of something that no package manager has: ``checksum``, ``vcs_url``, ``download_url``.
+
+    Empty where ``name`` is nothing but blanks and slashes, which an archive may call it.
+    """
+    if not name.strip(" /"):
+        return ""
     said = {key: value for key, value in qualifiers.items() if value}
     return PackageURL("generic", None, name, version or None, said).to_string()
 

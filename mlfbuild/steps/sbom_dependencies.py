@@ -13,6 +13,7 @@ from mlfbuild.library.bundles import bundle_names, bundles
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Project
 from mlfbuild.manifest.types import Provision
+from mlfbuild.messages import shown
 from mlfbuild.sbom import components
 from mlfbuild.sbom.bill import Bill
 from mlfbuild.sbom.trees import read_dependencies
@@ -50,7 +51,7 @@ def _component(bill: Bill, project: Project, code: Code, wish: Wish, files: dict
         return _provided(bill, provision, files)
     if wish.name in bundle_names(code.library):
         return components.bundled_component(bundles(code.library, str(code.job.archive))[wish.name].facts, files)
-    wanted = f"{wish.name} {wish.version}".rstrip()
+    wanted = shown(f"{wish.name} {wish.version}".rstrip())
     bill.note(f"{code.job.title}: needs {wanted}, which the project does not have; add it to `dependencies`")
     return components.wished_component(wish)
 

@@ -15,7 +15,9 @@ from spdx_tools.spdx.model import Document, RelationshipType
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
+from mlfbuild.library.wishes import Wish
 from mlfbuild.sbom.bill import Bill, bom_file
+from mlfbuild.sbom.components import tvm_tool, wished_component
 from mlfbuild.sbom.forms import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
 from mlfbuild.sbom.types import Bom, Component, How, Kind
 
@@ -158,3 +160,19 @@ def test_odd_texts_do_not_break_a_document(form: str, tmp_path: Path) -> None:
         assert [line for line in text.splitlines() if line.startswith("PackageName:")] == [
             f"PackageName: {odd}", "PackageName: kws", "PackageName: mlfbuild",
         ]  # fmt: skip
+
+
+HOSTILE = ("a\nPackageName: evil", "\ud800", "../..", "@", "/", "%", "?#", "\x00\x1b[2J", ".", " ", "\u202e")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_names_and_versions_of_archives_are_not_trusted(text: str) -> None:
+    bill = Bill(Component("project", Kind.PROJECT, "p"), 0)
+    bill.add(wished_component(Wish(text, text)))
+    bill.add(tvm_tool(text))
+    bill.add(Component("code/m4/kws", Kind.CODE, "kws", files=(bom_file(f"m4/{text}.c", b""),), properties={"a": text}))
+    bom = bill.done()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(document(bom, CYCLONEDX)) is None
+    documents = [document(bom, form).encode() for form in (SPDX, SPDX_TAG_VALUE)]
+    names = [line for line in documents[1].splitlines() if line.startswith(b"PackageName: ")]
+    assert len(names) == 4 and b"PackageName: evil" not in names
