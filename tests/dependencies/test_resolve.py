@@ -278,6 +278,8 @@ def test_a_mirror_of_the_project_is_its_own_business() -> None:
         ),
         (declared(url_type="\x1b[2J"), r"url_type '\x1b[2J' is unknown"),
         (declared(name="../../etc"), "dependency '../../etc': no name for one (letters"),
+        (declared(version="v1\n"), r"version_spec 'v1\n' has control characters, or more than 2000 characters; export"),
+        (declared(url="https://x.org/" + "x" * 2000), "xxx'... has control characters, or more than 2000 characters;"),
         (declared(name="a\nb"), r"dependency 'a\nb': no name for one ("),
         (
             declared(version="^7.0"),
