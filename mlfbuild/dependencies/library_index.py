@@ -17,6 +17,7 @@ from mlfbuild.code.symbols import Symbols, object_symbols
 from mlfbuild.dependencies.types import Source
 from mlfbuild.library.content import text_of
 
+_CXX_SUFFIXES = CXX_SUFFIXES | {".cxx"}
 ASSEMBLER_SUFFIXES = frozenset({".s", ".S", ".asm"})
 _GLOBAL = re.compile(r"^[ \t]*(?:\.globa?l|\.weak|EXPORT|PUBLIC|XDEF)[ \t]+([^\n]+)", re.MULTILINE)
 _ASSEMBLER_INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*include|\.include|\.incbin)[ \t]+[<"]([^">\n]+)[">]', re.MULTILINE)
@@ -155,7 +156,7 @@ def _macros_in(text: str) -> Iterator[tuple[str, Macro]]:
 
 
 def _is_cplusplus(path: str) -> bool:
-    return posixpath.splitext(path)[1] in CXX_SUFFIXES
+    return posixpath.splitext(path)[1] in _CXX_SUFFIXES
 
 
 def _plain_names(symbols: Symbols) -> frozenset[str]:

@@ -18,9 +18,9 @@ from support.cmsis_nn_source import CORES, TVM_ARCHIVE, Linker, cmsis_nn_source,
 
 
 def library(files: Mapping[str, str], **changes: object) -> Source:
-    """A library whose sources are its ``.c``, ``.cpp`` and ``.S`` files, with headers in ``include``."""
+    """A library whose sources are its C, C++ and assembler files, with headers in ``include``."""
     contents = {path: text.encode() for path, text in sorted(files.items())}
-    sources = tuple(path for path in contents if path.endswith((".c", ".cpp", ".S")))
+    sources = tuple(path for path in contents if path.endswith((".c", ".cpp", ".cxx", ".S")))
     return replace(Source("lib", "1", contents, sources, ("include",)), **changes)  # type: ignore[arg-type]
 
 
@@ -159,11 +159,11 @@ def test_assembler_is_taken_by_its_symbols() -> None:
 def test_cpp_is_taken_by_the_last_part_of_a_name() -> None:
     files = {
         "n.cpp": 'namespace n { int f() { return a(); } }\nextern "C" int plain() { return 0; }',
-        "k.cpp": "struct K { K(); };\nK::K() {}\n",
+        "k.cxx": "struct K { K(); };\nK::K() {}\n",
         "a.c": A,
     }
     assert taken(files, "int main() { return n::f(); }") == ["a.c", "n.cpp"]
-    assert taken(files, "int main() { K k; }") == ["k.cpp"]
+    assert taken(files, "int main() { K k; }") == ["k.cxx"]
 
 
 def test_licences_are_taken_always_and_public_headers_where_asked() -> None:
