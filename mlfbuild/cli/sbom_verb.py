@@ -27,6 +27,7 @@ _PATH = click.Path(path_type=Path)
 )  # fmt: skip
 @click.option("--name", default="", metavar="NAME", help="What the product is called, by default as its firmware.")
 @click.option("--release", default="", metavar="VERSION", help="Version of the product.")
+@click.option("--supplier", default="", metavar="NAME", help="Organisation that hands out the product.")
 @click.option("--strict", is_flag=True, help="Exit status 1 where something is missing in it.")
 @click.option("--build-dir", type=_PATH, metavar="DIR", help="Where everything was built, default build beside the "
               "project file.")  # fmt: skip
@@ -37,6 +38,7 @@ def sbom(
     elfs: tuple[Path, ...],
     name: str,
     release: str,
+    supplier: str,
     strict: bool,
     build_dir: Path | None,
 ) -> None:
@@ -55,7 +57,8 @@ def sbom(
     from mlfbuild.steps.sbom import sbom as bill_of
 
     project = load(settings.file)
-    bom = bill_of(project, settings.target, settings.model, build_dir, elfs=elfs, name=name, version=release)
+    product = {"name": name, "version": release, "supplier": supplier}
+    bom = bill_of(project, settings.target, settings.model, build_dir, elfs=elfs, **product)
     for line in bom.notes:
         note(line)
     for path, chosen in wanted.items():

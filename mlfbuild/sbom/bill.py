@@ -16,7 +16,7 @@ class Bill:
     """Collects; ``done`` returns the bill itself."""
 
     def __init__(self, project: Component, created: int) -> None:
-        self._project = project
+        self.project = _printable(project)
         self._created = created
         self._components: dict[str, Component] = {}
         self._relations: set[tuple[str, How, str]] = set()
@@ -56,9 +56,9 @@ class Bill:
         for one in self._components.values():
             if one.ref not in held and one.kind is not Kind.TOOL:
                 inside = one.kind in {Kind.FIRMWARE, Kind.CODE}
-                self.relate(self._project.ref, How.CONTAINS if inside else How.DEPENDS_ON, one.ref)
+                self.relate(self.project.ref, How.CONTAINS if inside else How.DEPENDS_ON, one.ref)
         return Bom(
-            self._project,
+            self.project,
             tuple(self._components[ref] for ref in sorted(self._components)),
             tuple(Relation(*one) for one in sorted(self._relations)),
             self._created,

@@ -14,7 +14,7 @@ from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgori
 from cyclonedx.model import bom as cdx
 from cyclonedx.model.component import Commit, ComponentType, Pedigree
 from cyclonedx.model.component import Component as CdxComponent
-from cyclonedx.model.contact import OrganizationalContact
+from cyclonedx.model.contact import OrganizationalContact, OrganizationalEntity
 from cyclonedx.model.license import DisjunctiveLicense, LicenseAcknowledgement, LicenseExpression
 from cyclonedx.model.tool import ToolRepository
 from cyclonedx.output.json import JsonV1Dot6
@@ -62,6 +62,7 @@ def _component(one: Component) -> CdxComponent:
         name=one.name,
         version=one.version or None,
         authors=[OrganizationalContact(name=one.author)] if one.author else [],
+        supplier=OrganizationalEntity(name=one.supplier) if one.supplier else None,
         description=one.description or None,
         purl=PackageURL.from_string(one.purl) if one.purl else None,
         licenses=_licenses(one),

@@ -70,13 +70,14 @@ def spdx_tag_value(bom: Bom) -> str:
 def _document(bom: Bom) -> Document:
     components = (bom.project, *bom.components)
     tools = [one for one in components if one.kind is Kind.TOOL and one.name == "mlfbuild"]
+    suppliers = [Actor(ActorType.ORGANIZATION, bom.project.supplier)] if bom.project.supplier else []
     return Document(
         CreationInfo(
             spdx_version="SPDX-2.3",
             spdx_id=_DOCUMENT,
             name=bom.project.name,
             document_namespace=f"https://spdx.org/spdxdocs/{_identifier(bom.project.name)}-{bom.identity()}",
-            creators=[Actor(ActorType.TOOL, f"{one.name}-{one.version}") for one in tools],
+            creators=[*suppliers, *(Actor(ActorType.TOOL, f"{one.name}-{one.version}") for one in tools)],
             created=dt.datetime.fromtimestamp(bom.created, tz=dt.timezone.utc).replace(tzinfo=None),
         ),
         packages=[_package(one) for one in components],
@@ -111,6 +112,7 @@ def _package(one: Component) -> Package:
         name=one.name,
         version=one.version or None,
         file_name=one.file or None,
+        supplier=Actor(ActorType.ORGANIZATION, one.supplier) if one.supplier else SpdxNoAssertion(),
         download_location=_download_location(one),
         files_analyzed=bool(one.files),
         verification_code=_verification_code(one.files) if one.files else None,

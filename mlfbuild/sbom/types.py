@@ -62,6 +62,8 @@ class Component:
     """Whether ``license`` follows from those of its parts; where not, its author states it."""
     description: str = ""
     author: str = ""
+    supplier: str = ""
+    """Organisation that hands it out."""
     file: str = ""
     """Name of the one file that it is."""
     sha256: str = ""

@@ -36,20 +36,21 @@ def sbom(
     elfs: Sequence[Path] = (),
     name: str = "",
     version: str = "",
+    supplier: str = "",
 ) -> Bom:
     """Return the bill of materials of the chosen targets and models (all where nothing is chosen).
 
     ``build`` is the folder that everything was built in, as for ``target_jobs``; ``elfs`` are images of another build,
-    of the one target that is chosen then. ``name`` and ``version`` are those of the product, which by default is called
-    as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the bill has what is
-    declared of it. Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and
+    of the one target that is chosen then. ``name``, ``version`` and ``supplier`` are those of the product, which by
+    default is called as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the bill
+    has what is declared of it. Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and
     ``InputFileError`` and ``ConflictError`` for files that cannot be read.
     """
     jobs = target_jobs(project, targets, models, build)
     if elfs and len(jobs) > 1:
         names = ", ".join(job.name for job in jobs)
         raise UsageError(f"{elfs[0]}: is an image of one target, and the project has {names}; choose it with --target")
-    bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version), source_date())
+    bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version, supplier=supplier), source_date())
     tool = bill.add(components.mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
     found = {model: _add_model(bill, project, model) for model in chosen}
@@ -58,7 +59,7 @@ def sbom(
         add_dependencies(bill, project, target, codes)
         add_board(bill, target)
         images = images_of(project, target, elfs if target is jobs[0] else (), build)
-        add_images(bill, images, codes, version)
+        add_images(bill, images, codes)
     if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
         add_declared(bill, project)
     for one in bill.components:

@@ -47,16 +47,16 @@ def images_of(project: Project, target: TargetJob, elfs: Sequence[Path], build: 
     return [*declared, *(ImageFile(name, target, path, None) for name, path in others.items())]
 
 
-def add_images(bill: Bill, images: Iterable[ImageFile], codes: Sequence[Code], version: str) -> None:
+def add_images(bill: Bill, images: Iterable[ImageFile], codes: Sequence[Code]) -> None:
     """Add ``images``, whether or not they are there, with those of ``codes`` that are in each.
 
     An image has ids of the models in it, and so tells where it was linked with others than there are now.
     """
     for image in images:
-        _add_image(bill, image, codes, version)
+        _add_image(bill, image, codes)
 
 
-def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code], version: str) -> None:
+def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code]) -> None:
     ref = f"firmware/{image.target.name}/{image.name}"
     title = image_title(image.name, image.target.name)
     data = None
@@ -64,7 +64,7 @@ def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code], version: str
         data = read_bytes(image.path, "image")
     else:
         bill.note(f"{title}: is not built, so the bill has no hash of it; {BUILD}")
-    bill.add(_component(image, ref, data, version))
+    bill.add(_component(bill.project, image, ref, data))
     for name, release in compilers_of(data or b""):
         bill.relate(ref, How.MADE_BY, bill.add(components.c_compiler(name, release)))
     linked = _linked(bill, title, data or b"", codes)
@@ -82,12 +82,15 @@ def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code], version: str
         bill.relate(ref, How.DEPENDS_ON, board)
 
 
-def _component(image: ImageFile, ref: str, data: bytes | None, version: str) -> Component:
+def _component(product: Component, image: ImageFile, ref: str, data: bytes | None) -> Component:
     properties = {"target": image.target.name, "cpu": image.target.cpu.name}
     if image.target.board is not None:
         properties["board"] = image.target.board.name
     file, digest = ("", "") if data is None else (image.path.name, sha256(data))
-    return Component(ref, Kind.FIRMWARE, image.name, version, file=file, sha256=digest, properties=properties)
+    return Component(
+        ref, Kind.FIRMWARE, image.name, product.version, supplier=product.supplier, file=file, sha256=digest,
+        properties=properties,
+    )  # fmt: skip
 
 
 def _linked(bill: Bill, title: str, data: bytes, codes: Sequence[Code]) -> list[Code]:

@@ -90,7 +90,7 @@ def related(bill: Any, source: str) -> set[tuple[str, str]]:
 
 
 def test_everything_that_is_built_is_in_it(product: Folder) -> None:
-    ended = product.run("sbom", "--format", "json", "--release", "1.2")
+    ended = product.run("sbom", "--format", "json", "--release", "1.2", "--supplier", "Bells Ltd")
     assert (ended.status, ended.err) == (0, "")
     found = components(ended.json)
     assert ended.json["project"]["name"] == "app"
@@ -100,7 +100,8 @@ def test_everything_that_is_built_is_in_it(product: Folder) -> None:
     }  # fmt: skip
     elf = product.root / "build/m4/app/app.elf"
     assert found["firmware/m4/app"]["sha256"] == sha256(elf.read_bytes())
-    assert found["firmware/m4/app"]["version"] == "1.2"
+    assert (found["firmware/m4/app"]["version"], found["firmware/m4/app"]["supplier"]) == ("1.2", "Bells Ltd")
+    assert (ended.json["project"]["version"], ended.json["project"]["supplier"]) == ("1.2", "Bells Ltd")
     assert found["model/alpha"]["sha256"] == sha256((product.root / "models/alpha.tflite").read_bytes())
     assert found["archive/m4/beta"]["sha256"] == sha256((product.root / "build/mlf/m4/beta.tar").read_bytes())
     assert found["tool/mlfbuild"]["purl"] == f"pkg:pypi/mlfbuild@{mlfbuild.__version__}"

@@ -11,7 +11,7 @@ import pytest
 from cyclonedx.model.bom import Bom as CdxBom
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
-from spdx_tools.spdx.model import Document, RelationshipType
+from spdx_tools.spdx.model import ActorType, Document, RelationshipType
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
@@ -24,7 +24,7 @@ from mlfbuild.sbom.types import Bom, Component, How, Kind
 
 def sample() -> Bom:
     """A bill with a component of each kind, and every kind of licence."""
-    bill = Bill(Component("project", Kind.PROJECT, "doorbell", "2.1"), 315532800)
+    bill = Bill(Component("project", Kind.PROJECT, "doorbell", "2.1", supplier="Bells Ltd"), 315532800)
     tool = bill.add(Component("tool/mlfbuild", Kind.TOOL, "mlfbuild", "0.1.0", "pkg:pypi/mlfbuild@0.1.0", "Apache-2.0"))
     image = Component("firmware/m4/app", Kind.FIRMWARE, "app", "2.1", file="app.elf", sha256="1" * 64)
     model = Component(
@@ -78,6 +78,7 @@ def test_cyclonedx_is_valid_and_read_back(bom: Bom) -> None:
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     read = CdxBom.from_json(json.loads(text))  # type: ignore[attr-defined]  # a decorator adds it
     assert read.serial_number == bom.identity()
+    assert read.metadata.component.supplier.name == "Bells Ltd"
     found = {str(one.bom_ref): one for one in read.components}
     assert set(found) == {one.ref for one in bom.components if one.kind is not Kind.TOOL}
     assert str(found["dependency/cmsis-nn"].purl) == "pkg:github/arm-software/cmsis-nn@v7.0.0"
@@ -96,6 +97,9 @@ def test_spdx_is_valid_and_read_back(bom: Bom, tmp_path: Path) -> None:
         read = read_spdx(document(bom, form), name, tmp_path)
         packages = {package.name: package for package in read.packages}
         assert set(packages) == {one.name for one in (bom.project, *bom.components)}
+        creators = [(one.actor_type, one.name) for one in read.creation_info.creators]
+        assert creators == [(ActorType.ORGANIZATION, "Bells Ltd"), (ActorType.TOOL, "mlfbuild-0.1.0")]
+        assert (packages["doorbell"].supplier.name, str(packages["kws"].supplier)) == ("Bells Ltd", "NOASSERTION")
         nn = packages["CMSIS-NN"]
         assert nn.download_location == f"git+https://github.com/ARM-software/CMSIS-NN@{'ab' * 20}"
         assert [(ref.reference_type, ref.locator) for ref in nn.external_references] == [
