@@ -82,14 +82,18 @@ def _zipped(archive: BinaryIO, where: str) -> _Files:
         raise InputFileError(f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused; {_ADVICE}")
     paths = Paths()
     for info in infos:
-        fault = _fault(info) or (None if info.is_dir() else paths.fault(plain_path(info.filename)))
+        fault = _fault(info) or (None if _is_folder(info) else paths.fault(plain_path(info.filename)))
         if fault is not None:
             raise InputFileError(f"{where}: member {quoted(info.orig_filename)}: {fault}, refused; {_ADVICE}")
 
     def reader(info: zipfile.ZipInfo) -> Callable[[], Content]:
         return lambda: spooled(_unzipped(file, info, where))
 
-    return {plain_path(info.filename): reader(info) for info in infos if not info.is_dir()}
+    return {plain_path(info.filename): reader(info) for info in infos if not _is_folder(info)}
+
+
+def _is_folder(info: zipfile.ZipInfo) -> bool:
+    return info.filename.endswith("/")  # is_dir fails for an empty name
 
 
 def _fault(info: zipfile.ZipInfo) -> str | None:
@@ -99,7 +103,7 @@ def _fault(info: zipfile.ZipInfo) -> str | None:
         return "is a symbolic link" if kind == stat.S_IFLNK else "is a device, a pipe or a socket"
     if info.flag_bits & 1:
         return "is encrypted"
-    return name_fault(info.orig_filename, folder=info.is_dir())
+    return name_fault(info.orig_filename, folder=_is_folder(info))
 
 
 def _unzipped(file: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Iterator[bytes]:

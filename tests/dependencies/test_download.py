@@ -356,6 +356,15 @@ def test_encrypted_members(source: Source, cache: Cache) -> None:
         fetched(source, bytes(data), cache)
 
 
+def test_a_member_without_a_name(source: Source, cache: Cache) -> None:
+    data = bytearray(zipped({"x": b""}, top=""))
+    at = data.index(b"PK\1\2") + 28
+    assert data[at : at + 4] == b"\1\0\0\0"  # bytes of the name, and of what is extra
+    data[at : at + 4] = b"\0\0\1\0"
+    with pytest.raises(InputFileError, match="member '': has no name, refused"):
+        fetched(source, bytes(data), cache)
+
+
 def test_bombs(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"x": bytes(1 << 20)}
     monkeypatch.setattr("mlfbuild.archive.tar.inflate.MAX_INFLATED", 1 << 20)
