@@ -42,9 +42,11 @@ def sbom(
 
     ``build`` is the folder that everything was built in, as for ``target_jobs``; ``elfs`` are images of another build,
     of the one target that is chosen then. ``name``, ``version`` and ``supplier`` are those of the product, which by
-    default is called as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the bill
-    has what is declared of it. Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and
-    ``InputFileError`` and ``ConflictError`` for files that cannot be read.
+    default is called as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the
+    bill has what is declared of it.
+
+    Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and ``InputFileError`` and
+    ``ConflictError`` for files that cannot be read.
     """
     jobs = target_jobs(project, targets, models, build)
     if elfs and len(jobs) > 1:
