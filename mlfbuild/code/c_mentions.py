@@ -20,6 +20,8 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _SPLICE = re.compile(r"\\\r?\n")
 _MAX_BODIES = 64
 """Braces in one declaration of which any may open a function; text that has more is none that somebody wrote."""
+ANYTHING = "*"
+"""What stands for a macro's parameter in the names that it makes."""
 COMPUTED = ""
 """What stands for an include whose file a macro names."""
 
@@ -40,7 +42,7 @@ class MacroBody:
 
     names: frozenset[str]
     pasted: tuple[str, ...]
-    """Patterns of the identifiers that ``##`` makes; a parameter stands as ``\\w+``."""
+    """Patterns of the identifiers that ``##`` makes; a parameter stands as ``*``."""
     is_function: bool
     """Whether it takes arguments."""
 
@@ -223,7 +225,7 @@ def _pasted(body: list[Token], parameters: frozenset[str]) -> Iterable[str]:
             if len(chain) > 1:
                 yield "".join(chain)
             chain = []
-        chain.append(r"\w+" if token.text in parameters else re.escape(token.text))
+        chain.append(ANYTHING if token.text in parameters else token.text)
     if len(chain) > 1:
         yield "".join(chain)
 

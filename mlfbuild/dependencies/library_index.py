@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.code.c_macros import Macro, defined_macro
-from mlfbuild.code.c_mentions import COMPUTED, Include, Mentions, c_mentions, words_in
+from mlfbuild.code.c_mentions import ANYTHING, COMPUTED, Include, Mentions, c_mentions, words_in
 from mlfbuild.code.c_symbols import c_symbols
 from mlfbuild.code.c_text import tokens
 from mlfbuild.code.files import CXX_SUFFIXES, HEADER_SUFFIXES
@@ -23,6 +23,7 @@ _GLOBAL = re.compile(r"^[ \t]*(?:\.globa?l|\.weak|EXPORT|PUBLIC|XDEF)[ \t]+([^\n
 _ASSEMBLER_INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*include|\.include|\.incbin)[ \t]+[<"]([^">\n]+)[">]', re.MULTILINE)
 _ASSEMBLER_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|@[^\n]*", re.DOTALL)
 _NUMBERS = re.compile(r"(?<![\w.])(?:[-+]?\.?\d[\w.]*[ \t\r\n]*,[ \t\r\n]*)+")
+_LONGEST = 256  # characters of a name that is looked for in two words
 _LEAST_PIECE = 2  # characters; one-letter words would make up any name
 
 
@@ -68,6 +69,11 @@ class LibraryIndex:
             self._facts[path] = self._read(path)
         return self._facts[path]
 
+    @property
+    def defined(self) -> Collection[str]:
+        """The names that sources define."""
+        return self._definers.keys()
+
     def definers(self, name: str) -> Collection[str]:
         """Return the sources that define ``name``, in whatever branch."""
         return self._definers.get(name, ())
@@ -94,15 +100,6 @@ class LibraryIndex:
         for path in self._source.files:
             if any(folder == "." or path.startswith(f"{folder}/") for folder in folders):
                 yield path
-
-    def names_like(self, patterns: Iterable[str], words: Collection[str]) -> Iterator[str]:
-        """Yield the defined names that one of ``patterns`` makes: by its own text, or of two of ``words`` alone."""
-        for pattern in patterns:
-            if pattern.replace(r"\w+", ""):
-                found = re.compile(pattern)
-                yield from (name for name in self._definers if found.fullmatch(name))
-            else:
-                yield from (name for name in self._definers if _is_joined(name, words))
 
     def _read(self, path: str) -> FileFacts:
         text = self._texts.get(path)
@@ -173,7 +170,36 @@ def _assembler_facts(text: str) -> FileFacts:
     return FileFacts(Mentions(includes, words_in(code), {}, {}, ()), defined)
 
 
+def names_like(patterns: Iterable[str], names: Collection[str], words: Collection[str]) -> Iterator[str]:
+    """Yield those of ``names`` that one of ``patterns`` makes: by its own text, or of two of ``words`` alone.
+
+    Takes time linear in the length of each name, whatever the pattern.
+    """
+    for pattern in patterns:
+        first, *others = pattern.split(ANYTHING)
+        if pattern.strip(ANYTHING):
+            yield from (name for name in names if _fits(name, first, others))
+        else:
+            yield from (name for name in names if _is_joined(name, words))
+
+
+def _fits(name: str, first: str, others: Sequence[str]) -> bool:
+    """Whether ``name`` begins with ``first`` and has the ``others`` behind that, in order, the last at its end."""
+    if not others:
+        return name == first
+    *middle, last = others
+    at, end = len(first), len(name) - len(last)
+    if not (name.startswith(first) and name.endswith(last)):
+        return False
+    for piece in middle:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return at <= end
+
+
 def _is_joined(name: str, words: Collection[str]) -> bool:
     """Whether ``name`` is one of ``words`` behind another, or behind a number."""
-    pieces = range(_LEAST_PIECE, len(name))
+    pieces = range(_LEAST_PIECE, min(len(name), _LONGEST))
     return any(name[:at] in words and (name[at:] in words or name[at:].isdigit()) for at in pieces)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from mlfbuild.code.files import HEADER_SUFFIXES
 from mlfbuild.dependencies.identity import content_hash
-from mlfbuild.dependencies.library_index import FileFacts, LibraryIndex, facts_of_code
+from mlfbuild.dependencies.library_index import FileFacts, LibraryIndex, facts_of_code, names_like
 from mlfbuild.dependencies.types import Source
 
 
@@ -158,7 +158,7 @@ class _Search:
     def _paste(self) -> None:
         """Count the names that ``##`` of a reached macro can make."""
         patterns = {pattern for name, pasted in self._patterns.items() if name in self._reached for pattern in pasted}
-        self._wait_for(self._index.names_like(patterns, self._reached))
+        self._wait_for(names_like(patterns, {*self._index.defined, *self._parts}, self._reached))
 
 
 def _is_header(path: str) -> bool:

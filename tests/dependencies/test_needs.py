@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.cli import main
+from mlfbuild.dependencies.library_index import names_like
 from mlfbuild.dependencies.needs import Needs, needed, needs_key
 from mlfbuild.dependencies.types import Source
 from support.cmsis_nn_source import CORES, TVM_ARCHIVE, Linker, cmsis_nn_source, public_functions, self_contained
@@ -96,6 +97,44 @@ def test_a_macro_that_pastes_a_name_reaches_all_that_it_can_make() -> None:
         "include/h.h",
         "other.c",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("arm_*_s8", "arm_add_s8", True),
+        ("arm_*_s8", "arm_add_s16", False),
+        ("arm_*_s8", "arm_s8", False),
+        ("*_mid_*", "a_mid_b", True),
+        ("*_mid_*_mid_*", "a_mid_b", False),
+        ("one*one", "one", False),
+        ("two", "two", True),
+        ("two", "twofold", False),
+        ("**", "addmul", True),
+        ("**", "add16", True),
+        ("**", "subtract", False),
+    ],
+)
+def test_patterns_of_pasted_names(pattern: str, name: str, fits: bool) -> None:
+    assert bool(list(names_like([pattern], [name], {"add", "mul"}))) == fits
+
+
+def test_hostile_macros_take_no_time() -> None:
+    name = "a" * 100_000
+    joined = " ## a ## ".join(f"p{number}" for number in range(200))
+    parameters = ", ".join(f"p{number}" for number in range(200))
+    text = (
+        f"#define M({parameters}) {joined} ## b\n#define J(x, y) x ## y\nint {name}(void) {{ return M() + J(a, b); }}\n"
+    )
+    start = time.process_time()
+    assert taken({"a.c": text}, f"int x = {name}();") == ["a.c"]
+    assert time.process_time() - start < 5
+
+
+def test_a_pasted_name_may_be_that_of_an_inline_function() -> None:
+    header = "static inline int kernel_8(void) { return a(); }\n#define KERNEL(bits) kernel_ ## bits\n"
+    files = {"include/h.h": header, "a.c": A, "b.c": B}
+    assert taken(files, '#include "h.h"\nint main(void) { return KERNEL(8)(); }') == ["a.c", "include/h.h"]
 
 
 def test_functions_that_a_header_s_macro_defines_are_found() -> None:
