@@ -117,6 +117,7 @@ def _package(one: Component) -> Package:
         files_analyzed=bool(one.files),
         verification_code=_verification_code(one.files) if one.files else None,
         checksums=[Checksum(ChecksumAlgorithm.SHA256, one.sha256)] if one.sha256 else [],
+        source_info=f"Git commit {one.commit}" if one.commit else None,
         license_concluded=stated if one.license_concluded else SpdxNoAssertion(),
         license_declared=SpdxNoAssertion() if one.license_concluded else stated,
         copyright_text=SpdxNoAssertion(),

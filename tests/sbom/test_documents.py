@@ -102,6 +102,7 @@ def test_spdx_is_valid_and_read_back(bom: Bom, tmp_path: Path) -> None:
         assert (packages["doorbell"].supplier.name, str(packages["kws"].supplier)) == ("Bells Ltd", "NOASSERTION")
         nn = packages["CMSIS-NN"]
         assert nn.download_location == f"git+https://github.com/ARM-software/CMSIS-NN@{'ab' * 20}"
+        assert nn.source_info == f"Git commit {'ab' * 20}"
         assert [(ref.reference_type, ref.locator) for ref in nn.external_references] == [
             ("purl", "pkg:github/arm-software/cmsis-nn@v7.0.0")
         ]
