@@ -88,9 +88,10 @@ class Repo:
 
 
 @pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> Repo:
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> Iterator[Repo]:
     tool("git")
-    return Repo(tmp_path, monkeypatch)
+    yield Repo(tmp_path, monkeypatch)
+    (tmp_path / "go-on").touch()  # whatever still waits for it
 
 
 @pytest.fixture
@@ -234,7 +235,6 @@ def test_a_fetch_that_is_interrupted(repo: Repo) -> None:
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1].startswith("mlfbuild: interrupted; nothing half-written is left")
     assert list((repo.cache.root / "tmp").iterdir()) == []
-    (repo.root / "go-on").touch()
 
 
 @pytest.mark.parametrize("sight", ["tmp/*/part", "tmp/*/tree/files/Source/f5*", "trees/*", "git/*"])
@@ -243,7 +243,7 @@ def test_a_fetch_that_is_killed_while_it_checks_out(repo: Repo, sight: str) -> N
     repo.remote.commit(files)
     repo.depend(lib=f"git: '{repo.remote.url}', version: main")
     with repo.start() as process:
-        wait_for(lambda: any(repo.cache.root.glob(sight)))
+        wait_for(lambda: any(repo.cache.root.glob(sight)) or process.poll() is not None)
         process.kill()
         process.communicate()
     assert repo.fetch()[0] == 0

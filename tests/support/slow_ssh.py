@@ -33,7 +33,8 @@ while data := os.read(far.stdout.fileno(), 256):
     sent += len(data)
     if sent > limit and not (folder / "go-on").exists():
         (folder / "stalled").touch()
-        while not (folder / "go-on").exists():
+        end = time.monotonic() + 60
+        while not (folder / "go-on").exists() and time.monotonic() < end:
             time.sleep(0.02)
     os.write(1, data)
 sys.exit(far.wait())
