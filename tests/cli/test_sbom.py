@@ -24,6 +24,7 @@ from mlfbuild.files import sha256
 from mlfbuild.sbom.forms import FORMS
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.tflite_metadata import described, metadata
 
 PROJECT = """\
 mlfbuild: 1
@@ -341,6 +342,32 @@ dependencies:
     assert "dependencies.cmsis-nn: v7.0.0 of https://github.com/ARM-software/CMSIS-NN is not in " in ended.err
     for form in FORMS:
         assert "/srv" not in unbuilt.run("sbom", "--as", form).out, "another machine has other folders"
+
+
+def test_a_licence_in_words_of_a_model_file(unbuilt: Folder) -> None:
+    written = metadata(license="Apache License. Version 2.0", author="Ann", description="finds cats", version="v2")
+    unbuilt.write("models/beta.tflite", described("", written))
+    unbuilt.write("mlfbuild.yml", PROJECT.replace(", license: mit", ""))
+    ended = unbuilt.run("sbom", "--format", "json")
+    beta = components(ended.json)["model/beta"]
+    assert (beta["license"], beta["author"], beta["description"], beta["version"]) == (
+        "Apache License. Version 2.0", "Ann", "finds cats", "v2",
+    )  # fmt: skip
+    note = "its file says 'Apache License. Version 2.0', which is no SPDX expression; add `license:` with the one that"
+    assert f"mlfbuild.yml:7:9: models.beta: {note} it is" in ended.json["notes"]
+    assert "ExtractedText: Apache License. Version 2.0\n" in unbuilt.run("sbom", "--as", "spdx-tag-value").out
+    unbuilt.write("mlfbuild.yml", PROJECT.replace("license: mit", "license: Apache-2.0"))
+    assert "ExtractedText" not in unbuilt.run("sbom", "--as", "spdx-tag-value").out
+
+
+def test_what_another_build_system_has_built(unbuilt: Folder) -> None:
+    chosen = ("--target", "pc", "--model", "alpha", "--build-dir", "out")
+    assert unbuilt.run("generate", *chosen).status == 0
+    ended = unbuilt.run("sbom", "--format", "json", *chosen)
+    assert (ended.status, ended.err) == (0, "")
+    assert components(ended.json)["archive/pc/alpha"]["sha256"] == sha256(
+        (unbuilt.root / "out/mlf/pc/alpha.tar").read_bytes()
+    )
 
 
 def test_forms_are_those_that_can_be_written() -> None:
