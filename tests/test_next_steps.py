@@ -24,6 +24,7 @@ ELSEWHERE = {
     ("compilers/seams.py", "hooked"): "why_no_hook ends with it",
     ("cli/archive_verbs.py", "compare"): "the answer to what was asked; what differs is the result",
     ("cli/archive_verbs.py", "_compare_runs"): "the answer to what was asked; what differs is the result",
+    ("dependencies/roots.py", "pin_of"): "steps/pins.py ends it with `mlfbuild lock`",
     ("manifest/document.py", "read_document"): "a problem of YAML, which says what is wrong at which column",
     ("manifest/document.py", "_decode"): "a problem with the advice to save as UTF-8",
     ("report/linker_map.py", "read_map"): "_no_map ends with it",

@@ -21,10 +21,11 @@ def fetch(settings: Settings) -> None:
     """
     from mlfbuild.steps.fetch import fetch as fetch_all
     from mlfbuild.steps.fetch import read_project, what
+    from mlfbuild.steps.pins import locked
 
     project = read_project(settings.file)
     with watching(settings, "fetch") as watch:
-        found = fetch_all(project, progress=watch)
+        found = fetch_all(project, pins=locked(project), progress=watch)
     if settings.json:
         show_json([_fetched(each) for each in found])
     elif not settings.quiet:

@@ -13,10 +13,13 @@ from mlfbuild.errors import DriftError
 @verb("file", "target", "model", "jobs", "offline", "format")
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 where anything is not as locked.")
 def lock(settings: Settings, check: bool) -> None:
-    """Write mlfbuild.lock: models, archives and compilers, each by its hash.
+    """Write mlfbuild.lock: models, archives, dependencies and compilers, each by its hash.
 
     Compiles every model, as archives are locked by what they hold. Builds with --frozen then take nothing else. With
     --target or --model only these are locked anew, the others stay as they were.
+
+    Fetches dependencies: a tag or branch is locked as it is now. With --offline, or where only some models are chosen,
+    those that are locked stay where they are.
     """
     if check:
         _check(settings)
@@ -53,7 +56,14 @@ def _write(settings: Settings) -> None:
 
     project = load(settings.file)
     with watching(settings) as watch:
-        locked = lock_project(project, settings.target, settings.model, jobs=settings.jobs, progress=watch)
+        locked = lock_project(
+            project,
+            settings.target,
+            settings.model,
+            offline=settings.offline,
+            jobs=settings.jobs,
+            progress=watch,
+        )
     for line in () if settings.quiet else locked.notes:
         note(line)
     if settings.json:

@@ -69,7 +69,7 @@ _OPTIONS = {
     "frozen": _option(
         "--frozen", is_flag=True, help="Build what mlfbuild.lock has; any drift from it is exit status 1."
     ),
-    "offline": _option("--offline", is_flag=True, help="Fetch nothing; builds never do, so this only says it."),
+    "offline": _option("--offline", is_flag=True, help="Fetch nothing. Builds never do: there it only says so."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Say more: all of a long list, and what was up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
 }

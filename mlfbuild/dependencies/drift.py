@@ -65,12 +65,12 @@ def drift(lock: Lock, now: Lock) -> list[str]:
 
 
 def differences(old: Lock, new: Lock) -> list[Difference]:
-    """Return all in which ``new`` differs from ``old``, section by section, sorted by name."""
+    """Return all in which ``new`` differs from ``old``: causes before archives, and each kind sorted by name."""
     return [
         *_entries("model", old.models, new.models),
-        *_archives(old.archives, new.archives),
         *_dependencies(old.dependencies, new.dependencies),
         *_entries("toolchain of", old.toolchains, new.toolchains),
+        *_archives(old.archives, new.archives),
     ]
 
 
@@ -132,6 +132,8 @@ def _dependencies(old: Mapping[str, LockedDependency], new: Mapping[str, LockedD
         name = found.what.removeprefix("dependency ")
         if name not in old or name not in new:
             yield found
+        elif found.fact in {"commit", "tree"} and not found.new:
+            continue  # nobody knows it before it is locked; what keeps it from being known is a fact of its own
         elif found.fact == "commit":
             yield _commit(found, old[name], new[name])
         elif found.fact != "tree" or old[name].commit == new[name].commit:  # else the commit says it

@@ -7,15 +7,15 @@ from pathlib import Path
 from mlfbuild.dependencies.cache import Cache
 from mlfbuild.dependencies.download import url_root
 from mlfbuild.dependencies.git import GitPin, fetched_pin, git_root
-from mlfbuild.errors import NotFetchedError
+from mlfbuild.errors import NotFetchedError, ProjectFileError
 from mlfbuild.manifest.types import Provision
 
 
 def root_of(provision: Provision, cache: Cache, pin: GitPin | None = None) -> Path:
     """Return the folder with the files of ``provision``, which is no package; those that were fetched are checked.
 
-    ``pin`` says which commit of a repository; by default the one that the version was when it was fetched last. Raises
-    ``NotFetchedError`` where the cache does not have them, and as ``git_root`` and ``url_root``.
+    ``pin`` says which commit of a repository; by default that of ``pin_of``. Raises as that, ``NotFetchedError`` where
+    the cache does not have them, and as ``git_root`` and ``url_root``.
     """
     if provision.kind == "git":
         return git_root(provision.address, pin or pin_of(provision, cache), cache)
@@ -26,7 +26,14 @@ def root_of(provision: Provision, cache: Cache, pin: GitPin | None = None) -> Pa
 
 
 def pin_of(provision: Provision, cache: Cache) -> GitPin:
-    """Return what the version of a repository was when it was fetched last; raises ``NotFetchedError``."""
+    """Return the commit of a repository: the locked one, or, where no lock was asked, the one that was fetched last.
+
+    Raises ``ProjectFileError`` in builds whose lock file has none, and ``NotFetchedError``.
+    """
+    if provision.commit:
+        return GitPin(provision.commit, provision.tree)
+    if provision.unlocked:
+        raise ProjectFileError([f"{provision.where}: {provision.unlocked}"])
     pin = fetched_pin(provision.address, provision.version, cache)
     if pin is None:
         raise NotFetchedError(

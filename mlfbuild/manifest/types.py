@@ -103,6 +103,11 @@ class Provision:
     public_headers: bool = False
     bundle: bool = False
     """Whether archives that need it take its sources along."""
+    commit: str = ""
+    tree: str = ""
+    """What ``version`` of a repository is, as ``mlfbuild.lock`` has it; empty as the project file is read."""
+    unlocked: str = field(default="", compare=False, repr=False)
+    """Why a build knows no ``commit``, with what to do about it."""
     where: str = field(default="", compare=False, repr=False)
     """What messages begin with: ``mlfbuild.yml:12:3: dependencies.cmsis-nn``. It decides nothing of a build."""
 

@@ -12,7 +12,8 @@ from mlfbuild.errors import CheckFailedError, DriftError
 from mlfbuild.manifest import Project
 from mlfbuild.steps.beforehand import make_archives
 from mlfbuild.steps.jobs import TargetJob
-from mlfbuild.steps.lock import archive_facts, model_facts, toolchain_facts
+from mlfbuild.steps.lock import archive_facts, dependency_facts, model_facts, toolchain_facts
+from mlfbuild.steps.pins import locked_pins, with_pins
 from mlfbuild.steps.progress import Progress
 from mlfbuild.steps.toolchains import locked_toolchain
 
@@ -78,7 +79,11 @@ def _as_locked(
 ) -> list[TargetJob]:
     """Return ``targets`` with the hashes that their archives must have, where all that is known before is as locked."""
     lock = _lock_of(project)
-    now = Lock(models=model_facts(project, targets), toolchains=toolchains)
+    now = Lock(
+        models=model_facts(project, targets),
+        dependencies=dependency_facts(with_pins(project, locked_pins(project, lock))),
+        toolchains=toolchains,
+    )
     known = {name: [model.name for model in project.models_on(name)] for name in project.targets}
     left = sorted(left_over(lock, known, project.dependencies))
     _refuse(project, [*drift(lock, now), *_without_archive(lock, targets), *left])

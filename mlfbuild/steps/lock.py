@@ -8,20 +8,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild import __version__
+from mlfbuild.dependencies.claims import without_secret
 from mlfbuild.dependencies.drift import differences
-from mlfbuild.dependencies.lock import Lock, LockedModel, LockedToolchain, check_replaceable, lock_path, read_lock
-from mlfbuild.errors import InputFileError, ToolNotFoundError
+from mlfbuild.dependencies.git import GitPin
+from mlfbuild.dependencies.lock import (
+    Lock,
+    LockedDependency,
+    LockedModel,
+    LockedToolchain,
+    check_replaceable,
+    lock_path,
+    read_lock,
+)
+from mlfbuild.errors import InputFileError, ProjectFileError, ToolNotFoundError
 from mlfbuild.files import file_sha256, open_binary, write_if_changed
-from mlfbuild.manifest import Project
+from mlfbuild.manifest import Project, Provision
 from mlfbuild.steps.beforehand import make_archives
+from mlfbuild.steps.fetch import FETCHED_KINDS, fetch
 from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.models import program_version
+from mlfbuild.steps.pins import locked_pins, with_pins
 from mlfbuild.steps.progress import Progress
 from mlfbuild.steps.project import target_jobs
 from mlfbuild.steps.toolchains import locked_toolchain
 
-__all__ = ["Locked", "archive_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
+__all__ = ["Locked", "archive_facts", "dependency_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
 
 
 @dataclass(frozen=True)
@@ -41,24 +53,31 @@ def lock_project(
     targets: Sequence[str] = (),
     models: Sequence[str] = (),
     *,
+    offline: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Locked:
     """Make the archives of the chosen targets and models (all where nothing is chosen) and lock what they came from.
 
-    What was not chosen stays as it was locked, and so does a toolchain that is not installed here. The file is written
-    whole or not at all, and only where it changes. Raises what compiling does, and ``ConflictError`` or
-    ``InputFileError``, before anything is made, for a file in its place that ``check_replaceable`` keeps.
+    What was not chosen stays as it was locked, and so does a toolchain that is not installed here. Dependencies are
+    fetched: repositories as their versions are now, where everything is chosen, else those that are not locked yet;
+    nothing goes out if ``offline``. The file is written whole or not at all, and only where it changes.
+
+    Raises what fetching and compiling do, ``ProjectFileError`` for a repository that is not locked if ``offline``, and
+    ``ConflictError`` or ``InputFileError``, before anything is made, for a file that ``check_replaceable`` keeps.
     """
     path = lock_path(project.path)
     check_replaceable(path)
     old, notes = _old_lock(path)
+    keep = locked_pins(project, old) if offline or targets or models else {}
+    project = _all_locked(with_pins(project, keep)) if offline else _fetched(project, keep, progress)
     chosen = target_jobs(project, targets, models)
     make_archives(chosen, target_jobs(project), every=True, jobs=jobs, progress=progress)
     toolchains, missing = toolchain_facts(chosen, project.root)
     new = Lock(
         models={**_kept_models(old, project), **model_facts(project, chosen)},
         archives=_with_kept(archive_facts(chosen), old, project),
+        dependencies=dependency_facts(project),
         toolchains={**_kept_toolchains(old, project), **toolchains},
     )
     changes = tuple(found.as_change() for found in differences(old or Lock(), new))
@@ -72,6 +91,51 @@ def _old_lock(path: Path) -> tuple[Lock | None, list[str]]:
     except InputFileError as error:
         reason = str(error).partition("; ")[0]
         return None, [f"{reason}; nothing of it is kept"]
+
+
+def _all_locked(project: Project) -> Project:
+    """Return ``project``; raises ``ProjectFileError`` for repositories that have no commit."""
+    problems = [
+        f"{each.where}: {each.version} of {without_secret(each.place)} is not locked; leave --offline out"
+        for each in project.dependencies.values()
+        if each.kind == "git" and not each.commit
+    ]
+    if problems:
+        raise ProjectFileError(problems)
+    return project
+
+
+def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | None) -> Project:
+    """Return ``project`` with its repositories as they are now, but for those to ``keep``; all are here then."""
+    if not any(each.kind in FETCHED_KINDS for each in project.dependencies.values()):
+        return project
+    found = fetch(project, pins=keep, progress=progress)
+    return with_pins(project, {each.provision.name: GitPin(each.commit, each.tree) for each in found if each.commit})
+
+
+def dependency_facts(project: Project) -> dict[str, LockedDependency]:
+    """Return what there is now of the dependencies of ``project``; its repositories are pinned.
+
+    Raises as ``folder_source`` does for a folder.
+    """
+    return {name: _dependency(each) for name, each in project.dependencies.items()}
+
+
+def _dependency(provision: Provision) -> LockedDependency:
+    content = ""
+    if provision.kind == "path" and provision.path is not None:
+        from mlfbuild.dependencies.folder import content_sha256, folder_source
+
+        content = content_sha256(folder_source(provision.path, provision))
+    return LockedDependency(
+        kind=provision.kind,
+        place=without_secret(provision.place),
+        version=provision.version,
+        commit=provision.commit,
+        tree=provision.tree,
+        sha256=provision.sha256,
+        content=content,
+    )
 
 
 def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:

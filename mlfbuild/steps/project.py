@@ -129,8 +129,13 @@ def target_jobs(
     """Return the jobs of the chosen targets and models (all where nothing is chosen), in the project file's order.
 
     ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
-    that the project file does not have, and where a model file lies among what is made of the others.
+    that the project file does not have, and where a model file lies among what is made of the others, and as
+    ``pinned``: repositories among the dependencies are at the commits of the lock file.
     """
+    if any(each.kind == "git" for each in project.dependencies.values()):
+        from mlfbuild.steps.pins import pinned  # few projects have repositories
+
+        project = pinned(project)
     wanted = chosen_names("model", models, project.models)
     folder = build or project.root / BUILD_FOLDER
     jobs = [

@@ -16,8 +16,8 @@ from mlfbuild.manifest import Provision
 def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:
     """Return the library that ``provision``, which is no package, has.
 
-    ``pin`` says which commit of a repository; by default the one that the version was when it was fetched last. Raises
-    as ``root_of`` and ``folder_source``.
+    ``pin`` says which commit of a repository; by default that of ``pin_of``. Raises as ``root_of`` and
+    ``folder_source``.
     """
     cache = default_cache()
     if provision.kind == "git" and pin is None:

@@ -57,9 +57,9 @@ def test_what_comes_from_git_says_so(
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder / "cache"))
     repository = write_cmsis_nn_repository(folder / "repository")
     job = job_of(folder, BUNDLED.replace("path: cmsis-nn", "git: repository"))
-    assert main(["-C", str(folder), "build"]) == 3
-    assert "run `mlfbuild fetch`" in capsys.readouterr().err
-    assert main(["-C", str(folder), "fetch"]) == 0
+    assert main(["-C", str(folder), "build"]) == 2
+    assert "run `mlfbuild lock`" in capsys.readouterr().err
+    assert main(["-C", str(folder), "lock", "-q"]) == 0
     assert main(["-C", str(folder), "build"]) == 0
     (source,) = bundled_sources(open_archive(job.archive)).values()
     assert (source.commit, source.url) == (git(repository, "rev-parse", "v4.1.0"), "")

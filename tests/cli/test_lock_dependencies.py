@@ -1,0 +1,174 @@
+"""Dependencies in the lock file: a build takes the commit that is locked, whatever a tag or branch is today."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import pytest
+
+from mlfbuild.archive import pack_archive
+from mlfbuild.dependencies.lock import Lock, read_lock
+from mlfbuild.files import sha256
+from mlfbuild.library import CodegenFile, ExternalDependency, Library
+from support.command import Ended, Folder
+from support.git_remote import FILES, Remote
+from support.libraries import native_module
+
+ACCEPT = "put back what changed, or accept it with `mlfbuild lock`"
+NEW = {**FILES, "Source/f.c": b"int f(void) { return 2; }\n"}
+ARCHIVE = "build/mlf/pc/alpha.tar"
+
+
+@pytest.fixture
+def remote(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Remote:
+    """A repository with a library, its branch ``main`` and tag ``v1``."""
+    for name in ("git", "gcc"):
+        tool(name)
+    remote = Remote(tmp_path_factory.mktemp("remote") / "lib.git")
+    remote.commit()
+    remote.tag("v1")
+    return remote
+
+
+@pytest.fixture
+def project(folder: Folder, remote: Remote, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A project with one archive, whose code calls the library of ``remote``, tag v1, and takes it along."""
+    monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
+    code = CodegenFile(PurePosixPath("host/src/alpha_lib1.c"), b'#include "lib.h"\nint g(void) { return f(); }\n')
+    wish = ExternalDependency("lib", "https://example.org/lib", "git", "v1")
+    alpha = native_module("alpha")
+    module = replace(alpha, model_id="", codegen=(*alpha.codegen, code), external_dependencies=(wish,))
+    folder.write("models/alpha.tar", pack_archive(Library((module,))))
+    write_project(folder, f"git: {remote.url}, version: v1, bundle: true")
+    return folder
+
+
+def write_project(folder: Folder, lib: str) -> None:
+    folder.write(
+        "mlfbuild.yml",
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {alpha: {source: models/alpha.tar}}\n"
+        f"dependencies:\n  lib: {{{lib}}}\n",
+    )
+
+
+def lock_of(folder: Folder) -> Lock:
+    lock = read_lock(folder.root / "mlfbuild.lock")
+    assert lock is not None
+    return lock
+
+
+def taken(folder: Folder) -> bytes:
+    """What the archive has of the library."""
+    with tarfile.open(folder.root / ARCHIVE) as archive:
+        (name,) = [name for name in archive.getnames() if name.endswith("Source/f.c")]
+        file = archive.extractfile(name)
+        assert file is not None
+        return file.read()
+
+
+def refused(ended: Ended, status: int, words: str) -> None:
+    assert (ended.status, ended.err.count("\n")) == (status, 1), ended.err
+    assert words in ended.err
+
+
+def make(folder: Folder, *words: str) -> Ended:
+    """Make archive and tree of the model."""
+    return folder.run("generate", "--model", "alpha", *words)
+
+
+def test_a_build_takes_the_locked_commit_until_it_is_locked_anew(project: Folder, remote: Remote) -> None:
+    first = remote.hash_of("main")
+    assert project.run("lock").status == 0
+    entry = lock_of(project).dependencies["lib"]
+    assert (entry.kind, entry.place, entry.version) == ("git", remote.url, "v1")
+    assert (entry.commit, entry.tree) == (first, remote.hash_of("main^{tree}"))
+
+    second = remote.commit(NEW, parent=first)
+    remote.tag("v1")
+    shutil.rmtree(project.root / "build")
+    assert make(project, "--frozen").status == 0
+    assert taken(project) == FILES["Source/f.c"]
+    assert project.run("fetch").status == 0, "takes what is locked"
+    assert make(project).status == 0
+    assert taken(project) == FILES["Source/f.c"]
+
+    changed = project.run("lock")
+    assert f"dependency lib: v1: {first[:12]} -> {second[:12]} (v1 moved)\n" in changed.out
+    assert "archive of alpha for pc: " in changed.out
+    assert make(project, "--frozen").status == 0
+    assert taken(project) == NEW["Source/f.c"]
+
+
+def test_offline_what_is_locked_stays_and_nobody_is_asked(project: Folder, remote: Remote) -> None:
+    refused(project.run("lock", "--offline"), 2, f"v1 of {remote.url} is not locked; leave --offline out\n")
+    assert not (project.root / "mlfbuild.lock").exists()
+    assert project.run("lock").status == 0
+    before = lock_of(project)
+    remote.remove()
+    assert project.run("lock", "--offline").out == "mlfbuild.lock: everything is as locked\n"
+    assert project.run("lock", "--check").status == 0
+    assert project.run("lock", "--target", "pc").status == 0, "locks the archives anew, not what they are made with"
+    assert project.run("lock").status == 7
+    assert lock_of(project) == before
+
+
+def test_a_repository_that_is_not_locked_or_is_another_now(project: Folder, remote: Remote) -> None:
+    advice = "run `mlfbuild lock`, which writes down its commit, and commit that\n"
+    refused(make(project), 2, f"v1 of {remote.url} is not in mlfbuild.lock; {advice}")
+    assert make(project).err.startswith("mlfbuild.yml:5:3: dependencies.lib: ")
+    assert project.run("lock").status == 0
+    assert make(project).status == 0
+    remote.tag("1")
+    write_project(project, f'git: {remote.url}, version: "1", bundle: true')
+    refused(make(project), 2, f"mlfbuild.lock has it as v1 of {remote.url}; {advice}")
+    drifted = make(project, "--frozen")
+    refused(drifted, 1, "mlfbuild.lock: dependency lib: version: locked v1, here 1; ")
+    assert ACCEPT in drifted.err
+    assert project.run("lock").out.startswith("dependency lib: version: v1 -> 1\n")
+    assert make(project, "--frozen").status == 0
+
+
+def test_what_was_locked_elsewhere_is_fetched_first(project: Folder) -> None:
+    assert project.run("lock").status == 0
+    for name in ("cache", "build"):
+        shutil.rmtree(project.root / name)
+    refused(make(project, "--frozen"), 3, "; run `mlfbuild fetch`\n")
+    assert project.run("fetch").status == 0
+    assert make(project, "--frozen").status == 0
+
+
+def test_a_folder_is_locked_by_all_its_files(project: Folder) -> None:
+    for name, content in FILES.items():
+        project.write(f"lib/{name}", content)
+    write_project(project, "path: lib, version: v1, bundle: true")
+    assert project.run("lock").status == 0
+    assert str(project.root) not in (project.root / "mlfbuild.lock").read_text()
+    assert make(project, "--frozen").status == 0
+    project.write("lib/Source/f.c", NEW["Source/f.c"])
+    before = (project.root / ARCHIVE).read_bytes()
+    refused(make(project, "--frozen"), 1, "mlfbuild.lock: dependency lib: files: locked ")
+    assert (project.root / ARCHIVE).read_bytes() == before
+    assert make(project).status == 0, "any other build takes what there is"
+    assert taken(project) == NEW["Source/f.c"]
+    assert project.run("lock").out.startswith("dependency lib: files: ")
+
+
+def test_an_archive_is_locked_by_its_hash_and_a_package_by_its_version(project: Folder) -> None:
+    path = project.root / "lib.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in FILES.items():
+            archive.add(project.write(f"lib/{name}", content), f"lib-1/{name}")
+    digest = sha256(path.read_bytes())
+    text = f'url: file://{path}, sha256: {digest}, version: v1, bundle: true}}\n  other: {{package: Other, version: "2"'
+    write_project(project, text)
+    assert project.run("lock").status == 0
+    found = lock_of(project).dependencies
+    assert (found["lib"].kind, found["lib"].sha256) == ("url", digest)
+    assert (found["other"].kind, found["other"].place, found["other"].version) == ("package", "Other", "2")
+    assert make(project, "--frozen").status == 0
+    write_project(project, text.replace('"2"', '"3"'))
+    refused(make(project, "--frozen"), 1, "mlfbuild.lock: dependency other: version: locked 2, here 3; ")
