@@ -13,17 +13,25 @@ from support.native import compile_bytes, generated
 from support.networks import drawn, judged
 from support.oracle import tflite_micro_run
 
-OPERATORS = {
-    "ADD": "arm_elementwise_add_s8",
-    "AVERAGE_POOL_2D": "arm_avgpool_s8",
-    "CONV_2D": "arm_convolve_wrapper_s8",
-    "DEPTHWISE_CONV_2D": "arm_depthwise_conv_wrapper_s8",
-    "FULLY_CONNECTED": "arm_fully_connected_s8",
-    "MAX_POOL_2D": "arm_max_pool_s8",
-    "MUL": "arm_elementwise_mul_s8",
-    "SOFTMAX": "arm_softmax_s8",
+FUNCTIONS = {
+    ("ADD", "int8"): "arm_elementwise_add_s8",
+    ("ADD", "int16"): "arm_elementwise_add_s16",
+    ("AVERAGE_POOL_2D", "int8"): "arm_avgpool_s8",
+    ("AVERAGE_POOL_2D", "int16"): "arm_avgpool_s16",
+    ("CONV_2D", "int8"): "arm_convolve_wrapper_s8",
+    ("CONV_2D", "int16"): "arm_convolve_wrapper_s16",
+    ("DEPTHWISE_CONV_2D", "int8"): "arm_depthwise_conv_wrapper_s8",
+    ("DEPTHWISE_CONV_2D", "int16"): "arm_depthwise_conv_wrapper_s16",
+    ("FULLY_CONNECTED", "int8"): "arm_fully_connected_s8",
+    ("FULLY_CONNECTED", "int16"): "arm_fully_connected_s16",
+    ("MAX_POOL_2D", "int8"): "arm_max_pool_s8",
+    ("MAX_POOL_2D", "int16"): "arm_max_pool_s16",
+    ("MUL", "int8"): "arm_elementwise_mul_s8",
+    ("MUL", "int16"): "arm_elementwise_mul_s16",
+    ("SOFTMAX", "int8"): "arm_softmax_s8",
 }
-"""What computes each of them in int8; weights with a scale a channel have ``arm_fully_connected_per_channel_s8``."""
+"""What computes each operator; there is one more for weights with a scale a channel, and one for SOFTMAX to int16."""
+ALL = {*FUNCTIONS.values(), "arm_fully_connected_per_channel_s8", "arm_softmax_s8_s16"}
 
 
 def one_row(seed: int) -> Case:
@@ -45,15 +53,15 @@ def one_row(seed: int) -> Case:
 
 
 def operator_cases(count: int) -> list[tuple[Case, Sequence[Array]]]:
-    """``count`` networks of each of ``OPERATORS``, those that a judge takes, and the outputs that are right."""
-    cases = [(operator, case) for operator in OPERATORS for case in drawn(operator, "int8", count)]
-    outputs = [_right(operator, case) for operator, case in cases]
-    return [(case, right) for (_, case), right in zip(cases, outputs, strict=True) if right is not None]
+    """``count`` networks of each of ``FUNCTIONS``, those that a judge takes, and the outputs that are right."""
+    cases = [(operator, dtype, case) for operator, dtype in FUNCTIONS for case in drawn(operator, dtype, count)]
+    outputs = [_right(*each) for each in cases]
+    return [(case, right) for (*_, case), right in zip(cases, outputs, strict=True) if right is not None]
 
 
-def _right(operator: str, case: Case) -> Sequence[Array] | None:
+def _right(operator: str, dtype: str, case: Case) -> Sequence[Array] | None:
     try:
-        return judged(operator, "int8", case)
+        return judged(operator, dtype, case)
     except RuntimeError:
         return None
 
@@ -81,5 +89,5 @@ def jobs(cpu: str, operators: int, layers: int) -> list[Job]:
         *((case, tflite_micro_run(case.model, case.inputs)) for case in layer_cases(layers)),
     ]
     libraries = compiled([case.model for case, _ in judged_cases], cpu)
-    assert set(OPERATORS.values()) | {"arm_fully_connected_per_channel_s8"} == called(libraries)
+    assert called(libraries) == ALL
     return [(library, case.inputs, outputs) for library, (case, outputs) in zip(libraries, judged_cases, strict=True)]

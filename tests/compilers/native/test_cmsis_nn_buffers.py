@@ -99,14 +99,16 @@ def sizes_of(layer: Layer, library: Built, features: str, word: str, *, depthwis
 
 def check_convolution(library: Built, layer: Layer) -> None:
     for features in FEATURES:
-        wanted = sizes_of(layer, library, features, "convolve_wrapper_s8")
-        assert buffers.convolve_s8(layer, features) == wanted, (features, layer)
+        for end, size_of in (("s8", buffers.convolve_s8), ("s16", buffers.convolve_s16)):
+            wanted = sizes_of(layer, library, features, f"convolve_wrapper_{end}")
+            assert size_of(layer, features) == wanted, (end, features, layer)
 
 
 def check_depthwise(library: Built, layer: Layer) -> None:
     for features in FEATURES:
-        wanted = sizes_of(layer, library, features, "depthwise_conv_wrapper_s8", depthwise=True)
-        assert buffers.depthwise_s8(layer, features) == wanted, (features, layer)
+        for end, size_of in (("s8", buffers.depthwise_s8), ("s16", buffers.depthwise_s16)):
+            wanted = sizes_of(layer, library, features, f"depthwise_conv_wrapper_{end}", depthwise=True)
+            assert size_of(layer, features) == wanted, (end, features, layer)
 
 
 def check_others(library: Built, outputs: int, channels: int) -> None:
@@ -114,7 +116,8 @@ def check_others(library: Built, outputs: int, channels: int) -> None:
         matrix = ctypes.byref(Dims(7, 1, 1, outputs))
         assert buffers.sums_of_matrix(outputs, features) == asked(library, features, "fully_connected_s8", matrix)
         pool = Layer(1, (9, 9), channels, (4, 5), channels, (3, 3), (2, 2))
-        assert buffers.average_pool(pool, features) == asked(library, features, "avgpool_s8", 5, channels)
+        for end in ("s8", "s16"):
+            assert buffers.average_pool(pool, features) == asked(library, features, f"avgpool_{end}", 5, channels)
 
 
 @given(layers())

@@ -21,7 +21,7 @@ _LOWERING: MappingProxyType[type[Operator], Callable[[Graph, Node, Settings], Ca
         graph_ops.Add: elementwise.lower,
         graph_ops.AveragePool2D: pool.lower,
         graph_ops.Conv2D: convolution.lower,
-        graph_ops.DepthwiseConv2D: convolution.lower_depthwise,
+        graph_ops.DepthwiseConv2D: convolution.lower,
         graph_ops.FullyConnected: fully_connected.lower,
         graph_ops.MaxPool2D: pool.lower,
         graph_ops.Mul: elementwise.lower,

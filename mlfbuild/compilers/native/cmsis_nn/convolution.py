@@ -1,4 +1,4 @@
-"""CONV_2D and DEPTHWISE_CONV_2D of int8 by ``arm_convolve_wrapper_s8`` and ``arm_depthwise_conv_wrapper_s8``."""
+"""CONV_2D and DEPTHWISE_CONV_2D by ``arm_convolve_wrapper_s8`` and ``arm_depthwise_conv_wrapper_s8``, or ``_s16``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mlfbuild.compilers.native.cmsis_nn.buffers import convolve_s8, depthwise_s8
+from mlfbuild.compilers.native.cmsis_nn.buffers import convolve_s8, convolve_s16, depthwise_s8, depthwise_s16
 from mlfbuild.compilers.native.cmsis_nn.layer import FEATURES, MVE, PLAIN, Layer, features_of
-from mlfbuild.compilers.native.cmsis_nn.rights import clamp_fits, fitting_rescales, reads_depthwise, reads_row
+from mlfbuild.compilers.native.cmsis_nn.rights import (
+    clamp_fits,
+    fits_int16,
+    fitting_rescales,
+    reads_depthwise,
+    reads_row,
+)
 from mlfbuild.compilers.native.cmsis_nn.text import (
     LANES,
     RESCALES,
@@ -21,66 +27,56 @@ from mlfbuild.compilers.native.cmsis_nn.text import (
     params,
     scratch,
 )
+from mlfbuild.compilers.native.interface import C_TYPES
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import Array, DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
 from mlfbuild.graph.ops.convolution import Convolution, convolution_tensors
-from mlfbuild.graph.quantize import activation_range, zero_point_of
+from mlfbuild.graph.ops.rules import QUANTIZED
+from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 
-Size = Callable[[Layer, str], int]
+_SIZES: dict[tuple[str, DType], Callable[[Layer, str], int]] = {
+    ("convolve", DType.INT8): convolve_s8,
+    ("convolve", DType.INT16): convolve_s16,
+    ("depthwise_conv", DType.INT8): depthwise_s8,
+    ("depthwise_conv", DType.INT16): depthwise_s16,
+}
 
 
 def lower(graph: Graph, node: Node, settings: Settings) -> Call | None:
-    """Return the call of ``arm_convolve_wrapper_s8``; ``None`` where our own kernel has to compute ``node``."""
-    operator = node.operator
-    assert isinstance(operator, Conv2D)
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if weights.shape[3] != source.shape[3]:
-        return None
-    layer = Layer.of(operator.window(weights), source, output)
-    return _lower(graph, node, settings, layer, "conv2d", "convolve", convolve_s8)
-
-
-def lower_depthwise(graph: Graph, node: Node, settings: Settings) -> Call | None:
-    """Return the call of ``arm_depthwise_conv_wrapper_s8``; ``None`` as ``lower``."""
-    operator = node.operator
-    assert isinstance(operator, DepthwiseConv2D)
-    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    layer = Layer.of(operator.window(weights), source, output)
-    return _lower(graph, node, settings, layer, "depthwise_conv2d", "depthwise_conv", depthwise_s8)
-
-
-def _lower(
-    graph: Graph, node: Node, settings: Settings, layer: Layer, word: str, function: str, size_of: Size
-) -> Call | None:
+    """Return the call of the library; ``None`` where our own kernel has to compute ``node``."""
     operator, features = node.operator, features_of(settings)
-    assert isinstance(operator, Convolution)
+    assert isinstance(operator, Conv2D | DepthwiseConv2D)
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if output.dtype is not DType.INT8 or weights.data is None or not layer.small:
+    layer = Layer.of(operator.window(weights), source, output)
+    clamp = _clamp(operator, output) if output.dtype in QUANTIZED else None
+    grouped = isinstance(operator, Conv2D) and weights.shape[3] != source.shape[3]
+    if weights.data is None or clamp is None or grouped or not layer.small:
         return None
-    channels = operator.channel_axis
-    matrix = np.moveaxis(weights.data, channels, 0).reshape(weights.shape[channels], -1)
-    offsets = np.zeros(len(matrix), np.int32) if bias is None or bias.data is None else bias.data.reshape(-1)
-    rescales = fitting_rescales(matrix, offsets, operator.rescales(source, weights, output))
-    clamp = activation_range(operator.activation, output)
+    offsets = _offsets(operator, source, weights, bias)
+    rescales = _rescales(operator, source, weights, bias, output, offsets)
     depthwise = isinstance(operator, DepthwiseConv2D)
     reads = reads_depthwise if depthwise else reads_row
-    right = frozenset(each for each in FEATURES if reads(layer, each))
-    if rescales is None or not {features, PLAIN} <= right or not clamp_fits(clamp, output):
+    right = frozenset(each for each in FEATURES if output.dtype is DType.INT16 or reads(layer, each))
+    if rescales is None or not {features, PLAIN} <= right:
         return None
+    function = "depthwise_conv" if depthwise else "convolve"
+    size_of = _SIZES[function, output.dtype]
     size = max(size_of(layer, each) for each in (features, PLAIN))
     fields = convolution_fields(layer, (-zero_point_of(source), zero_point_of(output)), clamp)
     if depthwise:
         fields["ch_mult"] = str(layer.output_channels // layer.channels)
     kind = "cmsis_nn_dw_conv_params" if depthwise else "cmsis_nn_conv_params"
     outputs, inputs = (1, layer.output_channels) if depthwise else (layer.output_channels, layer.channels)
-    return Call(word, "compiler.h", (
+    boxed = output.dtype is DType.INT16 and not depthwise
+    c_type = C_TYPES[output.dtype]
+    return Call("depthwise_conv2d" if depthwise else "conv2d", "compiler.h", (
         params("layer", kind, fields),
-        Parameter("const int8_t *", "input", source.name),
+        Parameter(f"const {c_type} *", "input", source.name),
         Parameter("const int8_t *", "filter", _filter(weights, features, depthwise=depthwise)),
         *channel_parameters(offsets, rescales, features),
-        Parameter("int8_t *", "output", output.name),
+        Parameter(f"{c_type} *", "output", output.name),
         *scratch(size),
     ), (
         context(size),
@@ -89,9 +85,40 @@ def _lower(
         image_dims("filter_size", outputs, layer.filter, inputs),
         dims("bias_size", (1, 1, 1, layer.output_channels)),
         image_dims("output_size", layer.batches, layer.output, layer.output_channels),
-        *call(f"arm_{function}_wrapper_s8", "&context", "layer", "&rescales", "&input_size", "input", "&filter_size",
-              "filter", "&bias_size", "bias", "&output_size", "output"),
+        *((f"const cmsis_nn_bias_data biases = {{bias, {'true' if offsets.itemsize == 4 else 'false'}}};",)
+          if boxed else ()),
+        *call(f"arm_{function}_wrapper_s{8 * output.dtype.size}", "&context", "layer", "&rescales", "&input_size",
+              "input", "&filter_size", "filter", "&bias_size", "&biases" if boxed else "bias", "&output_size",
+              "output"),
     ), cmsis_nn=frozenset(each for each in right if size_of(layer, each) <= size))  # fmt: skip
+
+
+def _clamp(operator: Convolution, output: Tensor) -> tuple[int, int] | None:
+    clamp = activation_range(operator.activation, output)
+    return clamp if clamp_fits(clamp, output) else None
+
+
+def _offsets(operator: Convolution, source: Tensor, weights: Tensor, bias: Tensor | None) -> Array:
+    """Return the bias, zeros where there is none, in the type that the sums are finished in: int32 or int64."""
+    kind = np.int64 if source.dtype is DType.INT16 and operator.sums_are_wide(source, bias) else np.int32
+    if bias is None or bias.data is None:
+        return np.zeros(weights.shape[operator.channel_axis], kind)
+    return bias.data.reshape(-1).astype(kind)
+
+
+def _rescales(
+    operator: Convolution, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor, offsets: Array
+) -> tuple[Rescale, ...] | None:
+    assert weights.data is not None
+    channels = operator.channel_axis
+    matrix = np.moveaxis(weights.data, channels, 0).reshape(weights.shape[channels], -1)
+    rescales = operator.rescales(source, weights, output)
+    if output.dtype is DType.INT8:
+        return fitting_rescales(matrix, offsets, rescales)
+    wide = operator.sums_are_wide(source, bias)
+    if isinstance(operator, DepthwiseConv2D) and not wide:
+        return None
+    return rescales if fits_int16(matrix, offsets, rescales, wide=wide) else None
 
 
 def _filter(weights: Tensor, features: str, *, depthwise: bool) -> Constant:

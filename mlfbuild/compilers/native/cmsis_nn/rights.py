@@ -14,6 +14,7 @@ from mlfbuild.compilers.native.cmsis_nn.buffers import is_3x3, is_one_row, one_r
 from mlfbuild.compilers.native.cmsis_nn.layer import MVE, Layer
 from mlfbuild.graph import Array, Tensor
 from mlfbuild.graph.quantize import Rescale, integer_range
+from mlfbuild.graph.wide_sums import wide_rescale
 
 _WIDEST_INPUT = 383
 """What a weight is multiplied with at most: a stored value and a zero point, whose products may be added apart."""
@@ -46,6 +47,27 @@ def fitting_rescales(weights: Array, bias: Array, rescales: Sequence[Rescale]) -
     largest = (offsets + _DIFFERENCE * magnitudes).tolist()
     usable = tuple(_usable(rescale, each) for rescale, each in zip(rescales, largest, strict=True))
     return usable if all(map(rescale_fits, usable, largest)) else None
+
+
+def fits_int16(weights: Array, bias: Array, rescales: Sequence[Rescale], *, wide: bool) -> bool:
+    """Whether sums of int16 by int8 products stay within 32 bits, in which the library adds them.
+
+    What a ``wide`` bias of int64 is added to has 64 bits, and comes back to 32 before its last bit is rounded away.
+    """
+    sums = (np.abs(weights.astype(np.int64)).sum(axis=1) << 15).tolist()
+    largest = [each + abs(offset) for each, offset in zip(sums, bias.tolist(), strict=True)]
+    if max(sums) >= 1 << 31:
+        return False
+    if not wide:
+        return max(largest) < 1 << 31 and all(map(rescale_fits, rescales, largest))
+    return all(map(_wide_fits, rescales, largest))
+
+
+def _wide_fits(rescale: Rescale, largest: int) -> bool:
+    wide = wide_rescale(rescale)
+    product = largest * wide.multiplier
+    shift = 14 - rescale.shift
+    return 0 <= shift < 63 and product < 1 << 62 and product >> shift < (1 << 31) - 1
 
 
 def _usable(rescale: Rescale, largest: int) -> Rescale:
