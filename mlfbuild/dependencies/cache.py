@@ -131,7 +131,8 @@ def put(made: Path, place: Path) -> None:
     make_folder(place.parent)
     try:
         if os.path.lexists(place):  # no rename takes the place of a folder that holds something
-            place.rename(made.with_name(f"{made.name}.old"))
+            with contextlib.suppress(FileNotFoundError):  # somebody else has just done so
+                place.rename(made.with_name(f"{made.name}.old"))
         made.replace(place)
     except OSError as error:
         if error.errno in {errno.ENOTEMPTY, errno.EEXIST}:

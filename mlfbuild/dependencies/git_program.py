@@ -16,7 +16,7 @@ from pathlib import Path
 from mlfbuild.errors import MlfError, ProcessFailedError, StorageError, UsageError
 from mlfbuild.library.content import CHUNK
 from mlfbuild.manifest.addresses import git_problem
-from mlfbuild.messages import advised, shown
+from mlfbuild.messages import advised, printable, shown
 from mlfbuild.process import LOOK, Tell, find_tool, run, running, tell_nobody
 
 _OF_A_REPOSITORY = (
@@ -31,8 +31,10 @@ _ALWAYS = (
     "-c", "protocol.ext.allow=never", "-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=60",
     "-c", "fetch.unpackLimit=1", "-c", "transfer.unpackLimit=1",
 )  # fmt: skip
-_SECRET = re.compile(r"(?<=://)[^/@\s]*@")
+_SECRET = re.compile(r"(?<=://)[^/?#\s]*@")
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][a-z]+ing [a-z]+): +\d+% \((\d+)/(\d+)\)")
+_SHOWN = 50
+"""Lines of what Git printed, where it fails."""
 _FULL_DISK = "No space left on device"
 
 
@@ -67,10 +69,9 @@ def git_out(url: str, *words: str | Path, repository: Path | None = None, tell: 
                 tell(step[1].lower(), int(step[2]), int(step[3]))
             else:
                 lines.append(line)
-    output = "\n".join(line for line in lines if line.strip())
     if process.returncode != 0:
-        raise _failed(url, process.returncode, output)
-    return output
+        raise _failed(url, process.returncode, [line for line in lines if line.strip()])
+    return "\n".join(lines)
 
 
 def _lines(descriptor: int) -> Iterator[str]:
@@ -89,12 +90,12 @@ def _parts(descriptor: int, end: re.Pattern[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _failed(url: str, status: int, output: str) -> MlfError:
-    clean = _SECRET.sub("", output)
-    if _FULL_DISK in output:
+def _failed(url: str, status: int, lines: Sequence[str]) -> MlfError:
+    if any(_FULL_DISK in line for line in lines):
         return StorageError(f"{shown_address(url)}: cannot be fetched: {_FULL_DISK}; free space in the cache's folder")
     return ProcessFailedError(
-        f"{shown_address(url)}: cannot be fetched: git failed with exit status {status}; {LOOK}", clean
+        f"{shown_address(url)}: cannot be fetched: git failed with exit status {status}; {LOOK}",
+        "\n".join(_SECRET.sub("", printable(line)) for line in lines[-_SHOWN:]),  # what a server says is untrusted
     )
 
 

@@ -585,6 +585,23 @@ def test_a_repository_that_is_not_there(cache: Cache, tmp_path: Path) -> None:
     assert "does not appear to be a git repository" in error.value.output
 
 
+def test_what_a_server_says_is_no_code_for_terminals(
+    remote: Remote, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.commit()
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        "#!/bin/sh\ni=0; while [ $i -lt 200 ]; do i=$((i+1)); printf '\\033[2Jline %d\\n' $i >&2; done; exit 1\n"
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH", str(ssh))
+    monkeypatch.setenv("GIT_SSH_VARIANT", "simple")
+    with pytest.raises(ProcessFailedError) as error:
+        fetch_git("ssh://host/x", "main", cache)
+    assert "\x1b" not in error.value.output and r"\x1b[2Jline 200" in error.value.output
+    assert len(error.value.output.splitlines()) == 50
+
+
 def test_progress_is_told(remote: Remote, cache: Cache) -> None:
     remote.commit({f"{number}.c": bytes([number]) * 9 for number in range(20)})
     seen: list[tuple[str, int, int]] = []
