@@ -20,7 +20,6 @@ def profile(settings: Settings) -> None:
     no cycles. Exit status 1 where a model is over its budget of them.
     """
     from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.instructions import check_profiles
     from mlfbuild.steps.profile import profiles, run_text
     from mlfbuild.steps.project import load, target_jobs
@@ -30,6 +29,8 @@ def profile(settings: Settings) -> None:
     with watching(settings) as watch:
         lenders = target_jobs(project)
         if settings.frozen:
+            from mlfbuild.steps.frozen import freeze
+
             targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         build_all(targets, [], lenders=lenders, jobs=settings.jobs, progress=watch)
         found = list(profiles(project, targets, watch))

@@ -62,7 +62,6 @@ _BUILD_DIR = click.option(
 def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
     from mlfbuild.steps.beforehand import make_archives
-    from mlfbuild.steps.frozen import freeze_beforehand
     from mlfbuild.steps.plan import plan as plan_of
     from mlfbuild.steps.plan import plan_lines, plan_text
     from mlfbuild.steps.project import load, target_jobs
@@ -71,6 +70,8 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
     if complete:
         targets = target_jobs(project, settings.target, settings.model, build_dir)
         if settings.frozen:
+            from mlfbuild.steps.frozen import freeze_beforehand
+
             freeze_beforehand(project, targets)
         with watching(settings) as watch:
             make_archives(targets, target_jobs(project, build=build_dir), jobs=settings.jobs, progress=watch)
@@ -101,7 +102,6 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     """Compile and unpack every model, then build every firmware."""
     from mlfbuild.steps.build import build as build_all
     from mlfbuild.steps.committed import committed
-    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
 
     if with_verify and tree is None:
@@ -118,6 +118,8 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     lenders = target_jobs(project)
     with watching(settings) as watch:
         if settings.frozen:
+            from mlfbuild.steps.frozen import freeze
+
             targets = freeze(
                 project, targets, lenders=lenders, jobs=settings.jobs, progress=watch, toolchains=tree is None
             )
@@ -172,7 +174,6 @@ def generate(
 
     The step that mlfbuild's CMake package runs: --target and --model name it, files that are right keep their time.
     """
-    from mlfbuild.steps.frozen import freeze_beforehand
     from mlfbuild.steps.generate import generate as generate_model
     from mlfbuild.steps.project import load, target_jobs
 
@@ -182,6 +183,8 @@ def generate(
     if len(chosen) != 1:
         raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
     if settings.frozen:  # which compiler there is, CMake asked when it was configured
+        from mlfbuild.steps.frozen import freeze_beforehand
+
         (frozen,) = freeze_beforehand(project, [job for job in jobs if job.models], toolchains=False)
         chosen = list(frozen.models)
     result = generate_model(chosen[0], stamp, depfile, depends, tree_stamp)
@@ -233,7 +236,6 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
 
 def _verify_project(settings: Settings) -> None:
     from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.progress import Task
     from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
     from mlfbuild.steps.verify import left_out, verify_job, verify_jobs
@@ -249,6 +251,8 @@ def _verify_project(settings: Settings) -> None:
         watch.expect(len(jobs))
         lenders = target_jobs(project)
         if settings.frozen:
+            from mlfbuild.steps.frozen import freeze
+
             targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         build_all(targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         for job in jobs:

@@ -146,7 +146,6 @@ def _report_of_project(
     from mlfbuild.steps import baseline
     from mlfbuild.steps import report as reports
     from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.frozen import freeze
     from mlfbuild.steps.project import firmware_jobs, load, target_jobs
     from mlfbuild.steps.report_runs import check_boards, profiled
 
@@ -161,6 +160,8 @@ def _report_of_project(
     try:
         with watching(settings) as watch:
             if settings.frozen:
+                from mlfbuild.steps.frozen import freeze
+
                 targets = freeze(project, targets, jobs=settings.jobs, progress=watch)
             build_all(targets, checked, jobs=settings.jobs, progress=watch)
     except OverBudgetError as error:

@@ -24,7 +24,6 @@ from mlfbuild.errors import InputFileError, ProjectFileError, ToolNotFoundError
 from mlfbuild.files import file_sha256, open_binary, write_if_changed
 from mlfbuild.manifest import Project, Provision
 from mlfbuild.steps.beforehand import make_archives
-from mlfbuild.steps.fetch import FETCHED_KINDS, fetch
 from mlfbuild.steps.inputs import inputs_hash
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 from mlfbuild.steps.models import program_version
@@ -107,6 +106,8 @@ def _all_locked(project: Project) -> Project:
 
 def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | None) -> Project:
     """Return ``project`` with its repositories as they are now, but for those to ``keep``; all are here then."""
+    from mlfbuild.steps.fetch import FETCHED_KINDS, fetch  # reads from servers: builds do without
+
     if not any(each.kind in FETCHED_KINDS for each in project.dependencies.values()):
         return project
     found = fetch(project, pins=keep, progress=progress)

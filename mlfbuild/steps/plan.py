@@ -15,7 +15,6 @@ from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Library
 from mlfbuild.manifest import Project
-from mlfbuild.steps.frozen import freeze_beforehand
 from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
@@ -50,6 +49,8 @@ def plan(
     """
     jobs = target_jobs(project, targets, models, build)
     if frozen:
+        from mlfbuild.steps.frozen import freeze_beforehand  # most plans are not, and do without
+
         jobs = freeze_beforehand(project, jobs)
     vectors = vectors_of(project)
     lock = lock_path(project.path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -296,3 +298,15 @@ def test_programs_that_compile_are_locked_by_version_and_inputs(
     assert (ended.status, lines[0]) == (1, f"mlfbuild: mlfbuild.lock: 2 things are not as locked{ACCEPT}")
     assert lines[1].startswith("  model alpha: inputs: locked ")
     assert lines[2] == "  model gamma: compiler: locked tvm 0.14.0, here tvm 0.15.0"
+
+
+def test_a_build_that_is_not_frozen_is_not_slowed_down(locked: Folder) -> None:
+    assert locked.run("build", "-q").status == 0
+    loaded = "import sys; from mlfbuild.cli.run import run; run({!r}); print(*sys.modules)"
+    for words in (["build", "-q"], ["plan", "-q", "--lines", "--complete"]):
+        done = subprocess.run(
+            [sys.executable, "-c", loaded.format(words)], cwd=locked.root, capture_output=True, text=True, check=True
+        )
+        modules = done.stdout.splitlines()[-1].split()
+        assert "mlfbuild.steps.models" in modules
+        assert not {"mlfbuild.steps.frozen", "mlfbuild.steps.lock", "mlfbuild.dependencies.drift"} & set(modules), words
