@@ -212,9 +212,11 @@ def _commit(repository: Path, name: str, version: str, url: str) -> str:
         raise UsageError(f"{shown_address(url)}: more than one commit begins with {version}; add digits")
     if name.startswith("refs/"):
         raise UsageError(f"{shown_address(url)}: {version} is another object than a commit; choose another version")
+    if name == version.lower():
+        raise UsageError(f"{shown_address(url)}: has no commit {name}, or not any more; choose another version")
     raise UsageError(
-        f"{shown_address(url)}: has no commit {name}, or not any more (a branch was force-pushed, a tag moved); "
-        "choose another version, or run `mlfbuild lock` to take what it is now"
+        f"{shown_address(url)}: has no commit {name} any more, at which {version} is locked (a branch was force-pushed, "
+        f"or a tag moved); run `mlfbuild lock` to take what {version} is now"
     )
 
 

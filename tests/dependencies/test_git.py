@@ -194,8 +194,8 @@ def test_a_locked_commit_that_was_pushed_away(remote: Remote, cache: Cache) -> N
     with pytest.raises(UsageError) as error:
         fetch_pinned(remote.url, "main", pin, cache)
     assert told(error) == (
-        f"{remote.url}: has no commit {old}, or not any more (a branch was force-pushed, a tag moved); choose another "
-        "version, or run `mlfbuild lock` to take what it is now"
+        f"{remote.url}: has no commit {old} any more, at which main is locked (a branch was force-pushed, or a "
+        "tag moved); run `mlfbuild lock` to take what main is now"
     )
 
 
