@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from mlfbuild.errors import MlfError
+from mlfbuild.errors import InputFileError, MlfError
 from mlfbuild.manifest import Project, Provision
 from mlfbuild.steps.dependency_check import known_wishes
 
@@ -29,8 +29,11 @@ class DependencyState:
 
 
 def dependency_states(project: Project) -> Iterator[DependencyState]:
-    """Yield the dependencies of ``project``, needed or not, in file order; fetched files are checked."""
-    for provision in project.dependencies.values():
+    """Yield the dependencies of ``project``, needed or not, in file order, as a build would take them.
+
+    Fetched files are checked.
+    """
+    for provision in _as_built(project).dependencies.values():
         state = DependencyState(provision.name, provision.kind, provision.place, provision.version)
         yield state if provision.kind == "package" else _looked_at(provision, state)
 
@@ -39,6 +42,18 @@ def needed_on(project: Project, target: str, missing: Iterable[DependencyState])
     """Return why models of ``target`` cannot be built, by those of ``missing`` that they are known to need."""
     needed = {wish.name for model in project.models_on(target) for wish in known_wishes(model) or ()}
     return tuple(state.missing for state in missing if state.missing and state.name in needed)
+
+
+def _as_built(project: Project) -> Project:
+    """Return ``project`` with its repositories at the commits that are locked; of a damaged lock file each says so."""
+    if not project.dependencies:
+        return project
+    from mlfbuild.steps.pins import pinned, with_pins  # few projects have any
+
+    try:
+        return pinned(project)
+    except InputFileError as error:
+        return with_pins(project, {}, dict.fromkeys(project.dependencies, str(error)))
 
 
 def _looked_at(provision: Provision, state: DependencyState) -> DependencyState:

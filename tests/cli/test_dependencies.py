@@ -209,21 +209,33 @@ def test_the_doctor_knows_what_was_fetched(folder: Folder, monkeypatch: pytest.M
     )
     ended = folder.run("doctor")
     assert ended.status == 3
-    reason = f"v4.1.0 of mirror is not in {folder.root}/cache"
+    reason = "v4.1.0 of mirror is not in mlfbuild.lock"
     assert f"  pc  cannot be built (host): dependency cmsis-nn: {reason}\n" in ended.out
-    assert "\ndependencies of mlfbuild.yml\n" in ended.out
     assert (
-        f"\n  cmsis-nn  v4.1.0 (git mirror): {reason}\n  own       1 (package Own)\n  lib       ? (path here)\n"
-        in ended.out
-    )
-    assert ended.out.endswith(f"to get what is missing\n  dependency cmsis-nn: {reason}: run `mlfbuild fetch`\n")
+        f"\ndependencies of mlfbuild.yml\n  cmsis-nn  v4.1.0 (git mirror): {reason}\n"
+        "  own       1 (package Own)\n  lib       ? (path here)\n"
+    ) in ended.out
+    assert f"to get what is missing\n  dependency cmsis-nn: {reason}: run `mlfbuild lock`" in ended.out
 
-    assert folder.run("fetch").status == 0
+    assert folder.run("lock", "--model", "beta").status == 0
     ended = folder.run("doctor")
     assert (ended.status, ended.err) == (0, "")
     assert re.search(r"^  cmsis-nn  v4\.1\.0, commit [0-9a-f]{12} \(git mirror\)$", ended.out, re.MULTILINE)
     found, _, _ = folder.run("doctor", "--format", "json").json["dependencies"]
     assert (found["name"], found["version"], len(found["commit"]), found["missing"]) == ("cmsis-nn", "v4.1.0", 40, "")
+
+    monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "another"))
+    ended = folder.run("doctor")
+    assert ended.status == 3
+    assert re.search(r"^  cmsis-nn  v4\.1\.0 \(git mirror\): .*another.*$", ended.out, re.MULTILINE)
+    assert "mlfbuild fetch" in ended.out
+    assert folder.run("fetch").status == 0
+    assert folder.run("doctor").status == 0
+    folder.write("mlfbuild.lock", "{")
+    ended = folder.run("doctor")
+    assert ended.status == 3
+    assert re.search(r"^  cmsis-nn  v4\.1\.0 \(git mirror\): mlfbuild\.lock: ", ended.out, re.MULTILINE)
+    assert "\nprograms\n" in ended.out, "all else is told as well"
 
 
 def test_the_doctor_asks_for_git_where_it_is_needed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
