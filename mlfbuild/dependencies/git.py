@@ -215,7 +215,7 @@ def _commit(repository: Path, name: str, version: str, url: str) -> str:
     if name == version.lower():
         raise UsageError(f"{shown_address(url)}: has no commit {name}, or not any more; choose another version")
     raise UsageError(
-        f"{shown_address(url)}: has no commit {name} any more, at which {version} is locked (a branch was force-pushed, "
+        f"{shown_address(url)}: has no commit {name} any more, at which {version} is locked (a branch was pushed over, "
         f"or a tag moved); run `mlfbuild lock` to take what {version} is now"
     )
 

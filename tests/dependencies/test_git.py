@@ -194,7 +194,7 @@ def test_a_locked_commit_that_was_pushed_away(remote: Remote, cache: Cache) -> N
     with pytest.raises(UsageError) as error:
         fetch_pinned(remote.url, "main", pin, cache)
     assert told(error) == (
-        f"{remote.url}: has no commit {old} any more, at which main is locked (a branch was force-pushed, or a "
+        f"{remote.url}: has no commit {old} any more, at which main is locked (a branch was pushed over, or a "
         "tag moved); run `mlfbuild lock` to take what main is now"
     )
 
