@@ -68,6 +68,7 @@ def test_networks_row_by_row_and_as_a_whole(shared: Path, linked: Linked, memory
     )
     assert all(("mlf_lines_" in generated(library)) == (memory == "smallest") for library in libraries)
     assert all(library.modules[0].external_dependencies == (WISH,) for library in libraries)
+    assert not any(re.search(r"mlf_\w+_int8", generated(library)) for library in libraries), "all is the library's"
     vectors = [np.load(shared / "golden" / f"{model}.npz") for model in models]
     found = [(library, library.modules[0], [each["in0"][0]]) for library, each in zip(libraries, vectors, strict=True)]
     for got, each in zip(run_many_on_host(found, optimise="-O2", linked=linked), vectors, strict=True):
