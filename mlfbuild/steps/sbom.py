@@ -21,6 +21,7 @@ from mlfbuild.sbom.trees import Tree, read_tree
 from mlfbuild.sbom.types import Bom, Component, How, Kind
 from mlfbuild.steps.jobs import CompileJob
 from mlfbuild.steps.models import is_current
+from mlfbuild.steps.pins import pinned
 from mlfbuild.steps.project import target_jobs
 from mlfbuild.steps.sbom_code import BUILD, REPAIR, Code
 from mlfbuild.steps.sbom_dependencies import add_declared, add_dependencies
@@ -48,6 +49,7 @@ def sbom(
     Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and ``InputFileError`` and
     ``ConflictError`` for files that cannot be read.
     """
+    project = pinned(project)
     jobs = target_jobs(project, targets, models, build)
     if elfs and len(jobs) > 1:
         names = ", ".join(job.name for job in jobs)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mlfbuild.dependencies.cache import default_cache
 from mlfbuild.dependencies.git import GitPin
 from mlfbuild.dependencies.roots import pin_of
-from mlfbuild.errors import NotFetchedError
+from mlfbuild.errors import NotFetchedError, ProjectFileError
 from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.library.bundles import bundle_names, bundles
 from mlfbuild.library.wishes import Wish
@@ -67,6 +67,6 @@ def _pin(bill: Bill, provision: Provision) -> GitPin | None:
         return None
     try:
         return pin_of(provision, default_cache())
-    except NotFetchedError as error:
+    except (NotFetchedError, ProjectFileError) as error:  # the latter: not locked, so no build takes it
         bill.note(str(error))
         return None

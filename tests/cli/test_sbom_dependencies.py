@@ -111,11 +111,11 @@ def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch:
     folder.write("mlfbuild.yml", PROJECT + "dependencies: {cmsis-nn: {git: CMSIS-NN, version: v7.0.0}}\n")
     write_archive(Library((dependent_module("one"),)), folder.root / "one.tar")
     ended, found = bill_of(folder)
-    assert "v7.0.0 of CMSIS-NN is not in " in ended.err and "run `mlfbuild fetch`" in ended.err
+    assert "v7.0.0 of CMSIS-NN is not in mlfbuild.lock; run `mlfbuild lock`" in ended.err
     assert found["dependency/cmsis-nn"]["commit"] == ""
-    assert folder.run("fetch", "-q").status == 0
+    assert folder.run("lock", "-q").status == 0
     ended, found = bill_of(folder)
-    assert "fetch" not in ended.err
+    assert "mlfbuild.lock" not in ended.err
     nn = found["dependency/cmsis-nn"]
     assert (nn["name"], nn["license"]) == ("CMSIS-NN", "Apache-2.0")
     assert nn["purl"] == "pkg:github/arm-software/cmsis-nn@v7.0.0"
