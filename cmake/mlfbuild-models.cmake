@@ -19,7 +19,8 @@ behind them runs when a model file was only touched:
 Files of a tree are byproducts, not outputs, as their time may be older than the model's: those that a compiler may read
 and that may change under their names. Without that, Ninja looks at them before it makes the model, and only then. The
 tree's mlf.cmake is written when CMake is configured: Ninja would make a fragment that the build itself made before it
-asks CMake again.
+asks CMake again. So are the copies of libraries that models need, which their own files and the copies themselves make
+CMake ask for again.
 ]]
 
 include_guard(GLOBAL)
@@ -57,6 +58,8 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_next_line(target plan)
   _mlfbuild_one_device("${target}" "${project}")
   _mlfbuild_note_checks("${target}")
+  _mlfbuild_list(watched "${target}" watched) # libraries that models need were copied when the plan was made
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
   _mlfbuild_watch_generator("${names}")
   if(NOT TARGET mlf_models)
     add_library(mlf_models INTERFACE)

@@ -57,11 +57,12 @@ _BUILD_DIR = click.option(
 @click.option("--lines", is_flag=True, help="Names and generator, each target and each model as one line of JSON.")
 @click.option(
     "--complete", is_flag=True,
-    help="First make the archives of models that other programs compile: they alone tell which files they hold.",
+    help="First make the archives that alone tell which files they hold, and copy the libraries that models need.",
 )  # fmt: skip
 def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
     from mlfbuild.steps.beforehand import make_archives
+    from mlfbuild.steps.dependencies import write_target_dependencies
     from mlfbuild.steps.plan import plan as plan_of
     from mlfbuild.steps.plan import plan_lines, plan_text
     from mlfbuild.steps.project import load, target_jobs
@@ -75,6 +76,8 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
             freeze_beforehand(project, targets)
         with watching(settings) as watch:
             make_archives(targets, target_jobs(project, build=build_dir), jobs=settings.jobs, progress=watch)
+        for target in targets:
+            write_target_dependencies(target)
     planned = plan_of(project, settings.target, settings.model, build_dir, frozen=settings.frozen)
     if lines:
         show(plan_lines(planned))

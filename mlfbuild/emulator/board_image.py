@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import mlfbuild
 from mlfbuild.compilers.fit import check_fit
+from mlfbuild.dependencies.types import Source
 from mlfbuild.emulator.harness import build_harness
 from mlfbuild.errors import ProcessFailedError, UsageError
 from mlfbuild.files import cache_folder, make_once, read_bytes, sha256
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER, dependency_files
 from mlfbuild.firmware.record import Record
 from mlfbuild.firmware.tree import write_tree
 from mlfbuild.firmware.unpack import tree_files
@@ -24,19 +27,20 @@ _VARIABLES = ("CFLAGS", "ASMFLAGS", "LDFLAGS")
 """Of the environment, which CMake adds to the toolchain file's flags."""
 
 
-def board_image(module: Module, board: Board, where: str) -> Path:
+def board_image(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> Path:
     """Return the image that runs ``module`` of the archive ``where`` on ``board``, built now unless the cache has it.
 
-    It runs each case once. Raises ``UsageError`` where the module's code is for another CPU, ``ToolNotFoundError``,
-    ``UnsupportedModelError`` where the module cannot be called or does not fit the board, and ``ProcessFailedError``
-    where its code does not build.
+    ``libraries`` are what the module needs beside its archive. It runs each case once. Raises ``UsageError`` where the
+    module's code is for another CPU, ``ToolNotFoundError``, ``UnsupportedModelError`` where the module cannot be called
+    or does not fit the board, and ``ProcessFailedError`` where its code does not build.
     """
     library = Library((module,))
     cpu = fitting_cpu(library, board, where)
     toolchain = toolchain_file(cpu)
     require_compiler(toolchain)
     assert toolchain is not None  # boards are no hosts
-    files = tree_files(library)
+    files = {f"tree/{path}": content for path, content in tree_files(library).items()}
+    files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
     path = cache_folder("board") / f"{_key(module, board, files, toolchain)}.elf"
     return make_once(path, lambda folder: _built(module, board, files, toolchain, folder))
 
@@ -76,10 +80,9 @@ def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Pat
 
 
 def _built(module: Module, board: Board, files: dict[str, Content], toolchain: Path, folder: Path) -> Path:
-    tree = folder / "tree"
-    write_tree(tree, files, Record.of(files, archive=""))
+    write_tree(folder, files, Record.of(files))
     try:
-        return build_harness(tree, module, board, toolchain, folder, twice=False)
+        return build_harness(folder / "tree", module, board, toolchain, folder, twice=False)
     except ProcessFailedError as error:
         raise ProcessFailedError(
             f"{module.name}: its C cannot be built for {board.name}; see the compiler's words, below", error.output

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.dependencies.types import Source
 from mlfbuild.emulator.board_image import board_image
 from mlfbuild.emulator.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
 from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
@@ -25,25 +26,30 @@ ADVICE = "check its inputs, or export it again"
 
 
 def run_on_board(
-    module: Module, board: Board, inputs: Sequence[Array], where: str, timeout: float
+    module: Module,
+    board: Board,
+    inputs: Sequence[Array],
+    where: str,
+    timeout: float,
+    libraries: Sequence[Source] = (),
 ) -> tuple[Array, ...]:
     """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
 
     ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them. Outputs are (cases, *shape),
     or (cases, elements) where the module's archive, which ``where`` names in messages, tells no shape. A case may take
-    ``timeout`` seconds.
+    ``timeout`` seconds. ``libraries`` are what the module needs beside its archive.
 
     Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` where the disk is full, and
     ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults
     or hangs.
     """
-    image, subject = runnable(module, board, where)
+    image, subject = runnable(module, board, where, libraries)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
         runs = checked_runs(image, subject, board, inputs, Path(folder), timeout)
     return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
 
 
-def runnable(module: Module, board: Board, where: str) -> tuple[Path, Subject]:
+def runnable(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> tuple[Path, Subject]:
     """Return the image of ``module`` that runs each case once on ``board``, and what it says of itself.
 
     Raises as ``run_on_board``, before anything is built where there is no QEMU or too little RAM.
@@ -51,7 +57,7 @@ def runnable(module: Module, board: Board, where: str) -> tuple[Path, Subject]:
     find_tool("qemu-system-arm")
     subject = subject_of(module, board.name)
     _check_ram(module, board, where)
-    return board_image(module, board, where), subject
+    return board_image(module, board, where, libraries), subject
 
 
 def checked_runs(

@@ -89,21 +89,32 @@ def dependency_files(dependencies: Sequence[Dependency]) -> dict[str, Content]:
 
     Raises ``InputFileError`` for names that a build cannot hold.
     """
+    files: dict[str, Content] = {}
+    for dependency in dependencies:
+        if isinstance(dependency, Source):
+            files |= {f"{dependency.name}/{path}": content for path, content in dependency.files.items()}
+        files |= dependency_fragments(dependency)
+    return files
+
+
+def dependency_fragments(dependency: Dependency) -> dict[str, bytes]:
+    """Return the fragments of ``dependency``: path in the folder ``dependencies`` -> content.
+
+    Raises ``InputFileError`` for names that a build cannot hold.
+    """
     from mlfbuild.firmware.dependency_cmake import cmake_text  # these need what stands here
     from mlfbuild.firmware.dependency_make import make_text
     from mlfbuild.firmware.dependency_scons import scons_text
 
-    files: dict[str, Content] = {}
-    for dependency in dependencies:
-        name = dependency.name
-        check_dependency_name(name)
-        if isinstance(dependency, Source):
-            _check_paths(dependency)
-            files |= {f"{name}/{path}": content for path, content in dependency.files.items()}
-        files[f"{name}.cmake"] = cmake_text(dependency).encode()
-        files[f"{name}.mk"] = make_text(dependency).encode()
-        files[f"{name}.SConscript"] = scons_text(dependency).encode()
-    return files
+    name = dependency.name
+    check_dependency_name(name)
+    if isinstance(dependency, Source):
+        _check_paths(dependency)
+    return {
+        f"{name}.cmake": cmake_text(dependency).encode(),
+        f"{name}.mk": make_text(dependency).encode(),
+        f"{name}.SConscript": scons_text(dependency).encode(),
+    }
 
 
 def content_id(source: Source) -> str:

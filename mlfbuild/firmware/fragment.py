@@ -33,7 +33,11 @@ endif()
 
 _NEED = """
 # {module} needs {title}
-include("${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake" OPTIONAL)
+set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
+if(NOT EXISTS "${{_mlf_needed}}") # one archive alone may bring it itself
+  set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/dependencies/{name}.cmake")
+endif()
+include("${{_mlf_needed}}" OPTIONAL)
 if(NOT TARGET mlf::dep::{name})
   message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} needs {title}, which is not here: add {name} to the "
                       "dependencies of the project file, or define a target mlf::dep::{name} before this include")

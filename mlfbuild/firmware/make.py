@@ -74,12 +74,13 @@ $(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_
 _NEED = """
 # {module} needs {title}
 ifeq ($(filter {name},$(MLF_PROVIDED)),)
-_mlf_beside := $(if $(filter .,$(MLF_DIR_{module})),..,$(patsubst %/,%,$(dir $(MLF_DIR_{module}))))/dependencies
-ifeq ($(wildcard $(_mlf_beside)/{name}.mk),)
+_mlf_beside := $(if $(filter .,$(MLF_DIR_{module})),..,$(patsubst %/,%,$(dir $(MLF_DIR_{module}))))
+_mlf_fragment := $(firstword $(wildcard $(addsuffix /dependencies/{name}.mk,$(_mlf_beside) $(MLF_DIR_{module}))))
+ifeq ($(_mlf_fragment),)
 $(error $(MLF_DIR_{module}): {module} needs {title}, which is not here: add {name} to the dependencies of the project \
 file, or write MLF_PROVIDED += {name} where the firmware has it in CPPFLAGS and among what it links)
 endif
-include $(_mlf_beside)/{name}.mk
+include $(_mlf_fragment)
 _mlf_needs_{module} += $(MLF_INCLUDES_dep_{name})
 _mlf_needed := $(sort $(_mlf_needed) $(MLF_LIBRARIES_dep_{name}))
 MLF_LIBRARIES_{module} += $(MLF_LIBRARIES_dep_{name})

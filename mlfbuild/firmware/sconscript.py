@@ -55,16 +55,17 @@ _FIND_NEEDED = """
 
 def fragment_of(need, module):
     \"\"\"The SConscript of a library that module needs, and where its objects go.\"\"\"
-    here = Dir(".")
-    file = here.srcnode().up().Dir("dependencies").File(need["name"] + ".SConscript")
-    if not os.path.isfile(file.abspath):
-        print("%s: %s needs %s, which is not here: add %s to the dependencies of the project file, or write "
-              "env.Append(MLF_PROVIDED=[\\"%s\\"]) where the firmware has it in CPPPATH and LIBS"
-              % (file.path, module["name"], need["title"], need["name"], need["name"]), file=sys.stderr)
-        Exit(2)
-    if here.srcnode() is here:
-        return file, {}
-    return file, {"variant_dir": here.up().Dir("dependencies"), "duplicate": False}
+    here, name = Dir("."), need["name"]
+    tree = here.srcnode()
+    for folder, built in ((tree.up(), here.up()), (tree, here)):  # beside the tree, or in it: brought by the archive
+        file = folder.Dir("dependencies").File(name + ".SConscript")
+        if os.path.isfile(file.abspath):
+            variant = {"variant_dir": built.Dir("dependencies"), "duplicate": False}
+            return file, {} if tree is here else variant
+    print("%s: %s needs %s, which is not here: add %s to the dependencies of the project file, or write "
+          "env.Append(MLF_PROVIDED=[\\"%s\\"]) where the firmware has it in CPPPATH and LIBS"
+          % (tree.path, module["name"], need["title"], name, name), file=sys.stderr)
+    Exit(2)
 
 
 def needed_by(module):

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from mlfbuild import archive as archives
 from mlfbuild.archive.convert import convert
+from mlfbuild.dependencies.bundle import bundled_sources
 from mlfbuild.errors import InputFileError
 from mlfbuild.firmware.blobs import blob_files
 from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
 from mlfbuild.firmware.fragment import library_fragment
 from mlfbuild.firmware.make import MAKE_FRAGMENT, make_fragment
 from mlfbuild.firmware.parts import parts_of
@@ -76,6 +78,11 @@ def tree_files(
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, placement.params if placement else None)
+    added |= {
+        f"{DEPENDENCIES_FOLDER}/{path}": text
+        for source in bundled_sources(library).values()
+        for path, text in dependency_fragments(source).items()
+    }
     if verified_on is not None:
         added[FRAGMENT] = (library_fragment(parts) + verification_targets(parts.names, verified_on)).encode()
         added |= verification_files(library.modules, verified_on)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import mlfbuild
 from mlfbuild.code.files import SOURCE_SUFFIXES
 from mlfbuild.compilers.fit import check_fit
+from mlfbuild.dependencies.types import Source
 from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor.executable import Executable, executable
 from mlfbuild.executor.headers import missing_header
@@ -24,8 +26,8 @@ _FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbol
 _COMPILE_SECONDS = 600.0
 
 
-def shared_object(module: Module) -> Path:
-    """Return the shared object of ``module``, compiled now unless the cache has it.
+def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
+    """Return the shared object of ``module`` and the ``libraries`` that it needs, compiled now unless the cache has it.
 
     Raises ``UsageError`` for objects that were compiled for another machine, what ``executable`` does,
     ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler,
@@ -36,8 +38,24 @@ def shared_object(module: Module) -> Path:
     files |= {path: bytes(content) for path, content in build.generated.items()}
     files["host_shim.c"] = _shim(module).encode()
     compiler = find_tool("gcc", os.environ.get("CC") or None)
+    build, files = _with_libraries(build, files, libraries)
     path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
     return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
+
+
+def _with_libraries(
+    build: Executable, files: dict[str, bytes], libraries: Sequence[Source]
+) -> tuple[Executable, dict[str, bytes]]:
+    """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and left out."""
+    for source in libraries:
+        folder = f"dependencies/{source.name}"
+        files = {**files, **{f"{folder}/{path}": bytes(content) for path, content in source.files.items()}}
+        build = replace(
+            build,
+            files=(*build.files, *(f"{folder}/{path}" for path in source.sources)),
+            private_include_dirs=(*(f"{folder}/{path}" for path in source.include_dirs), *build.private_include_dirs),
+        )
+    return build, files
 
 
 def _shim(module: Module) -> str:
@@ -76,7 +94,9 @@ def _compiled(module: Module, files: dict[str, bytes], build: Executable, compil
     made = folder / "module.so"
     try:
         macros = ["-DMLF_TRACE"] if is_graph(module) else []
-        run([compiler, *_FLAGS, *macros, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+        # Compilers for Arm bring the types with their intrinsics, and sources of CMSIS-NN count on that.
+        types = ["-include", "stdint.h"] if any(path.startswith("dependencies/") for path in files) else []
+        run([compiler, *_FLAGS, *macros, *types, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
     except ProcessFailedError as error:
         failed = ProcessFailedError(
             f"{module.name}: its C cannot be built on this machine; see the compiler's words, below", error.output

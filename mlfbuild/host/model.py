@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive.load import open_archive
+from mlfbuild.dependencies.alone import brought_along
 from mlfbuild.errors import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor.choice import chosen_module
 from mlfbuild.host.build import shared_object
@@ -145,11 +146,12 @@ def load(
     With ``isolated`` its code runs in a process of its own: a crash, or a run of more than ``timeout`` seconds, is an
     error of that run and takes nothing else along. Without, it runs in this process, as fast as it is.
 
-    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have, and as
-    ``build.shared_object`` does.
+    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have,
+    ``UnsupportedModelError`` where it needs a library that it does not bring along, and as ``build.shared_object``.
     """
-    module = chosen_module(open_archive(Path(archive)), model, str(archive))
-    path = shared_object(module)
+    library, where = open_archive(Path(archive)), str(archive)
+    module = chosen_module(library, model, where)
+    path = shared_object(module, brought_along(library, module, where))
     if not isolated:
         return Model(module, InProcess(path, module))
     from mlfbuild.host.isolated import Child

@@ -129,7 +129,7 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     env.Depends(target, [env.Value(job.settings()), env.Value(fingerprint(COMPILE_ROOMS))])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
         env.Depends(target, env.Value(_bundle_key(job)))
-    if job.request.program is not None:
+    if job.made_first:
         _keep_current(target, job, env)
     return target, source
 
@@ -145,14 +145,16 @@ def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
         env.Clean(target, env.File(str(key_file(job))))
     elif not GetOption("help"):
         files = [env.File(str(path)) for path in read_files(job)]
-        env.Depends(target, [*files, env.Value(program_version(job))])
+        env.Depends(target, files)
+        if job.request.program is not None:
+            env.Depends(target, env.Value(program_version(job)))
     env.Precious(target)
     env.NoCache(target)
 
 
 def _compile(target: list[Any], source: list[Any], env: Any) -> None:
     job = _job(target, source, env)
-    _call(compile_model if job.request.program is None else compile_if_needed, job)
+    _call(compile_if_needed if job.made_first else compile_model, job)
 
 
 def _call(function: Callable[[A], object], argument: A) -> None:

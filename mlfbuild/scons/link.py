@@ -10,10 +10,12 @@ from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
 from mlfbuild.errors import UsageError
+from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import Tree
 from mlfbuild.scons.variables import extend, listed
+from mlfbuild.steps.dependencies import Dependency, Source
 from mlfbuild.steps.outline import Part
 
 _LIBRARIES_FOLDER = "mlf.lib"
@@ -29,9 +31,10 @@ _include_dirs: set[Any] = set()
 """Every folder that went into somebody's ``CPPPATH``."""
 
 
-def apply(env: Any, trees: Sequence[Tree]) -> NodeList:
+def apply(env: Any, trees: Sequence[Tree], dependencies: Sequence[Dependency] = ()) -> NodeList:
     """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; returns the libraries.
 
+    Behind them come those of ``dependencies`` that they need, whose headers the program sees only where it is to.
     The libraries are compiled with the flags that ``env`` has when the build runs. Doing it again changes nothing; a
     clone of an environment that has them already gets libraries of its own, compiled with its own flags.
     """
@@ -41,9 +44,12 @@ def apply(env: Any, trees: Sequence[Tree]) -> NodeList:
     dirs: list[Any] = []
     for tree in trees:
         for module in tree.outline.modules:
-            libraries += _library(env, tree, module, theirs)
+            libraries += _library(env, tree, module, theirs, _needed_dirs(tree, module, dependencies))
             places.add(_place(tree, module))
             dirs += [tree.folder.Dir(path) for path in _public_dirs(module)]
+    for tree, source in _needed(trees, dependencies):
+        libraries += dependency_library(env, _folder(env, tree.job.target), tree, source, theirs)
+        dirs += dependency_dirs(tree, source) if source.public_headers else []
     _include_dirs.update(dirs)
     extend(env, "CPPPATH", dirs)
     others = [node for node, place in _models.items() if place in places and node not in libraries]
@@ -61,6 +67,24 @@ def chosen(trees: Sequence[Tree], names: Sequence[str]) -> list[Tree]:
     return [tree for tree in trees if not names or tree.job.model in names]
 
 
+def _needed(trees: Sequence[Tree], dependencies: Sequence[Dependency]) -> Iterator[tuple[Tree, Source]]:
+    """Yield each library that one of ``trees`` needs with the first that does; what a package has is in ``LIBS``."""
+    for source in dependencies:
+        needing = (tree for tree in trees if any(_needs(module, source) for module in tree.outline.modules))
+        first = next(needing, None)
+        if first is not None and isinstance(source, Source):
+            yield first, source
+
+
+def _needs(module: Part, dependency: Dependency) -> bool:
+    return any(need.name == dependency.name for need in module.needs)
+
+
+def _needed_dirs(tree: Tree, module: Part, dependencies: Sequence[Dependency]) -> list[Any]:
+    sources = (source for source in dependencies if isinstance(source, Source) and _needs(module, source))
+    return [folder for source in sources for folder in dependency_dirs(tree, source)]
+
+
 def _place(tree: Tree, module: Part) -> str:
     return f"{tree.folder.get_abspath()}:{module.name}"
 
@@ -69,11 +93,11 @@ def _public_dirs(module: Part) -> list[str]:
     return [*module.include_dirs, *([module.blobs.include_dir] if module.blobs else [])]
 
 
-def _library(env: Any, tree: Tree, module: Part, theirs: list[Any]) -> Any:
+def _library(env: Any, tree: Tree, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
     folder = _folder(env, tree.job.target)
     key = (folder.get_abspath(), _place(tree, module))
     if key not in _made:
-        objects = list(_objects(env, folder, tree, module, theirs))
+        objects = list(_objects(env, folder, tree, module, theirs, needed))
         target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
         _made[key] = env.StaticLibrary(target, objects) if objects else []
         _models.update(dict.fromkeys(_made[key], key[1]))
@@ -93,10 +117,10 @@ def _folder(env: Any, target: str) -> Any:
     return folder.Dir(str(number)) if number else folder
 
 
-def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any]) -> Iterator[Any]:
+def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any], needed: list[Any]) -> Iterator[Any]:
     # Its own folders come first, so that no header of the same name is taken from elsewhere.
     paths = [*_public_dirs(module), *module.private_include_dirs]
-    cpp_path = [*(tree.folder.Dir(path) for path in paths), *theirs]
+    cpp_path = [*needed, *(tree.folder.Dir(path) for path in paths), *theirs]
     for path in module.objects:
         yield tree.folder.File(path)
     interface = [tree.folder.File(path) for path in tree.outline.interface(module)]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from SCons.Node import NodeList
 from SCons.Script import GetOption
 
-from mlfbuild.errors import UsageError
+from mlfbuild.errors import MlfError, UsageError
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
@@ -18,6 +19,13 @@ from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_frag
 from mlfbuild.scons.variables import flag
 from mlfbuild.steps.beforehand import make_archives
 from mlfbuild.steps.clashes import check_module_names
+from mlfbuild.steps.dependencies import (
+    Dependency,
+    copied_files,
+    dependency_settings,
+    memory_file,
+    target_dependencies,
+)
 from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
 from mlfbuild.steps.models import finish_target, tree_is_whole
 from mlfbuild.steps.progress import Silent, Task
@@ -27,19 +35,23 @@ from mlfbuild.steps.project import load, target_jobs
 class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotations
     """The nodes of a target's models (a node list to depend on) and the project they come from."""
 
-    def __init__(self, nodes: list[Any], project: Any, target: TargetJob, trees: list[Tree]) -> None:
+    def __init__(
+        self, nodes: list[Any], project: Any, target: TargetJob, trees: list[Tree], dependencies: Sequence[Dependency]
+    ) -> None:
         super().__init__(nodes)
         self.project = project
         self.target = target
         self.trees = trees
+        self.dependencies = dependencies
 
     @as_user_error
     def apply(self, env: Any, *models: str) -> NodeList:
         """Add the models' include folders to ``CPPPATH`` of ``env`` and a static library of each to ``LIBS``.
 
-        ``models`` chooses some of them. The libraries are compiled by ``env`` with its own flags; they are returned.
+        ``models`` chooses some of them. What they need beside their archives is a library, too, behind theirs. All are
+        compiled by ``env`` with its own flags; they are returned.
         """
-        return apply(env, chosen(self.trees, models))
+        return apply(env, chosen(self.trees, models), self.dependencies)
 
     @as_user_error
     def place(self, env: Any) -> None:
@@ -66,13 +78,24 @@ def mlf_models(
         (job,) = freeze_beforehand(loaded, [job], [env.subst(word) for word in env["MLFCMAKEFLAGS"]])
     _make_archives(job, loaded, build)
     settings = job.settings()
+    dependencies = _dependencies(job)
     fragment = known_fragment(job, settings)
     trees = [model_tree(env, model) for model in job.models]
     check_module_names({tree.job.model: [module.name for module in tree.outline.modules] for tree in trees})
     if fragment is None:
-        fragment = _fragment(env, job, settings, trees)
+        fragment = _fragment(env, job, settings, trees, dependencies)
         remember_fragment(job, settings, fragment)
-    return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees)
+    return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees, dependencies)
+
+
+def _dependencies(job: TargetJob) -> Sequence[Dependency]:
+    """Return what the models need; what cannot be had stops everything but the removal of what was made."""
+    try:
+        return target_dependencies(job)
+    except MlfError:
+        if GetOption("clean") or GetOption("help"):
+            return ()
+        raise
 
 
 def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
@@ -93,21 +116,29 @@ def _loaded(path: Path) -> Any:
     return load(path)
 
 
-def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree]) -> Any:
+def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], dependencies: Sequence[Dependency]) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
-    fragment = env.Command(files, [], action(_finish, "$MLFTREECOMSTR"), MLFTARGETJOB=job)
+    files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
+    write = action(_finish, "$MLFTREECOMSTR")
+    fragment = env.Command(files, [], write, MLFTARGETJOB=job, MLFDEPENDENCIES=dependencies)
     env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # names the trees, whatever they hold
     env.Depends(fragment, [env.Value(settings), env.Value(fingerprint(UNPACK_ROOMS))])
+    env.Depends(fragment, env.Value(dependency_settings(dependencies)))
     env.Precious(fragment)
     env.NoCache(fragment)
-    if not tree_is_whole(job.tree):
+    if not tree_is_whole(job.tree) or (dependencies and not tree_is_whole(job.dependencies_folder)):
         env.AlwaysBuild(fragment)
+    clean_generated(env, fragment, job.dependencies_folder)
     clean_generated(env, fragment, job.tree)
+    if GetOption("clean"):
+        env.Clean(fragment, env.File(str(memory_file(job))))
     return fragment
 
 
-def _finish(_target: list[Any], _source: list[Any], env: Any) -> None:
-    finish_target(env["MLFTARGETJOB"])
+def _finish(target: list[Any], _source: list[Any], env: Any) -> None:
+    finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
+    for node in target:
+        node.clear_memoized_values()  # SCons may have seen that a copy was not there, and scanners would believe it
 
 
 def only_target(project: Any, name: str) -> str:

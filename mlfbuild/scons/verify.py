@@ -31,6 +31,8 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
         )
         env.Depends(report, [env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
         env.Depends(report, [env.File(str(path)) for path in models.target.toolchain_files])
+        if models.dependencies:
+            env.Depends(report, env.File(str(models.target.dependencies_folder / "RECORD.json")))
         if models.target.placed:
             env.Depends(report, env.File(str(models.target.placement_script)))
         env.NoCache(report)  # it tells what happened here

@@ -22,13 +22,13 @@ def make_archives(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Make the archives of all models of ``targets`` that somebody else's program compiles, where they are not current.
+    """Make the archives of ``targets`` that alone tell what a build must know first, where they are not current.
 
-    With ``every`` those of mlfbuild's own compilers, too. ``jobs`` are made at a time. An archive that is there for one
-    of ``lenders`` is copied. Raises as ``compile_once``; the archives that were finished before stay.
+    With ``every`` all others, too. ``jobs`` are made at a time. An archive that is there for one of ``lenders`` is
+    copied. Raises as ``compile_once``; the archives that were finished before stay.
     """
     watch = progress or Silent()
-    wanted = (job for target in targets for job in target.models if every or job.request.program is not None)
+    wanted = (job for target in targets for job in target.models if every or job.made_first)
     stale = [job for job in wanted if not is_current(job)]
     groups = twins(stale, lenders)
     errors: dict[int, MlfError] = {}

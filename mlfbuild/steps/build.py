@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlfbuild.errors import MlfError
 from mlfbuild.steps.clashes import check_target
+from mlfbuild.steps.dependencies import target_dependencies
 from mlfbuild.steps.firmware import build_firmware, did_something
 from mlfbuild.steps.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.steps.models import compile_once, finish_target, unpack_job
@@ -115,7 +116,7 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
 
 def _finish(target: TargetJob, watch: Progress) -> None:
     check_target(target)
-    result = finish_target(target)
+    result = finish_target(target, target_dependencies(target))
     if result.edited:
         task = Task("write", str(target.tree), target.name)
         watch.start(task)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.compilers import CompileRequest
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.firmware.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.manifest import Budget, BudgetFile, Provision
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
@@ -56,7 +57,7 @@ _EXECUTOR_ROOMS = (
     "executor",
 )
 """What decides the code that an unpacked module gets: of the native compiler what that is planned and printed with."""
-UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "firmware", "runtime")
+UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "dependencies", "firmware", "runtime")
 """What decides the files of an unpacked tree."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
@@ -94,6 +95,14 @@ class CompileJob:
     def model(self) -> str:
         """The model's name."""
         return self.request.name
+
+    @property
+    def made_first(self) -> bool:
+        """Whether only its archive tells what a build has to know when it is configured: its files, or what they need.
+
+        Of the native compiler's, those whose kernels are calls of a library.
+        """
+        return self.request.program is not None or "kernels" in self.request.options
 
     @property
     def title(self) -> str:
@@ -168,6 +177,11 @@ class TargetJob:
     def toolchain_files(self) -> tuple[Path, ...]:
         """The toolchain file and those that mlfbuild's own toolchain files share."""
         return () if self.toolchain is None else (self.toolchain, *shared_toolchain_files())
+
+    @property
+    def dependencies_folder(self) -> Path:
+        """Where what its models need beside their archives lies; there where they need anything."""
+        return self.tree / DEPENDENCIES_FOLDER
 
     @property
     def placement_script(self) -> Path:

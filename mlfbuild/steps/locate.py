@@ -18,9 +18,11 @@ from mlfbuild.emulator.verify import VerifyReport, verify_module
 from mlfbuild.errors import MlfError
 from mlfbuild.files import make_folder
 from mlfbuild.firmware import unpack
+from mlfbuild.firmware.dependencies import DEPENDENCIES_FOLDER, write_dependencies
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Graph
 from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.steps.dependencies import target_dependencies
 from mlfbuild.steps.jobs import CompileJob, TargetJob
 
 
@@ -93,6 +95,7 @@ def _run(
     library = compile_graph(graph, job.request, model_id)
     make_folder(folder)
     unpack(library, folder / "tree", archive_id=model_id)
+    write_dependencies(folder / DEPENDENCIES_FOLDER, target_dependencies(target))  # of the same kernels
     vectors = folder / "vectors.npz"
     arrays: dict[str, Any] = {}
     for kind, names in (("in", graph.inputs), ("out", graph.outputs)):

@@ -12,6 +12,7 @@ from typing import Any
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
 from mlfbuild.compilers.archive import check_placement
+from mlfbuild.dependencies.types import Dependency
 from mlfbuild.errors import CheckFailedError, ConflictError, InputFileError
 from mlfbuild.files import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.firmware import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
@@ -172,9 +173,14 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     )
 
 
-def finish_target(target: TargetJob) -> UnpackResult:
-    """Write the target's aggregate fragment and its board's files, and remove trees of models that are gone."""
-    return write_target_tree(target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed)
+def finish_target(target: TargetJob, dependencies: Sequence[Dependency] = ()) -> UnpackResult:
+    """Write the target's aggregate fragment, its board's files and what its models need beside their archives.
+
+    Trees of models that are gone are removed. ``dependencies`` are those of ``target_dependencies``.
+    """
+    return write_target_tree(
+        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
+    )
 
 
 def tree_is_whole(directory: Path) -> bool:

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.dependencies.lock import lock_path
+from mlfbuild.dependencies.types import Dependency, Package
 from mlfbuild.files import holds
 from mlfbuild.firmware import target_files, tree_files
 from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.firmware.dependencies import dependency_files
 from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
-from mlfbuild.library import Library
+from mlfbuild.library import Content, Library, chunks
 from mlfbuild.manifest import Project
+from mlfbuild.steps.dependencies import original_files, target_dependencies
 from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
@@ -80,8 +83,15 @@ def plan_lines(planned: dict[str, Any]) -> str:
 
 
 def _target(job: TargetJob) -> dict[str, Any]:
-    files = target_files(job.in_fragment(), job.board, job.cpu, placed=job.placed)
-    placement = {path: data.decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
+    dependencies = target_dependencies(job)
+    files: dict[str, Content] = {
+        **target_files(job.in_fragment(), job.board, job.cpu, placed=job.placed, with_dependencies=bool(dependencies))
+    }
+    needed = dependency_files(dependencies) if dependencies else {}
+    copies = [job.dependencies_folder / path for path in needed]
+    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD] if needed else [])]
+    originals = original_files(job, dependencies)
+    placement = {path: bytes(data).decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
     return {
         "target": job.name,
         "cpu": job.cpu.name,
@@ -91,14 +101,22 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "compiler": [vars(rule) for rule in macro_rules(job.cpu)],
         "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
         "placement_files": placement,
-        "up_to_date": all(holds(job.tree / path, data) for path, data in files.items()),
-        "reads": [],
-        "writes": [_text(job.tree / path) for path in (*files, RECORD)],
+        "dependencies": [_dependency(dependency) for dependency in dependencies],
+        "watched": [_text(path) for path in (*originals, *copies)],
+        "up_to_date": all(holds(job.tree / path, chunks(data)) for path, data in files.items())
+        and all(holds(job.dependencies_folder / path, chunks(data)) for path, data in needed.items()),
+        "reads": [_text(path) for path in originals],
+        "writes": [_text(path) for path in (*(job.tree / path for path in files), *copies, *records)],
         "strays": [
             {"model": name, "tree": _text(job.tree / name), "files": [_text(path) for path in paths]}
             for name, paths in stray_files(job).items()
         ],
     }
+
+
+def _dependency(dependency: Dependency) -> dict[str, str]:
+    kind = "package" if isinstance(dependency, Package) else "source"
+    return {"dependency": dependency.name, "version": dependency.version, "kind": kind}
 
 
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:

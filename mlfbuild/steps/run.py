@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
+from mlfbuild.dependencies.alone import brought_along
 from mlfbuild.emulator.vectors import load_inputs
 from mlfbuild.errors import ProcessFailedError
 from mlfbuild.executor.choice import chosen_module
@@ -84,9 +85,10 @@ def _run_on_board(
 ) -> tuple[RunResult, dict[str, Array]]:
     from mlfbuild.emulator.run import run_on_board
 
-    module = chosen_module(open_archive(archive), model, str(archive))
+    library, where = open_archive(archive), str(archive)
+    module = chosen_module(library, model, where)
     cases, arrays = load_inputs(path, module)
-    outputs = run_on_board(module, board, arrays, str(archive), timeout)
+    outputs = run_on_board(module, board, arrays, where, timeout, brought_along(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return RunResult(module.name, cases, module.outputs), named
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mlfbuild.archive import pack_archive
 from mlfbuild.dependencies.types import Dependency, Source
 from mlfbuild.firmware import unpack, write_target_tree
 from mlfbuild.library import ExternalDependency, Library, Module
@@ -29,7 +30,7 @@ int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{na
     const int8_t *x = inputs->x;
     int8_t *y = outputs->y;
     for (int i = 0; i < 4; ++i) {{
-        y[i] = tiny_add(x[i]);
+        y[i] = {function}(x[i]);
     }}
     return 0;
 }}
@@ -45,10 +46,10 @@ def tiny_source(offset: int = 3, **changes: object) -> Source:
     return replace(source, **changes)  # type: ignore[arg-type]
 
 
-def dependent_module(name: str) -> Module:
-    """A module whose function calls ``tiny_add`` for each of its four elements, and that says what it needs."""
+def dependent_module(name: str, function: str = "tiny_add") -> Module:
+    """A module that calls ``function`` of the library for each of its four elements, and that says what it needs."""
     module = native_module(name)
-    code = _CODE.format(name=name).encode()
+    code = _CODE.format(name=name, function=function).encode()
     files = tuple(replace(file, content=code) if file.path.suffix == ".c" else file for file in module.codegen)
     needed = ExternalDependency("tiny", "https://example.org/tiny", "git", "v1.0")
     return replace(module, codegen=files, external_dependencies=(needed,))
@@ -62,3 +63,73 @@ def write_dependent_tree(
         unpack(Library((dependent_module(name),)), folder / name, archive_id=name)
     write_target_tree(folder, models, None, CPUS["host"], systems, dependencies=dependencies)
     return folder
+
+
+# A firmware repo -----------------------------------------------------------------------------------------------------
+
+_LIBRARY = {
+    "src/tiny.h": "#include <stdint.h>\nint8_t tiny_add(int8_t x);\nint8_t tiny_twice(int8_t x);\n",
+    "src/own.h": "int tiny_offset(void);\n",
+    "src/add.c": '#include "tiny.h"\n#include "own.h"\nint8_t tiny_add(int8_t x) { return x + tiny_offset(); }\n',
+    "src/offset.c": '#include "own.h"\nint tiny_offset(void) { return 3; }\n',
+    "src/twice.c": '#include "tiny.h"\nint8_t tiny_twice(int8_t x) { return 2 * x; }\n',
+    "LICENSE": "MIT\n",
+}
+_PROJECT = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+models:
+  one: {source: models/one.tar}
+  two: {source: models/two.tar}
+dependencies:
+  tiny: {path: ../tiny, version: v1.0, include-dirs: [src], compile-options: [-O1]}
+"""
+MAIN = """\
+#include <stdio.h>
+#include "tvmgen_one.h"
+#include "tvmgen_two.h"
+
+int main(void)
+{
+    int8_t x[4] = {1, 2, 3, 4}, y[4], z[4];
+    struct tvmgen_one_inputs in_one = {x};
+    struct tvmgen_one_outputs out_one = {y};
+    struct tvmgen_two_inputs in_two = {x};
+    struct tvmgen_two_outputs out_two = {z};
+    tvmgen_one_run(&in_one, &out_one);
+    tvmgen_two_run(&in_two, &out_two);
+    printf("%d %d\\n", y[3], z[3]);
+    return 0;
+}
+"""
+
+
+def write_model(root: Path, name: str, function: str = "tiny_add") -> None:
+    """Write the archive of a model that calls ``function`` into the repo ``root``."""
+    write_file(root / f"models/{name}.tar", pack_archive(Library((dependent_module(name, function),))))
+
+
+def write_repo(root: Path) -> Path:
+    """Write a repo of two models that need a library, which lies beside ``root``; return the library's folder.
+
+    Files that are right keep their time, and what else there is in the library goes.
+    """
+    library = root.parent / "tiny"
+    for path in library.rglob("*") if library.is_dir() else ():
+        if path.is_file() and path.relative_to(library).as_posix() not in _LIBRARY:
+            path.unlink()
+    for path, text in _LIBRARY.items():
+        write_file(library / path, text.encode())
+    write_file(root / "mlfbuild.yml", _PROJECT.encode())
+    write_file(root / "main.c", MAIN.encode())
+    for name in ("one", "two"):
+        write_model(root, name)
+    return library
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write ``data`` unless ``path`` holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_file() or path.read_bytes() != data:
+        path.write_bytes(data)

@@ -29,7 +29,11 @@ add_library(mlf::one ALIAS mlf_one)
 target_include_directories(mlf_one PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/codegen/host/include>")
 
 # one needs tiny v1.0
-include("${CMAKE_CURRENT_LIST_DIR}/../dependencies/tiny.cmake" OPTIONAL)
+set(_mlf_needed "${CMAKE_CURRENT_LIST_DIR}/../dependencies/tiny.cmake")
+if(NOT EXISTS "${_mlf_needed}") # one archive alone may bring it itself
+  set(_mlf_needed "${CMAKE_CURRENT_LIST_DIR}/dependencies/tiny.cmake")
+endif()
+include("${_mlf_needed}" OPTIONAL)
 if(NOT TARGET mlf::dep::tiny)
   message(FATAL_ERROR "  ${CMAKE_CURRENT_LIST_FILE}: one needs tiny v1.0, which is not here: add tiny to the "
                       "dependencies of the project file, or define a target mlf::dep::tiny before this include")

@@ -39,11 +39,12 @@ $(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/%
 
 # one needs tiny v1.0
 ifeq ($(filter tiny,$(MLF_PROVIDED)),)
-_mlf_beside := $(if $(filter .,$(MLF_DIR_one)),..,$(patsubst %/,%,$(dir $(MLF_DIR_one))))/dependencies
-ifeq ($(wildcard $(_mlf_beside)/tiny.mk),)
+_mlf_beside := $(if $(filter .,$(MLF_DIR_one)),..,$(patsubst %/,%,$(dir $(MLF_DIR_one))))
+_mlf_fragment := $(firstword $(wildcard $(addsuffix /dependencies/tiny.mk,$(_mlf_beside) $(MLF_DIR_one))))
+ifeq ($(_mlf_fragment),)
 $(error $(MLF_DIR_one): one needs tiny v1.0, which is not here: add tiny to the dependencies of the project file, or write MLF_PROVIDED += tiny where the firmware has it in CPPFLAGS and among what it links)
 endif
-include $(_mlf_beside)/tiny.mk
+include $(_mlf_fragment)
 _mlf_needs_one += $(MLF_INCLUDES_dep_tiny)
 _mlf_needed := $(sort $(_mlf_needed) $(MLF_LIBRARIES_dep_tiny))
 MLF_LIBRARIES_one += $(MLF_LIBRARIES_dep_tiny)

@@ -1,0 +1,162 @@
+"""What each change of a library that models need rebuilds through CMake's package, by what Ninja says and writes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.cmake_repo import CMakeRepo, Ran
+from support.dependent_models import write_model, write_repo
+
+CMAKELISTS = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+add_compile_options(-Wall -Wextra -Wconversion -Werror)
+find_package(mlfbuild CONFIG REQUIRED)
+mlfbuild_models(mlfbuild.yml TARGET pc)
+add_executable(app main.c)
+target_link_libraries(app PRIVATE mlf::models)
+"""
+RELINKED = ["Comparing the models in app", "Linking C executable app", "Linking C static library libmlf_dep_tiny.a"]
+
+
+class Repo(CMakeRepo):
+    """A repo whose two models need a library that lies beside it."""
+
+    library: Path
+
+    def write_all(self) -> None:
+        self.library = write_repo(self.root)
+        self.write("CMakeLists.txt", CMAKELISTS)
+
+    @property
+    def output(self) -> str:
+        return subprocess.run([self.build_dir / "app"], check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def shared_repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Repo:
+    for name in ("gcc", "cmake", "ninja"):
+        tool(name)
+    return Repo(tmp_path_factory.mktemp("repo"))
+
+
+@pytest.fixture
+def repo(shared_repo: Repo) -> Iterator[Repo]:
+    """A repo as it was written first, all built."""
+    shared_repo.write_all()
+    for _ in range(3):
+        if not shared_repo.build().steps:
+            break
+    assert_nothing_ran(shared_repo.build())
+    yield shared_repo
+    assert_nothing_ran(shared_repo.build())
+
+
+def assert_nothing_ran(ran: Ran) -> None:
+    assert "ninja: no work to do." in ran.output, ran.output
+    assert ran.written <= {".ninja_log", ".ninja_deps"}
+
+
+def rebuilt(repo: Repo) -> Ran:
+    """Build once, and hold that no model was compiled or unpacked."""
+    ran = repo.build(explain=True)
+    assert not ran.archives
+    assert not ran.trees - {"dependencies"}
+    return ran
+
+
+def test_two_models_share_one_library(repo: Repo) -> None:
+    assert repo.output == "7 7\n"
+    assert [path.name for path in repo.build_dir.rglob("libmlf_dep_*")] == ["libmlf_dep_tiny.a"]
+    copies = repo.build_dir / "mlf/pc/dependencies/tiny"
+    assert {path.name for path in copies.rglob("*.c")} == {"add.c", "offset.c"}
+
+
+def test_a_needed_source(repo: Repo) -> None:
+    (repo.library / "src/offset.c").write_text('#include "own.h"\nint tiny_offset(void) { return 5; }\n')
+    ran = rebuilt(repo)
+    assert "offset.c" in ran.causes
+    assert ran.steps == sorted(["Building C object offset.c.o", *RELINKED])
+    assert repo.output == "9 9\n"
+
+
+def test_a_file_that_nobody_needs(repo: Repo) -> None:
+    (repo.library / "src/twice.c").write_text("/* changed */\n")
+    (repo.library / "src/more.c").write_text("int more;\n")
+    assert_nothing_ran(repo.build())
+
+
+def test_a_header(repo: Repo) -> None:
+    header = repo.library / "src/own.h"
+    header.write_text(header.read_text() + "/* changed */\n")
+    ran = rebuilt(repo)
+    assert ran.objects == {"add.c.o", "offset.c.o"}
+
+
+def test_a_header_that_models_include(repo: Repo) -> None:
+    header = repo.library / "src/tiny.h"
+    header.write_text(header.read_text() + "/* changed */\n")
+    ran = rebuilt(repo)
+    assert ran.objects == {"add.c.o", "one_lib0.c.o", "two_lib0.c.o"}
+
+
+@pytest.mark.parametrize("harm", ["delete", "edit"])
+def test_a_copy_is_put_right(repo: Repo, harm: str) -> None:
+    copy = repo.build_dir / "mlf/pc/dependencies/tiny/src/offset.c"
+    if harm == "delete":
+        copy.unlink()
+    else:
+        copy.write_text("int tiny_offset(void) { return 99; }\n")
+    ran = rebuilt(repo)
+    assert ran.objects == {"offset.c.o"}
+    assert repo.output == "7 7\n"
+
+
+def test_what_the_project_says_of_it(repo: Repo) -> None:
+    repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
+    ran = rebuilt(repo)
+    assert ran.objects == {"add.c.o", "offset.c.o"}
+    repo.replace("mlfbuild.yml", "version: v1.0", "version: v2.0")
+    failed = repo.run_build()
+    assert failed.status != 0
+    words = " ".join(failed.output.split())
+    assert "dependencies.tiny: is v2.0, but one wants v1.0; provide a version that satisfies it" in words
+    repo.replace("mlfbuild.yml", "version: v2.0", 'version: "1.0"')
+    assert not rebuilt(repo).objects, "the version is in a comment alone"
+
+
+def test_another_folder(repo: Repo) -> None:
+    other = repo.library.with_name("other")
+    shutil.copytree(repo.library, other, dirs_exist_ok=True)
+    (other / "src/offset.c").write_text('#include "own.h"\nint tiny_offset(void) { return 1; }\n')
+    repo.replace("mlfbuild.yml", "path: ../tiny", "path: ../other")
+    assert rebuilt(repo).objects == {"offset.c.o"}
+    assert repo.output == "5 5\n"
+
+
+def test_a_model_that_needs_another_function(repo: Repo) -> None:
+    write_model(repo.root, "two", "tiny_twice")
+    ran = repo.build()
+    assert ran.archives == {"two"}
+    assert ran.objects == {"twice.c.o", "two_lib0.c.o"}
+    assert repo.output == "7 8\n"
+    write_model(repo.root, "one", "tiny_twice")
+    ran = repo.build()
+    assert ran.objects == {"one_lib0.c.o"}, "and what nobody calls any more goes from the library"
+    assert not (repo.build_dir / "mlf/pc/dependencies/tiny/src/add.c").exists()
+    assert repo.output == "8 8\n"
+
+
+def test_without_a_provision_the_configuration_stops(repo: Repo) -> None:
+    text = (repo.root / "mlfbuild.yml").read_text()
+    repo.write("mlfbuild.yml", text[: text.index("dependencies:")])
+    failed = repo.run_build()
+    assert failed.status != 0
+    words = " ".join(failed.output.split())
+    assert "dependency tiny: one, two need tiny v1.0 (" in words
+    repo.write("mlfbuild.yml", text)

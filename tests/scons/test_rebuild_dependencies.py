@@ -1,0 +1,162 @@
+"""What each change of a library that models need rebuilds in SCons: ``models.apply(env)``, by SCons' own words."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.dependent_models import write_model, write_repo
+from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran
+
+SCONSTRUCT = """\
+env = Environment(tools=["default", "mlf"], CCFLAGS="-Wall -Wextra -Wconversion -Werror".split())
+models = env.MlfModels("mlfbuild.yml")
+models.apply(env)
+env.Program("build/app", env.Object("build/main.o", "main.c"))
+"""
+LIBRARY = "build/mlf.lib/pc/libmlf_dep_tiny.a"
+COPIED = "Writing build/mlf/pc/mlf.cmake"
+RELINKED = [f"ar {LIBRARY}", f"ranlib {LIBRARY}", "gcc build/app"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
+    """A repo that has just been built; the library lies beside it."""
+    tool("gcc")
+    repo = FirmwareRepo.__new__(FirmwareRepo)
+    repo.root = tmp_path / "repo"
+    write_repo(repo.root)
+    repo.write("SConstruct", SCONSTRUCT)
+    repo.write("site_scons/site_tools/mlf.py", SITE_TOOL)
+    repo.build("-Q")
+    assert output(repo) == "7 7\n"
+    assert_nothing_ran(rebuild(repo))
+    return repo
+
+
+def output(repo: FirmwareRepo) -> str:
+    return subprocess.run([repo.root / "build/app"], check=True, capture_output=True, text=True).stdout
+
+
+def rebuild(repo: FirmwareRepo, *arguments: str) -> Ran:
+    ran = repo.scons("-Q", "--debug=explain", *arguments)
+    assert ran.status == 0, ran.output
+    return ran
+
+
+def assert_nothing_ran(ran: Ran) -> None:
+    assert (ran.reasons, ran.steps, ran.written) == ({}, [], set())
+    assert ran.output == "scons: `.' is up to date.\n"
+
+
+def made(*names: str) -> list[str]:
+    return [f"gcc build/mlf.lib/pc/dep_tiny/src-{name}.o" for name in names]
+
+
+def library(repo: FirmwareRepo, path: str) -> Path:
+    return repo.root.parent / "tiny" / path
+
+
+def test_two_models_share_one_library(repo: FirmwareRepo) -> None:
+    assert [path.name for path in repo.root.rglob("libmlf_dep_*")] == ["libmlf_dep_tiny.a"]
+    copies = repo.root / "build/mlf/pc/dependencies/tiny"
+    assert {path.name for path in copies.rglob("*.c")} == {"add.c", "offset.c"}
+
+
+def test_a_needed_source(repo: FirmwareRepo) -> None:
+    library(repo, "src/offset.c").write_text('#include "own.h"\nint tiny_offset(void) { return 5; }\n')
+    ran = rebuild(repo)
+    assert ran.steps == [COPIED, *made("offset"), *RELINKED]
+    assert ran.reasons["build/mlf.lib/pc/dep_tiny/src-offset.o"].endswith("tiny/src/offset.c' changed")
+    assert output(repo) == "9 9\n"
+    assert_nothing_ran(rebuild(repo))
+
+
+def test_a_file_that_nobody_needs(repo: FirmwareRepo) -> None:
+    library(repo, "src/twice.c").write_text("/* changed */\n")
+    library(repo, "src/more.c").write_text("int more;\n")
+    ran = rebuild(repo)
+    assert (ran.reasons, ran.steps) == ({}, [])
+    assert ran.written == {"build/mlf/pc/.dependencies.json"}, "what is needed was looked for once more"
+    assert_nothing_ran(rebuild(repo))
+
+
+def test_headers(repo: FirmwareRepo) -> None:
+    for name, objects in (("own", made("add", "offset")), ("tiny", made("add"))):
+        header = library(repo, f"src/{name}.h")
+        header.write_text(header.read_text() + "/* changed */\n")
+        models = [f"gcc build/mlf.lib/pc/{model}/{model}_lib0.o" for model in ("one", "two") if name == "tiny"]
+        assert sorted(rebuild(repo).steps) == sorted([COPIED, *objects, *models]), "objects are the same, so it stops"
+        assert_nothing_ran(rebuild(repo))
+
+
+@pytest.mark.parametrize("harm", ["delete", "edit"])
+def test_a_copy_is_put_right(repo: FirmwareRepo, harm: str) -> None:
+    copy = repo.root / "build/mlf/pc/dependencies/tiny/src/offset.c"
+    if harm == "delete":
+        copy.unlink()
+    else:
+        copy.write_text("int tiny_offset(void) { return 99; }\n")
+    ran = rebuild(repo)
+    assert ran.steps == [COPIED], "its content is what it was when it was compiled"
+    assert b"return 3" in copy.read_bytes()
+    assert_nothing_ran(rebuild(repo))
+
+
+def test_what_the_project_says_of_it(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
+    steps = rebuild(repo).steps
+    assert {*made("add", "offset"), COPIED} <= set(steps) and not [step for step in steps if "_lib0" in step]
+    assert_nothing_ran(rebuild(repo))
+    repo.replace("mlfbuild.yml", "version: v1.0", "version: v2.0")
+    failed = repo.scons("-Q")
+    assert failed.status == 2
+    assert "dependencies.tiny: is v2.0, but one wants v1.0; provide a version that satisfies it" in failed.output
+    repo.replace("mlfbuild.yml", "  tiny: {path: ../tiny, version: v2.0", "  other: {path: ../tiny, version: v2.0")
+    failed = repo.scons("-Q")
+    assert failed.status == 2
+    assert "dependency tiny: one, two need tiny v1.0 (" in (failed.output)
+
+
+def test_a_model_that_needs_another_function(repo: FirmwareRepo) -> None:
+    write_model(repo.root, "two", "tiny_twice")
+    steps = rebuild(repo).steps
+    assert set(made("twice")) <= set(steps) and not set(made("add", "offset")) & set(steps)
+    assert output(repo) == "7 8\n"
+    assert_nothing_ran(rebuild(repo))
+    write_model(repo.root, "one", "tiny_twice")
+    steps = rebuild(repo).steps
+    assert not set(made("add", "offset", "twice")) & set(steps), "what nobody calls any more goes from the library"
+    assert not (repo.root / "build/mlf/pc/dependencies/tiny/src/add.c").exists()
+    assert output(repo) == "8 8\n"
+
+
+def test_all_that_was_made_goes(repo: FirmwareRepo) -> None:
+    (repo.root / "build/mlf/pc/dependencies/notes.txt").write_text("mine")
+    rebuild(repo, "-c")
+    left = [path.relative_to(repo.root / "build").as_posix() for path in (repo.root / "build").rglob("*.*")]
+    assert [path for path in left if not path.startswith("mlf.lib")] == ["mlf/pc/dependencies/notes.txt"]
+    assert not list((repo.root / "build").rglob("*.o"))
+
+
+def test_a_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
+    (repo.root / "own").mkdir()
+    (repo.root / "own/tiny.h").write_bytes(library(repo, "src/tiny.h").read_bytes())
+    (repo.root / "own/tiny.c").write_text("#include <tiny.h>\nint8_t tiny_add(int8_t x) { return (int8_t)(x + 10); }\n")
+    text = (repo.root / "mlfbuild.yml").read_text()
+    repo.write(
+        "mlfbuild.yml", text[: text.index("dependencies:")] + "dependencies:\n  tiny: {package: Tiny, version: v1.0}\n"
+    )
+    repo.replace(
+        "SConstruct",
+        "models.apply(env)\n",
+        'env.Append(CPPPATH=["own"])\nmodels.apply(env)\n'
+        'env.Append(LIBS=env.StaticLibrary("build/tiny", "own/tiny.c"))\n',
+    )
+    steps = rebuild(repo).steps
+    assert not [step for step in steps if "dep_tiny" in step]
+    assert output(repo) == "14 14\n"
+    assert not (repo.root / "build/mlf/pc/dependencies/tiny").exists()
