@@ -14,7 +14,7 @@ from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.dependencies.bundle import bundled_sources
+from mlfbuild.dependencies.bundle import bundled_source
 from mlfbuild.dependencies.identity import content_hash
 from mlfbuild.dependencies.resolve import resolve
 from mlfbuild.dependencies.types import Dependency, Source
@@ -138,7 +138,7 @@ def _library(job: CompileJob) -> Library | None:
 def _source(libraries: Mapping[str, Library], wanted: Provision | Wish) -> Source:
     """Return the sources of a provision, or what the archive of a wish has bundled."""
     if isinstance(wanted, Wish):
-        return bundled_sources(libraries[wanted.origin], wanted.origin)[wanted.name]
+        return bundled_source(libraries[wanted.origin], wanted, f"model {wanted.origin!r}")
     return provided_source(wanted)
 
 

@@ -119,6 +119,18 @@ def test_options_that_no_archive_may_have_are_refused(folder: Path, capsys: pyte
     assert message in capsys.readouterr().err
 
 
+def test_a_folder_that_nobody_describes_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = job_of(folder)
+    compile_if_needed(job)
+    library = open_archive(job.archive)
+    bare = [file for file in library.other_files if file.path.suffix != ".json"]
+    (folder / "kws.tar").write_bytes(pack_archive(replace(library, other_files=tuple(bare))))
+    (folder / "mlfbuild.yml").write_text(PROJECT)
+    assert main(["-C", str(folder), "build"]) == 5
+    message = "model 'kws': dependency 'cmsis-nn': is to lie in './dependencies/cmsis-nn', and nothing beside that says"
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("place", "url"),
     [
