@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from spdx_tools.spdx.parser.parse_anything import parse_file
+from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from mlfbuild.archive import write_archive
 from mlfbuild.dependencies.bundle import bundled
 from mlfbuild.files import sha256
-from mlfbuild.firmware.dependencies import write_dependencies
 from mlfbuild.library import Library
 from support.cmsis_nn import git, write_cmsis_nn_repository
 from support.command import Folder
@@ -25,7 +27,10 @@ targets:
 models:
   one: {source: one.tar, license: MIT}
 """
-TINY = "dependencies:\n  tiny: {path: tiny, version: v1.0, license: BSD-3-Clause, include-dirs: [inc, src]}\n"
+TINY = """\
+dependencies:
+  tiny: {path: tiny, version: v1.0, license: BSD-3-Clause, include-dirs: [inc, src], compile-options: [-DOFFSET=3]}
+"""
 TINY_SOURCE = tiny_source(compile_options=("-DOFFSET=3",))
 LAID_OUT = "build/mlf/pc/dependencies"
 
@@ -38,8 +43,7 @@ def build(folder: Folder, project: str, *, bundle: bool = False, **changes: str)
     for path, data in FILES.items():
         folder.write(f"tiny/{path}", data)
     folder.write("mlfbuild.yml", project)
-    assert folder.run("build", "-q", "--model", "one").status == 0
-    write_dependencies(folder.root / LAID_OUT, [tiny])
+    assert folder.run("build", "-q").status == 0
 
 
 def bill_of(folder: Folder) -> tuple[Any, dict[str, Any]]:
@@ -84,25 +88,23 @@ def test_a_bundle_that_says_no_licence(folder: Folder) -> None:
 
 
 def test_a_package_of_the_firmware_has_no_files(folder: Folder) -> None:
-    build(folder, PROJECT)
-    folder.write("mlfbuild.yml", PROJECT + "dependencies: {tiny: {package: Tiny, license: MIT, version: v1.0}}\n")
-    (folder.root / LAID_OUT / "RECORD.json").unlink()
+    build(folder, PROJECT + "dependencies: {tiny: {package: Tiny, license: MIT, version: v1.0}}\n")
     ended, found = bill_of(folder)
     assert (ended.err, found["dependency/tiny"]["files"]) == ("", [])
     assert found["dependency/tiny"]["properties"] == {"provided-by": "package", "package": "Tiny"}
 
 
 def test_what_nobody_provides_or_has_built(folder: Folder) -> None:
-    build(folder, PROJECT)
+    build(folder, PROJECT + TINY)
     (folder.root / LAID_OUT / "RECORD.json").unlink()
-    ended, found = bill_of(folder)
-    assert [line for line in ended.err.splitlines() if "tiny" in line and "add it to `dependencies`" in line]
-    assert "licence" not in ended.err, "that of what is not there yet is asked for later"
-    assert found["dependency/tiny"]["version"] == "v1.0"
-    folder.write("mlfbuild.yml", PROJECT + TINY)
     ended, found = bill_of(folder)
     assert "tiny for pc: is not built, so its files are not in the bill; run `mlfbuild build` first" in ended.err
     assert found["dependency/tiny"]["files"] == []
+    folder.write("mlfbuild.yml", PROJECT)
+    ended, found = bill_of(folder)
+    assert "one for pc: needs tiny v1.0, which the project does not have; add it to `dependencies`" in ended.err
+    assert "licence" not in ended.err, "that of what is not there yet is asked for later"
+    assert found["dependency/tiny"]["version"] == "v1.0"
 
 
 def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,3 +124,53 @@ def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch:
     assert nn["commit"] == git(repository, "rev-parse", "v7.0.0^{commit}").strip()
     assert nn["properties"]["git-tree"] == git(repository, "rev-parse", "v7.0.0^{tree}").strip()
     assert nn["url"] == "", "a folder of this machine is nobody else's"
+
+
+KERNELS = """\
+mlfbuild: 1
+targets:
+  m4: {cpu: cortex-m4, board: mps2-an386}
+models:
+  alpha: {source: models/alpha.tflite, license: MIT, options: {kernels: cmsis-nn}}
+firmware:
+  app: {sources: [main.c]}
+dependencies:
+  cmsis-nn: {git: CMSIS-NN, version: v7.0.0}
+"""
+MAIN = """\
+#include "tvmgen_alpha.h"
+
+int main(void) {
+  static int8_t in[8], out[4];
+  struct tvmgen_alpha_inputs inputs = {in};
+  struct tvmgen_alpha_outputs outputs = {out};
+  return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
+
+
+def test_kernels_of_a_locked_repository_in_an_image(
+    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
+    repository = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
+    folder.write("mlfbuild.yml", KERNELS)
+    folder.write("main.c", MAIN)
+    for verb in ("lock", "build"):
+        assert folder.run(verb, "-q").status == 0
+    ended = folder.run("sbom", "--strict", "-o", "app.spdx.json", "--format", "json")
+    assert ended.status == 0
+    nn = next(one for one in ended.json["components"] if one["ref"] == "dependency/cmsis-nn")
+    files = {file["path"]: file["sha256"] for file in nn["files"]}
+    fully_connected = "Source/FullyConnectedFunctions/arm_fully_connected_s8.c"
+    assert files[f"cmsis-nn/{fully_connected}"] == sha256((repository / fully_connected).read_bytes())
+    assert "cmsis-nn/LICENSE" in files
+    assert not [path for path in files if "Pooling" in path], "no model calls it"
+    assert nn["commit"] == git(repository, "rev-parse", "v7.0.0^{commit}").strip()
+    how = {
+        (one["source"], one["how"]) for one in ended.json["relations"] if one["target"] in {nn["ref"], "code/m4/alpha"}
+    }
+    assert how == {("code/m4/alpha", "depends on"), ("firmware/m4/app", "contains")}
+    assert validate_full_spdx_document(parse_file(str(folder.root / "app.spdx.json"))) == []
