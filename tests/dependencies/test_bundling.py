@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
@@ -75,6 +76,24 @@ def test_another_project_needs_no_library_for_it(folder: Path, tmp_path: Path) -
     again = job_of(other, PROJECT)
     compile_if_needed(again)
     assert again.archive.read_bytes() == job.archive.read_bytes()
+
+
+def test_it_runs_with_no_project(folder: Path, shared: Path) -> None:
+    check_alone(job_of(folder), shared)
+
+
+def test_the_real_library_runs_with_no_project(folder: Path, shared: Path, cmsis_nn_4: Path) -> None:
+    check_alone(job_of(folder, BUNDLED.replace("path: cmsis-nn", f"path: {cmsis_nn_4}")), shared)
+
+
+def check_alone(job: CompileJob, shared: Path) -> None:
+    """Hold what the job's archive computes on a board, built of nothing but that, to what is right."""
+    compile_if_needed(job)
+    vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", job.archive.with_name("out.npz")
+    arguments = ["--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]
+    assert main(["run", str(job.archive), *arguments]) == 0
+    with np.load(vectors) as expected, np.load(outputs) as got:
+        assert np.array_equal(got["Identity"], expected["out0"])
 
 
 def test_the_key_has_the_library_where_it_is_bundled_and_needed(folder: Path) -> None:
