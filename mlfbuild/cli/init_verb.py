@@ -11,7 +11,12 @@ from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
 
 _FILE = click.Path(path_type=Path)
-_WHAT_FOR = {"build": "build", "run": "run on QEMU", "verify": "check every output on QEMU"}
+_WHAT_FOR = {
+    "lock": "get the libraries that its code needs",
+    "build": "build",
+    "run": "run on QEMU",
+    "verify": "check every output on QEMU",
+}
 
 
 @verb("format")

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.library import Target
+from mlfbuild.library import ExternalDependency, Target
 from mlfbuild.targets import BOARDS
 from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
@@ -226,18 +226,73 @@ def test_what_cannot_work_writes_nothing(empty: Folder, arguments: str, status: 
     assert list((empty.root / "fw").iterdir()) == []
 
 
-CMSIS_NN = (
-    "kws_int8 includes arm_nnfunctions.h, arm_nn_types.h, arm_nn_math_types.h, which are not in the "
-    "archive; export it for the target c alone, without other libraries"
-)
-
-
-def test_an_archive_that_needs_more_than_a_compiler(shared: Path, empty: Folder) -> None:
+@pytest.mark.parametrize("template", ["scons", "cmake"])
+def test_an_archive_that_needs_a_library(shared: Path, empty: Folder, template: str) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
-    for template in TEMPLATES:
-        ended = empty.run("init", "fw", "--template", template, "--archive", str(archive))
-        assert (ended.status, ended.err) == (4, f"mlfbuild: {archive}: module {CMSIS_NN}\n")
+    ended = empty.run("init", "fw", "--template", template, "--archive", str(archive))
+    assert (ended.status, ended.err) == (0, "")
+    assert "  mlfbuild lock" in ended.out.partition("next, in fw:\n")[2].splitlines()[0]
+    assert (
+        "# get the libraries that the network's code needs; commit mlfbuild.lock\n"
+        in (empty.root / "fw/README.md").read_text()
+    )
+    assert (
+        "\ndependencies:\n"
+        "  cmsis-nn: {git: https://github.com/ARM-software/CMSIS-NN, version: v4.1.0}   # `mlfbuild lock` gets it\n"
+    ) in (empty.root / "fw/mlfbuild.yml").read_text()
+    assert empty.run("-C", "fw", "check").status == 0
+
+
+def test_a_library_that_a_committed_tree_would_need(shared: Path, empty: Folder) -> None:
+    archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
+    ended = empty.run("init", "fw", "--template", "bare-metal", "--archive", str(archive))
+    assert ended.status == 4
+    assert ended.err == (
+        f"mlfbuild: {archive}: needs cmsis-nn, which is not here, and the template bare-metal commits all that is "
+        "compiled; choose --template scons or cmake\n"
+    )
     assert list((empty.root / "fw").iterdir()) == []
+
+
+NN = ExternalDependency("cmsis-nn", "https://github.com/ARM-software/CMSIS-NN", "git", "v4.1.0")
+NPU = ExternalDependency("npu", "https://example.org/npu.tar.gz", "url", "1.2")
+STATED = f"cmsis-nn: {{git: {NN.url}, version: VERSION}}"
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason", "line"),
+    [
+        ([replace(NN, version_spec="")], "CMSIS-NN, in a version that is not known", STATED),
+        ([replace(NN, version_spec=">=4,<5")], "CMSIS-NN in a version of >=4,<5", STATED),
+        (
+            [NN, replace(NN, version_spec="v7.0.0")],
+            "CMSIS-NN in two versions, v4.1.0 and v7.0.0",
+            STATED.replace("VERSION", "v7.0.0"),
+        ),
+        ([NPU], "npu, which no public repository has", f'npu: {{url: {NPU.url}, sha256: HASH, version: "1.2"}}'),
+        (
+            [replace(NPU, url="../npu", url_type="git")],
+            "npu, which no public repository has",
+            'npu: {git: "../npu", version: "1.2"}',
+        ),
+    ],
+)
+def test_a_library_that_only_the_author_can_state(
+    empty: Folder, needs: list[ExternalDependency], reason: str, line: str
+) -> None:
+    empty.write("a.tar", changed(external_dependencies=tuple(needs)))
+    ended = empty.run("init", "fw", "--archive", "a.tar")
+    advice = f"write mlfbuild.yml yourself, with dependencies: `{line}`"
+    assert (ended.status, ended.err) == (4, f"mlfbuild: a.tar: module tiny needs {reason}; {advice}\n")
+    assert list((empty.root / "fw").iterdir()) == []
+
+
+def test_headers_of_a_library_that_only_the_archive_names(empty: Folder) -> None:
+    npu = ExternalDependency("npu", "https://example.org/npu", "git", "v1.2")
+    empty.write("a.tar", with_code('#include "vendor/npu.h"\n', external_dependencies=(npu,)))
+    ended = empty.run("init", "fw", "--archive", "a.tar")
+    assert (ended.status, ended.err) == (0, "")
+    assert "  npu: {git: https://example.org/npu, version: v1.2} " in (empty.root / "fw/mlfbuild.yml").read_text()
 
 
 @pytest.mark.parametrize("name", ["conv-llvm_graph_m4", "operator-add"])
@@ -262,11 +317,11 @@ def test_an_archive_for_another_core(empty: Folder) -> None:
     assert not (empty.root / "other").exists()
 
 
-def with_code(text: str) -> bytes:
+def with_code(text: str, **fields: object) -> bytes:
     (module,) = native_library("tiny").modules
     source = next(file for file in module.codegen if file.path.suffix == ".c")
     others = tuple(file for file in module.codegen if file is not source)
-    return changed(codegen=(*others, replace(source, content=source.data + text.encode())))
+    return changed(codegen=(*others, replace(source, content=source.data + text.encode())), **fields)
 
 
 CALLING = (

@@ -15,6 +15,7 @@ import pytest
 
 from mlfbuild.steps.init import TEMPLATES, InitReport, InitRequest, init_project
 from mlfbuild.targets import BOARDS
+from support.cmsis_nn import write_cmsis_nn_repository
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
@@ -182,3 +183,20 @@ def test_every_template_on_every_board(shared: Path, tmp_path: Path, template: s
     repo.runs("build")
     assert "PASS\n" in repo.runs("run")
     assert "right on" in repo.runs("verify")
+
+
+def test_an_archive_that_needs_a_library_works(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the commands that are printed, the first of which fetches the library from where the project file says."""
+    library = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
+    monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
+    archives = shared / "archives"
+    archive, vectors = archives / "kws_int8-cmsisnn_m4.tar", archives / "kws_int8-cmsisnn_m4.npz"
+    repo = Repo(request(tmp_path / "fw", "cmake", archive=archive, vectors=vectors))
+    repo.edit("mlfbuild.yml", "https://github.com/ARM-software/CMSIS-NN", library.as_uri())
+    status, output = repo.run("build")
+    assert status != 0 and "run `mlfbuild lock`" in output
+    assert list(repo.report.commands) == ["lock", "build", "run", "verify"]
+    assert "dependency cmsis-nn: git file:" in repo.runs("lock")
+    repo.runs("build")
+    assert "\nPASS" in repo.runs("run")
+    assert "kws_int8: 1 case right on mps2-an386" in repo.runs("verify")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from mlfbuild.code.files import CXX_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.dependencies.claims import unsound
+from mlfbuild.dependencies.versions import is_range, same_version
+from mlfbuild.dependencies.words import lines_to_add, title
 from mlfbuild.errors import UnsupportedModelError
 from mlfbuild.executor.executable import PROVIDED_HEADERS
 from mlfbuild.executor.headers import STANDARD_HEADER
 from mlfbuild.library import Library, Module
-from mlfbuild.messages import listed
+from mlfbuild.library.dependencies import ARCHIVE_FOLDER
+from mlfbuild.library.known_dependencies import dependency_of_header, known_dependency
+from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.manifest.addresses import git_problem, is_local_path
+from mlfbuild.messages import listed, shown
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
 
@@ -56,9 +63,44 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
             *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),
         )
         absent |= {name: None for name in _includes(data) if name not in known and not STANDARD_HEADER.fullmatch(name)}
-    if absent:
-        names = f"{listed(tuple(absent))}, which {'is' if len(absent) == 1 else 'are'}"
-        yield f"includes {names} not in the archive; export it for the target c alone, without other libraries"
+    needed = {wish.name for wish in wishes(module)}
+    if all(known_dependency(name) for name in needed):  # or else headers may be those of a library that only it names
+        absent = {name: None for name in absent if not _is_of(name, needed)}
+        if absent:
+            names = f"{listed(tuple(absent))}, which {'is' if len(absent) == 1 else 'are'}"
+            yield f"includes {names} not in the archive; export it for the target c alone, without other libraries"
+
+
+def _is_of(header: str, libraries: Collection[str]) -> bool:
+    known = dependency_of_header(header)
+    return known is not None and known.name in libraries
+
+
+def provisions_of(library: Library, path: Path) -> tuple[str, ...]:
+    """Return the lines of ``dependencies`` in a project file that has what the code of ``library`` needs.
+
+    Raises ``UnsupportedModelError`` for what nobody but its author can state: a version that is not known, two
+    versions, or a library that is in no public repository.
+    """
+    found: dict[str, Wish] = {}
+    for wish in (wish for module in library.modules for wish in wishes(module) if wish.url_type != ARCHIVE_FOLDER):
+        is_public = wish.url_type == "git" and not is_local_path(wish.url) and git_problem(wish.url) is None
+        one = found.setdefault(wish.name, wish)
+        if not wish.version:
+            reason = ", in a version that is not known"
+        elif is_range(wish.version):
+            reason = f" in a version of {shown(wish.version)}"
+        elif not same_version(wish.version, one.version):
+            reason = f" in two versions, {shown(one.version)} and {shown(wish.version)}"
+        elif not is_public or unsound(wish) is not None:
+            reason = ", which no public repository has"
+        else:
+            continue
+        raise UnsupportedModelError(
+            f"{path}: module {shown(wish.origin)} needs {title(wish.name)}{reason}; write mlfbuild.yml yourself, with "
+            f"dependencies: `{lines_to_add([wish])}`"
+        )
+    return tuple(lines_to_add([wish]) for wish in found.values())
 
 
 def _includes(data: bytes) -> list[str]:

@@ -12,7 +12,7 @@ from mlfbuild.files import read_bytes
 from mlfbuild.firmware.parts import parts_of
 from mlfbuild.library import Library
 from mlfbuild.manifest.sources import SOURCES, source_suffix
-from mlfbuild.steps.init.archives import require_c_interface
+from mlfbuild.steps.init.archives import provisions_of, require_c_interface
 from mlfbuild.steps.project import default_compiler, default_name
 from mlfbuild.targets import CPUS, Board
 
@@ -37,6 +37,8 @@ class Network:
     library: Library
     notes: tuple[str, ...] = ()
     """What the user should know of how it got there."""
+    dependencies: tuple[str, ...] = ()
+    """Lines of the project file with what its code needs beside it."""
 
 
 def read_network(path: Path, board: Board, *, archive: bool) -> Network:
@@ -67,12 +69,13 @@ def _from_archive(path: Path, board: Board) -> Network:
     parts_of(library)  # names that build files cannot hold
     library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
     require_c_interface(library, path)
+    dependencies = provisions_of(library, path)
     if len(library.modules) == 1:
         name = default_name(Path(library.modules[0].name))
     suffix = source_suffix(path.name)
     file = f"models/{name}{suffix if SOURCES.get(suffix) == 'archive' else '.tar'}"
     notes = _renamed("module", library.modules[0].name, name) if len(library.modules) == 1 else ()
-    return Network(name, path, "archive", file, read_bytes(path, "archive"), library, notes)
+    return Network(name, path, "archive", file, read_bytes(path, "archive"), library, notes, dependencies)
 
 
 def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.errors import UsageError
+from mlfbuild.errors import UnsupportedModelError, UsageError
 from mlfbuild.files import write_atomic
 from mlfbuild.steps.build import build
 from mlfbuild.steps.committed import committed
@@ -42,7 +42,7 @@ class InitReport:
     generated: int
     """How many of them, at the end, are the model as C."""
     commands: dict[str, str]
-    """What to do in the folder next: ``build``, ``run`` and, where there are vectors, ``verify``."""
+    """What to do in the folder next: perhaps ``lock``, ``build``, ``run`` and, where there are vectors, ``verify``."""
     notes: tuple[str, ...]
     """What the user should know."""
 
@@ -59,6 +59,11 @@ def init_project(request: InitRequest) -> InitReport:
     if request.vectors and not (request.model or request.archive):
         raise UsageError(f"--vectors {request.vectors}: of which network? name it with --model or --archive")
     network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
+    if template.commits_tree and network.dependencies:
+        raise UnsupportedModelError(
+            f"{network.path}: needs {network.dependencies[0].partition(':')[0]}, which is not here, and the template "
+            f"{request.template} commits all that is compiled; choose --template scons or cmake"
+        )
     sample = sample_of(network, request.vectors, board)
     repo = Repo(_title(request.folder), template, network, sample, board)
     files = repo.files()

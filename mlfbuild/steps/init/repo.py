@@ -41,8 +41,9 @@ class Repo:
 
     @property
     def commands(self) -> dict[str, str]:
-        """The commands to begin with: ``build``, ``run``, and ``verify`` where there are vectors."""
-        commands = {"build": self.template.build, "run": self.template.run}
+        """The commands to begin with: ``lock`` for dependencies, ``build``, ``run``, and ``verify`` for vectors."""
+        commands = {"lock": "mlfbuild lock"} if self.network.dependencies else {}
+        commands |= {"build": self.template.build, "run": self.template.run}
         if self.vectors:
             commands["verify"] = self.template.verify
         return {name: worded(command, self._words) for name, command in commands.items()}
@@ -99,12 +100,22 @@ class Repo:
             MODEL=self.network.name,
             SOURCE=self.network.file,
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs, for `mlfbuild verify`" if self.vectors else "",
+            DEPENDENCIES=self._dependencies(),
             FIRMWARE=self.template.firmware,
         )
 
+    def _dependencies(self) -> str:
+        lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
+        return "\n".join(["\ndependencies:", *lines]) if lines else ""
+
     def _readme(self) -> str:
         width = max(len(command) for command in self.commands.values())
-        what = {"build": "build", "run": f"run it on QEMU's {self.board.name}", "verify": "check every output there"}
+        what = {
+            "lock": "get the libraries that the network's code needs; commit mlfbuild.lock",
+            "build": "build",
+            "run": f"run it on QEMU's {self.board.name}",
+            "verify": "check every output there",
+        }
         rows = [
             ("mlfbuild.yml", "models and targets"),
             (self.network.file, self._about_model()),
