@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from mlfbuild.library import Library
 from support.board_cases import Job
+from support.chain_networks import chain_case
 from support.drawing import Array, Case
 from support.dsp_networks import KINDS, Layers
+from support.int16_networks import conv2d, deep, depthwise, fully_connected, network, pointwise
 from support.native import compile_bytes, generated
 from support.networks import drawn, judged
 from support.oracle import tflite_micro_run
+from support.random_graphs import random_case
 
 FUNCTIONS = {
     ("ADD", "int8"): "arm_elementwise_add_s8",
@@ -31,6 +35,7 @@ FUNCTIONS = {
     ("SOFTMAX", "int8"): "arm_softmax_s8",
 }
 """What computes each operator; there is one more for weights with a scale a channel, and one for SOFTMAX to int16."""
+INT16_KINDS = (conv2d, deep, depthwise, fully_connected, network, pointwise)
 ALL = {*FUNCTIONS.values(), "arm_fully_connected_per_channel_s8", "arm_softmax_s8_s16"}
 
 
@@ -72,6 +77,12 @@ def layer_cases(count: int) -> list[Case]:
     return [*cases, *map(one_row, range(count))]
 
 
+def mixed_cases(count: int) -> list[Case]:
+    """``count`` networks of operators executed row by row, of any operators, and of each kind of layers of int16."""
+    chains = [draw(seed) for draw in (chain_case, partial(random_case, steps=16)) for seed in range(count)]
+    return [*chains, *(draw(seed, extreme=seed % 4 == 0) for draw in INT16_KINDS for seed in range(count))]
+
+
 def compiled(models: Sequence[bytes], cpu: str, memory: str = "balanced") -> list[Library]:
     """The libraries of ``models``, called ``net0`` and on, with calls of CMSIS-NN."""
     return [compile_bytes(model, f"net{at}", cpu, memory, "cmsis-nn") for at, model in enumerate(models)]
@@ -82,11 +93,12 @@ def called(libraries: Sequence[Library]) -> set[str]:
     return {name for library in libraries for name in re.findall(r"\b(arm_\w+)\(", generated(library))}
 
 
-def jobs(cpu: str, operators: int, layers: int) -> list[Job]:
+def jobs(cpu: str, operators: int, layers: int, mixed: int = 0) -> list[Job]:
     """Networks of all operators and kinds for ``cpu``, their inputs and the outputs that are right."""
+    cases = [*layer_cases(layers), *mixed_cases(mixed)]
     judged_cases = [
         *operator_cases(operators),
-        *((case, tflite_micro_run(case.model, case.inputs)) for case in layer_cases(layers)),
+        *((case, tflite_micro_run(case.model, case.inputs)) for case in cases),
     ]
     libraries = compiled([case.model for case, _ in judged_cases], cpu)
     assert called(libraries) == ALL

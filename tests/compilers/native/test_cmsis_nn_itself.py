@@ -63,7 +63,7 @@ def test_networks_of_mlperf_tiny_on_this_machine(shared: Path, on_host: Linked, 
 
 @pytest.mark.sweep
 def test_all_operators_on_this_machine(on_host: Linked) -> None:
-    check_on_host(jobs("cortex-m4", operators=60, layers=40), on_host)
+    check_on_host(jobs("cortex-m4", operators=60, layers=40, mixed=30), on_host)
 
 
 @pytest.mark.sweep
@@ -71,6 +71,6 @@ def test_all_operators_on_this_machine(on_host: Linked) -> None:
 def test_all_operators_on_boards(
     on_boards: dict[str, Linked], cpu: str, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
-    found = jobs(cpu, operators=40, layers=25)
+    found = jobs(cpu, operators=40, layers=25, mixed=20)
     for at in range(0, len(found), 100):
         assert wrong_networks(found[at : at + 100], cpu, tmp_path / str(at), tool, linked=on_boards[cpu]) == []
