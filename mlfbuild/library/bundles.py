@@ -30,7 +30,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,99}", re.ASCII)
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _MAX_DESCRIPTION = 1024 * 1024  # bytes; CMSIS-NN's has some 10,000
 _OPTION = re.compile(
-    r"-(?:O[0-3sgz]?|Ofast|[DU]\w+(?:=[\w.+-]*)?|f(?!plugin)[a-z][\w-]*(?:=[\w.+-]+)?|W(?![lap],)[\w-]+(?:=[\w.+-]+)?"
+    r"-(?!.*(?:plugin|llvm|dump|info|profile))(?:O[0-3sgz]?|Ofast|[DU]\w+(?:=[\w.+-]*)?|f[a-z][\w-]*(?:=[\w.+-]+)?|W(?![lap],)[\w-]+(?:=[\w.+-]+)?"
     r"|w|g|m[\w=.+-]+|std=[\w+:]+|pedantic)",
     re.ASCII,
 )

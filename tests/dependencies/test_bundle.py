@@ -157,7 +157,19 @@ def test_a_folder_that_is_somebody_elses() -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["-fplugin=x.so", "-Wl,-T,x.ld", "-wrapper", "@file", "-I/etc", "-O3 -x", "-include"]
+    "option",
+    [
+        "-fplugin=x.so",
+        "-fpass-plugin=x.so",
+        "-mllvm",
+        "-fprofile-dir=..",
+        "-Wl,-T,x.ld",
+        "-wrapper",
+        "@file",
+        "-I/etc",
+        "-O3 -x",
+        "-include",
+    ],
 )
 def test_options_that_reach_beyond_the_code_are_refused(option: str) -> None:
     with pytest.raises(UsageError, match="cannot be taken into an archive"):
