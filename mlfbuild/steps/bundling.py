@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mlfbuild.compilers import compiler_called
 from mlfbuild.dependencies.types import Source
 from mlfbuild.errors import MlfError
 from mlfbuild.files import sha256
 from mlfbuild.library import Library
-from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Provision
 from mlfbuild.steps.jobs import CompileJob, fingerprint
+from mlfbuild.steps.wanted import wishes_of
 
 _ROOMS = ("code", "dependencies", "library")
 """What decides which files of a library are taken."""
@@ -65,7 +65,7 @@ def _needed_names(job: CompileJob) -> set[str]:
 
 def _wishes(job: CompileJob, library: Library) -> Iterator[Wish]:
     for module in library.modules:
-        yield from (replace(wish, origin=f"model {job.model!r}") for wish in wishes(module))
+        yield from wishes_of(module, job.model, job.request.source)
 
 
 def _source(wanted: Provision | Wish) -> Source:

@@ -23,10 +23,11 @@ from mlfbuild.firmware import UnpackResult
 from mlfbuild.firmware.dependencies import write_dependencies
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Library, Module
-from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Provision
 from mlfbuild.steps.jobs import CompileJob, TargetJob, fingerprint
 from mlfbuild.steps.provided import provided_source
+from mlfbuild.steps.wanted import wishes_of
 
 _ROOMS = ("code", "dependencies", "library")
 """What decides which files of a library code needs."""
@@ -124,7 +125,7 @@ def _needing(job: CompileJob) -> Iterator[_Needing]:
     if library is None:
         return
     for module in library.modules:
-        found = tuple(replace(wish, origin=job.model) for wish in wishes(module))
+        found = wishes_of(module, job.model, job.request.source)
         if found:
             yield _Needing(library, module, found)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from mlfbuild.dependencies.folder import folder_source
 from mlfbuild.dependencies.resolve import wish_problems
 from mlfbuild.errors import MlfError, ProjectFileError
-from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import ModelSpec, Project, Provision
+from mlfbuild.steps.wanted import wanted_by, wishes_of
 
 OWN_KERNELS = "mlfbuild"
 
@@ -47,7 +47,7 @@ def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
 
     try:
         modules = open_archive(model.source).modules
-        return tuple(replace(wish, origin=_origin(model)) for module in modules for wish in wishes(module))
+        return tuple(wish for module in modules for wish in wishes_of(module, model.name, model.source))
     except MlfError:  # what is wrong with it is for who builds it
         return None
 
@@ -59,11 +59,7 @@ def _wishes_of_kernels(model: ModelSpec) -> tuple[Wish, ...]:
     from mlfbuild.compilers.native.cmsis_nn.text import DEPENDENCY  # few projects ask for them
 
     wish = DEPENDENCY
-    return (Wish(wish.short_name, wish.version_spec, wish.url, wish.url_type, _origin(model)),)
-
-
-def _origin(model: ModelSpec) -> str:
-    return f"model {model.name!r}"
+    return (Wish(wish.short_name, wish.version_spec, wish.url, wish.url_type, wanted_by(model.name, model.source)),)
 
 
 def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Iterator[str]:

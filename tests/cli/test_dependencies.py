@@ -79,8 +79,9 @@ def test_what_archives_need_is_checked_before_anything_is_built(folder: Folder) 
     ended = folder.run("check")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err == (
-        f"dependency cmsis-nn: model 'alpha' needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with ({NEEDS}), and the "
-        f"project provides none; add to dependencies of the project file `cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n"
+        f"dependency cmsis-nn: alpha (alpha.tar) needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with ({NEEDS}), and "
+        "the project provides none; add to dependencies of the project file "
+        f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n"
     )
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
     assert folder.run("check").err == "", "whether it was fetched is for builds"
@@ -90,7 +91,7 @@ def test_another_version_is_refused(folder: Folder) -> None:
     archive(folder, "alpha")
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v7.0.0}}")
     assert folder.run("check").err == (
-        "mlfbuild.yml:10:3: dependencies.cmsis-nn: is v7.0.0, but model 'alpha' wants v4.1.0, what TVM 0.14.0 was "
+        "mlfbuild.yml:10:3: dependencies.cmsis-nn: is v7.0.0, but alpha (alpha.tar) wants v4.1.0, what TVM 0.14.0 was "
         "tested with; provide a version that satisfies it, or export the model again\n"
     )
 
@@ -101,19 +102,23 @@ def test_two_archives_that_want_different_versions(folder: Folder) -> None:
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
     ended = folder.run("check")
     assert ended.status == 2
-    assert "model 'alpha' wants v4.1.0, what TVM 0.14.0 was tested with, and model 'beta' wants v4.0.0" in ended.err
+    assert (
+        "alpha (alpha.tar) wants v4.1.0, what TVM 0.14.0 was tested with, and beta (beta.tar) wants v4.0.0" in ended.err
+    )
     project = folder.root / "mlfbuild.yml"
     text = project.read_text().replace("firmware:\n  app: {sources: [main.c], models: [alpha, beta]}\n", "")
     text = text.replace("  pc: {cpu: host}\n", "  pc: {cpu: host}\n  other: {cpu: host}\n")
     text = text.replace("alpha.tar}", "alpha.tar, targets: [pc]}").replace("beta.tar}", "beta.tar, targets: [other]}")
     project.write_text(text)
     ended = folder.run("check")
-    assert "model 'beta' wants v4.0.0" in ended.err and "alpha" not in ended.err, "each target has an image of its own"
+    assert "beta (beta.tar) wants v4.0.0" in ended.err and "alpha" not in ended.err, (
+        "each target has an image of its own"
+    )
 
 
 def test_an_unknown_version_has_to_be_stated(folder: Folder) -> None:
     archive(folder, "alpha", "0.8.0")
-    assert "which version the code of model 'alpha' (TVM 0.8.0) is made for is not known" in folder.run("check").err
+    assert "which version the code of alpha (alpha.tar) (TVM 0.8.0) is made for is not known" in folder.run("check").err
     write_cmsis_nn(folder.root / "nn", "v4.1.0")
     dependencies(folder, "cmsis-nn: {path: nn}")
     assert folder.run("check").err.endswith("; find it out, and state it with the key version\n")
@@ -162,7 +167,7 @@ def test_archives_that_nobody_understands(folder: Folder, declared: ExternalDepe
     archive(folder, "alpha", "0.14.0", declared)
     ended = folder.run("check")
     assert (ended.status, ended.out, ended.err.count("\n")) == (5, "", 1)
-    assert ended.err.startswith("mlfbuild: model 'alpha': dependency '") and reason in ended.err
+    assert ended.err.startswith("mlfbuild: alpha (alpha.tar): dependency '") and reason in ended.err
 
 
 def test_a_dependency_that_claims_the_name_of_another(folder: Folder) -> None:
@@ -180,7 +185,9 @@ def test_who_asks_for_kernels_has_to_provide_them(folder: Folder) -> None:
     project.write_text(text.replace("beta.tflite}", "beta.tflite, options: {kernels: cmsis-nn}}"))
     ended = folder.run("check")
     assert ended.status == 2
-    assert "dependency cmsis-nn: model 'beta' needs CMSIS-NN v7.0.0 (by what the archive says), and the" in ended.err
+    assert (
+        "dependency cmsis-nn: beta (beta.tflite) needs CMSIS-NN v7.0.0 (by what the archive says), and the" in ended.err
+    )
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v7.0.0}}")
     assert (folder.run("check").status, folder.run("check").err) == (0, "")
 
@@ -192,7 +199,10 @@ def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
     )
     ended = folder.run("check")
     assert ended.status == 2
-    assert "model 'kws' needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with (the code includes arm_nn" in ended.err
+    assert (
+        "kws (kws_int8-cmsisnn_m4.tar) needs CMSIS-NN v4.1.0, what TVM 0.14.0 was tested with (the code includes arm_nn"
+        in ended.err
+    )
     assert ended.err.endswith(f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n")
 
 

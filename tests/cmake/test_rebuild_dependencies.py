@@ -125,7 +125,7 @@ def test_what_the_project_says_of_it(repo: Repo) -> None:
     failed = repo.run_build()
     assert failed.status != 0
     words = " ".join(failed.output.split())
-    assert "dependencies.tiny: is v2.0, but one wants v1.0; provide a version that satisfies it" in words
+    assert "dependencies.tiny: is v2.0, but one (one.tar) wants v1.0; provide a version that satisfies it" in words
     repo.replace("mlfbuild.yml", "version: v2.0", 'version: "1.0"')
     assert not rebuilt(repo).objects, "the version is in a comment alone"
 

@@ -128,7 +128,7 @@ def test_a_file_that_is_not_needed_makes_no_other_archive(folder: Path) -> None:
 def test_a_wrong_version_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mlfbuild.yml").write_text(BUNDLED.replace("v4.1.0", "v7.0.0"))
     assert main(["-C", str(folder), "build"]) == 2
-    assert "dependencies.cmsis-nn: is v7.0.0, but model 'kws' wants v4.1.0, " in capsys.readouterr().err
+    assert "dependencies.cmsis-nn: is v7.0.0, but kws (kws.tar) wants v4.1.0, " in capsys.readouterr().err
 
 
 def test_options_that_no_archive_may_have_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -114,7 +114,9 @@ def test_what_the_project_says_of_it(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "version: v1.0", "version: v2.0")
     failed = repo.scons("-Q")
     assert failed.status == 2
-    assert "dependencies.tiny: is v2.0, but one wants v1.0; provide a version that satisfies it" in failed.output
+    assert (
+        "dependencies.tiny: is v2.0, but one (one.tar) wants v1.0; provide a version that satisfies it" in failed.output
+    )
     repo.replace("mlfbuild.yml", "  tiny: {path: ../tiny, version: v2.0", "  other: {path: ../tiny, version: v2.0")
     failed = repo.scons("-Q")
     assert failed.status == 2
