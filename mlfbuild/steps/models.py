@@ -109,9 +109,9 @@ def outline_of(job: CompileJob) -> Library | None:
     ``None`` where only the archive tells, and there is none that is current.
     """
     known = compiler_called(job.compiler).outline(job.request)
-    if known is None and is_current(job):
-        return archives.open_archive(job.archive)
-    return known
+    if known is not None and not job.made_first:
+        return known
+    return archives.open_archive(job.archive) if is_current(job) else None
 
 
 def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.cmake_repo import CMakeRepo, Ran
-from support.dependent_models import write_model, write_repo
+from support.dependent_models import CALLS_ALPHA, KERNELS, write_model, write_repo
 
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -152,6 +152,25 @@ def test_a_model_that_needs_another_function(repo: Repo) -> None:
     assert repo.output == "8 8\n"
 
 
+def test_kernels_of_a_library(tmp_path: Path, stub_cmsis_nn_7: Path, tool: Callable[[str], str]) -> None:
+    """What calls of the native compiler need is known when its archive is made, which CMake asks for first."""
+    tool("ninja")
+    repo = CMakeRepo(tmp_path)
+    repo.write("mlfbuild.yml", KERNELS.format(library=stub_cmsis_nn_7))
+    repo.write("CMakeLists.txt", CMAKELISTS)
+    repo.write("main.c", CALLS_ALPHA)
+    ran = repo.build()
+    assert {"alpha_lib0.c.o", "arm_fully_connected_s8.c.o"} <= ran.objects
+    repo.build()
+    assert_nothing_ran(repo.build())
+    repo.write_model("alpha", seed=7)
+    ran = repo.build()
+    assert ran.archives == {"alpha"}
+    assert "alpha_lib0.c.o" in ran.objects and "arm_fully_connected_s8.c.o" not in ran.objects
+    repo.build()
+    assert_nothing_ran(repo.build())
+
+
 def test_without_a_provision_the_configuration_stops(repo: Repo) -> None:
     text = (repo.root / "mlfbuild.yml").read_text()
     repo.write("mlfbuild.yml", text[: text.index("dependencies:")])
@@ -160,3 +179,4 @@ def test_without_a_provision_the_configuration_stops(repo: Repo) -> None:
     words = " ".join(failed.output.split())
     assert "dependency tiny: one, two need tiny v1.0 (" in words
     repo.write("mlfbuild.yml", text)
+    assert not repo.build().objects, "only CMake runs again"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.dependent_models import write_model, write_repo
+from support.dependent_models import CALLS_ALPHA, KERNELS, write_model, write_repo
 from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran
 
 SCONSTRUCT = """\
@@ -162,3 +162,17 @@ def test_a_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
     assert not [step for step in steps if "dep_tiny" in step]
     assert output(repo) == "14 14\n"
     assert not (repo.root / "build/mlf/pc/dependencies/tiny").exists()
+
+
+def test_kernels_of_a_library(repo: FirmwareRepo, stub_cmsis_nn_7: Path) -> None:
+    """What calls of the native compiler need is known when its archive is made, before SCons is told anything."""
+    repo.write("mlfbuild.yml", KERNELS.format(library=stub_cmsis_nn_7))
+    repo.write_model("alpha", seed=1)
+    repo.write("main.c", CALLS_ALPHA)
+    first = rebuild(repo)
+    assert "gcc build/mlf.lib/pc/dep_cmsis-nn/Source-FullyConnectedFunctions-arm_fully_connected_s8.o" in first.steps
+    assert_nothing_ran(rebuild(repo))
+    repo.write_model("alpha", seed=2)
+    steps = rebuild(repo).steps
+    assert "gcc build/mlf.lib/pc/alpha/alpha_lib0.o" in steps and not [step for step in steps if "dep_cmsis" in step]
+    assert_nothing_ran(rebuild(repo))

@@ -104,6 +104,28 @@ int main(void)
 }
 """
 
+KERNELS = """\
+mlfbuild: 1
+targets:
+  pc: {{cpu: host}}
+models:
+  alpha: {{source: models/alpha.tflite, options: {{kernels: cmsis-nn}}}}
+dependencies:
+  cmsis-nn: {{path: {library}, version: v7.0.0}}
+"""
+"""A project of one network whose code calls CMSIS-NN, in the folder ``library``."""
+CALLS_ALPHA = """\
+#include "tvmgen_alpha.h"
+
+int main(void)
+{
+    static int8_t x[8], y[4];
+    struct tvmgen_alpha_inputs inputs = {x};
+    struct tvmgen_alpha_outputs outputs = {y};
+    return tvmgen_alpha_run(&inputs, &outputs);
+}
+"""
+
 
 def write_model(root: Path, name: str, function: str = "tiny_add") -> None:
     """Write the archive of a model that calls ``function`` into the repo ``root``."""
