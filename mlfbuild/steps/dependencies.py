@@ -139,7 +139,7 @@ def _library(job: CompileJob) -> Library | None:
 def _source(libraries: Mapping[str, Library], wanted: Provision | Wish) -> Source:
     """Return the sources of a provision, or what the archive of a wish has bundled."""
     if isinstance(wanted, Wish):
-        return bundled_source(libraries[wanted.origin], wanted, f"model {wanted.origin!r}")
+        return bundled_source(libraries[wanted.origin], wanted, wanted.origin)
     return provided_source(wanted)
 
 

@@ -146,7 +146,9 @@ def test_a_folder_that_nobody_describes_is_refused(folder: Path, capsys: pytest.
     (folder / "kws.tar").write_bytes(pack_archive(replace(library, other_files=tuple(bare))))
     (folder / "mlfbuild.yml").write_text(PROJECT)
     assert main(["-C", str(folder), "build"]) == 5
-    message = "model 'kws': dependency 'cmsis-nn': is to lie in './dependencies/cmsis-nn', and nothing beside that says"
+    message = (
+        "kws (kws.tar): dependency 'cmsis-nn': is to lie in './dependencies/cmsis-nn', and nothing beside that says"
+    )
     assert message in capsys.readouterr().err
 
 
