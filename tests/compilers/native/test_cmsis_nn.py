@@ -15,6 +15,7 @@ import pytest
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
+from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.library import ExternalDependency, Library
 from mlfbuild.library.wishes import Wish, wishes
@@ -98,6 +99,21 @@ def test_graphs_call_it_too(linked: Linked, tmp_path: Path) -> None:
     interpreter = Interpreter(tmp_path / "net.tar", tmp_path / "graph", ("-O1", f"-I{linked.headers}", *sources))
     (got,) = interpreter.run(case.inputs)
     np.testing.assert_array_equal(got, tflite_micro_run(case.model, case.inputs)[0])
+
+
+def test_what_is_written(golden: Callable[[str, str], None]) -> None:
+    """A depthwise convolution and a fully connected layer for Helium: padded constants, sums of weights."""
+    network, random = Network(), np.random.default_rng(1)
+    image = network.input((1, 4, 5, 6), 0.05, 3)
+    weights, scales = random.integers(-9, 9, (1, 3, 2, 6), np.int8), [0.01 * (1 + at) for at in range(6)]
+    options = {"weight_scales": scales, "padding": "SAME", "stride": (2, 1), "activation": "RELU6"}
+    image = network.depthwise_conv2d(
+        image, weights, random.integers(-99, 99, 6, np.int32), scale=0.02, zero_point=-9, **options
+    )
+    flat = network.reshape(image, (1, 60))
+    network.fully_connected(flat, random.integers(-9, 9, (3, 60), np.int8), weight_scales=[0.02], scale=0.1)
+    source = generated(compile_bytes(network.build(), cpu="cortex-m55", kernels="cmsis-nn"))
+    golden(source.replace(kernel_folder(), "mlfbuild-0123456789ab"), "net_lib0.c")
 
 
 # What archives say, and when

@@ -50,7 +50,7 @@ def preamble(prefix: str, features: Collection[str]) -> str:
         '#pragma GCC diagnostic error "-Wimplicit-function-declaration"',
         '#pragma GCC diagnostic error "-Wincompatible-pointer-types"',
         '#pragma GCC diagnostic error "-Wint-conversion"',
-        "/* An array without elements is an error: the type that this function has since v7.0.0. */",
+        "/* Does not compile with earlier versions, where this function has another type. */",
         f"typedef char {prefix}_needs_cmsis_nn_v7_0_0[",
         "    __builtin_types_compatible_p(",
         "        __typeof__(&arm_convolve_s8),",
