@@ -243,6 +243,8 @@ def test_a_toolchain_that_is_not_installed_here(locked: Folder, monkeypatch: pyt
     kept = locked.run("lock")
     assert kept.err.splitlines() == [f"toolchain of m4: stays as it was locked: {where}"]
     assert lock_of(locked) == whole
+    missing = locked.run("build", "--frozen", "--target", "m4")
+    assert (missing.status, missing.err.partition(": program not found")[0]) == (3, f"mlfbuild: {locked.root}/none")
     checked = locked.run("lock", "--check")
     assert (checked.status, checked.out) == (0, "mlfbuild.lock: everything is as locked\n")
     assert checked.err == f"not checked: toolchain of m4: {locked.root}/none: program not found\n"
