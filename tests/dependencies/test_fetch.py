@@ -7,23 +7,28 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
 
 import pytest
 
+from mlfbuild.archive import pack_archive
 from mlfbuild.cli.run import run
 from mlfbuild.dependencies.cache import Cache
-from mlfbuild.dependencies.download import url_root
+from mlfbuild.dependencies.download import url_root, url_tree
 from mlfbuild.dependencies.git import fetched_pin, git_root
 from mlfbuild.dependencies.trees import is_sound
+from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from support.firmware_repo import tiny_network
 from support.git_remote import FILES, Remote
 from support.http_source import Source, serving
+from support.libraries import native_module
 
 LARGE = {f"Source/f{number}.c": random.Random(number).randbytes(3000) for number in range(100)}
 SLOW_SSH = Path(__file__).parents[1] / "support/slow_ssh.py"
@@ -199,6 +204,36 @@ def test_builds_never_go_out(repo: Repo, source: Source) -> None:
     for verb in (["check"], ["plan"], ["build"]):
         assert run([*verb, "-q"]) == 0
     assert source.requests == [] and not repo.cache.root.exists()
+
+
+def test_builds_that_need_what_was_not_fetched(
+    repo: Repo, source: Source, tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool("gcc")
+    repo.remote.commit()
+    source.files["lib.tgz"], digest = archive(repo)
+    code = CodegenFile(PurePosixPath("host/src/a_lib1.c"), b'#include "lib.h"\nint g(void) { return f(); }\n')
+    needy = native_module("a")
+    wish = ExternalDependency("lib", "https://example.org/lib", "git", "1")
+    module = replace(needy, model_id="", codegen=(*needy.codegen, code), external_dependencies=(wish,))
+    (repo.root / "a.tar").write_bytes(pack_archive(Library((module,))))
+    url = source.url("lib.tgz")
+    repo.depend(lib=f"url: '{url}', version: '1', sha256: '{digest}'")
+    project = repo.root / "mlfbuild.yml"
+    project.write_text(project.read_text().replace("a.tflite", "a.tar"))
+    assert run(["build", "-q"]) == 3
+    assert capsys.readouterr().err == (
+        f"mlfbuild: {url}: the archive {digest} is not in {repo.cache.root}, or not whole; run `mlfbuild fetch`\n"
+    )
+    assert source.requests == []
+    assert run(["fetch", "-q"]) == 0
+    assert run(["build", "-q"]) == 0
+    assert (repo.root / "build/mlf/pc/dependencies/lib/Source/f.c").read_bytes() == FILES["Source/f.c"]
+    (repo.cache.tree(url_tree(digest, repo.cache)) / "files/Source/f.c").write_text("int f(void) { return 2; }\n")
+    shutil.rmtree(repo.root / "build")
+    assert run(["build", "-q"]) == 0
+    assert (repo.root / "build/mlf/pc/dependencies/lib/Source/f.c").read_bytes() == FILES["Source/f.c"]
+    assert len(source.requests) == 1, "builds ask nobody"
 
 
 # Killed --------------------------------------------------------------------------------------------------------------
