@@ -177,6 +177,6 @@ def test_without_a_provision_the_configuration_stops(repo: Repo) -> None:
     failed = repo.run_build()
     assert failed.status != 0
     words = " ".join(failed.output.split())
-    assert "dependency tiny: one, two need tiny v1.0 (" in words
+    assert "dependency tiny: one (one.tar), two (two.tar) need tiny v1.0 (" in words
     repo.write("mlfbuild.yml", text)
     assert not repo.build().objects, "only CMake runs again"

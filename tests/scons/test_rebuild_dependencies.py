@@ -120,7 +120,7 @@ def test_what_the_project_says_of_it(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "  tiny: {path: ../tiny, version: v2.0", "  other: {path: ../tiny, version: v2.0")
     failed = repo.scons("-Q")
     assert failed.status == 2
-    assert "dependency tiny: one, two need tiny v1.0 (" in (failed.output)
+    assert "dependency tiny: one (one.tar), two (two.tar) need tiny v1.0 (" in (failed.output)
 
 
 def test_a_model_that_needs_another_function(repo: FirmwareRepo) -> None:
