@@ -28,6 +28,8 @@ _TABLE = re.compile(
 )
 """Names of constants that are no weights: of the executor, of operators, and of those inside a function."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
+_DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")
+"""What models need beside their archives: an owner of its own, as several of them share it."""
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
 _C_LIBRARY = frozenset({
     "c", "c_nano", "g", "g_nano", "m", "gcc", "nosys", "rdimon", "rdimon_nano", "stdc++", "stdc++_nano", "supc++",
@@ -121,7 +123,8 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
 
 def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
     """Return the modules of which the image has a library, ``libmlf_<module>.a``, each by its own name, sorted."""
-    return {name: name for name in sorted({module_of(part) for part in placed} - {""})}
+    names = {module_of(part) for part in placed if not _DEPENDENCY.fullmatch(part.archive)} - {""}
+    return {name: name for name in sorted(names)}
 
 
 def module_of(part: InputSection) -> str:
@@ -158,6 +161,9 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
         return models[module], module
     if part.name == FILL or not part.source:
         return ("stack" if "stack" in part.output else "alignment"), ""
+    dependency = _DEPENDENCY.fullmatch(part.archive)
+    if dependency is not None:
+        return dependency[1], ""
     if part.archive:
         name = part.archive.removesuffix(".a").removeprefix("lib")
         return ("C library" if name in _C_LIBRARY else name), ""

@@ -73,7 +73,8 @@ def target_dependencies(target: TargetJob) -> tuple[Dependency, ...]:
 
 def memory_file(target: TargetJob) -> Path:
     """Return the file beside the archives that remembers what their code needs of libraries."""
-    return target.models[0].archive.with_name(".dependencies.json")
+    folders = [job.archive.parent for job in (*target.models, *target.others)]
+    return next(iter(folders), target.tree) / ".dependencies.json"
 
 
 def write_target_dependencies(target: TargetJob) -> UnpackResult:

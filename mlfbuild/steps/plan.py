@@ -17,7 +17,7 @@ from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Content, Library, chunks
 from mlfbuild.manifest import Project
-from mlfbuild.steps.dependencies import original_files, target_dependencies
+from mlfbuild.steps.dependencies import memory_file, original_files, target_dependencies
 from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
@@ -89,7 +89,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
     }
     needed = dependency_files(dependencies) if dependencies else {}
     copies = [job.dependencies_folder / path for path in needed]
-    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD] if needed else [])]
+    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD, memory_file(job)] if needed else [])]
     originals = original_files(job, dependencies)
     placement = {path: bytes(data).decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from mlfbuild.errors import InputFileError
 from mlfbuild.report.image import read_image
 from mlfbuild.report.linker_map import InputSection, read_map
-from mlfbuild.report.sizes import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, sizes_of
+from mlfbuild.report.sizes import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of
 
 
 @pytest.fixture(scope="session")
@@ -57,6 +58,16 @@ def test_a_model_that_is_not_in_the_image_has_nothing(image: Path) -> None:
     found = sizes_of(read_image(image), read_map(path), {"alpha": "alpha", "gamma": "gamma"}, path)
     assert [(owner.name, owner.flash > 0) for owner in found.models] == [("alpha", True), ("gamma", False)]
     assert "mlf_beta" in {owner.name for owner in found.others}
+
+
+def test_a_library_that_models_need_has_its_own_name(image: Path) -> None:
+    path = image.with_name("app.elf.map")
+    placed = [
+        replace(part, source=part.source.replace("libhelper.a", "libmlf_dep_cmsis-nn.a")) for part in read_map(path)
+    ]
+    assert set(models_in(placed)) == {"alpha", "beta"}
+    found = sizes_of(read_image(image), placed, models_in(placed), path)
+    assert next(owner for owner in found.others if owner.name == "cmsis-nn").of_kind(CODE) > 0
 
 
 def test_a_map_of_another_image_is_told(image: Path) -> None:

@@ -15,7 +15,7 @@ from mlfbuild.dependencies.types import Package, Source
 from mlfbuild.errors import ProjectFileError
 from mlfbuild.firmware import read_record, tree_damage
 from mlfbuild.steps.build import build
-from mlfbuild.steps.dependencies import target_dependencies
+from mlfbuild.steps.dependencies import memory_file, target_dependencies
 from mlfbuild.steps.jobs import TargetJob
 from mlfbuild.steps.models import finish_target
 from mlfbuild.steps.plan import plan
@@ -158,6 +158,7 @@ def test_a_plan_has_every_file(project: Path, stub: Path) -> None:
     job = only_target(project)
     assert str(stub / NEEDED) in target["reads"] and str(stub / NEEDED) in target["watched"]
     written = {path for path in target["writes"] if "/dependencies/" in path}
+    assert str(project.parent / "build/mlf/m4/.dependencies.json") in target["writes"]
     assert written == {f"{job.dependencies_folder}/{path}" for path in (*copied(job), "RECORD.json")}
 
 
@@ -217,6 +218,16 @@ def test_archives_alone_bring_what_they_need_or_say_so(
     second.write_text(second.read_text().replace(f"{shared}/archives/{ARCHIVE}.tar", str(archive)))
     build([only_target(second)])
     assert copied(only_target(second)) == copied(only_target(path))
+
+
+def test_a_target_without_models_needs_nothing(tmp_path: Path, shared: Path, stub: Path) -> None:
+    path = write_project(tmp_path, shared, f"{{path: {stub}, version: v4.1.0}}")
+    path.write_text(path.read_text().replace("targets:\n", "targets:\n  m7: {cpu: cortex-m7}\n"))
+    path.write_text(path.read_text().replace("vectors:", "targets: [m4], vectors:"))
+    target, _ = target_jobs(load(path))
+    assert (target.name, target.models) == ("m7", ())
+    assert target_dependencies(target) == ()
+    assert memory_file(target) == target.tree / ".dependencies.json"
 
 
 def test_the_real_library(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> None:
