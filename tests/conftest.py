@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 TESTS = Path(__file__).parent
@@ -20,6 +21,12 @@ from support.cmsis_nn import real_cmsis_nn, write_cmsis_nn  # noqa: E402 - the l
 
 CXX = "the product is C, and `make test` does not install what only C++ needs"
 
+
+# A busy machine is no mistake: no test is judged by how long an example took.
+hypothesis.settings.register_profile(
+    "mlfbuild", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=True
+)
+hypothesis.settings.load_profile("mlfbuild")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and the programs that tests interrupt would inherit it.

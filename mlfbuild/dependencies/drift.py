@@ -132,12 +132,16 @@ def _dependencies(old: Mapping[str, LockedDependency], new: Mapping[str, LockedD
         name = found.what.removeprefix("dependency ")
         if name not in old or name not in new:
             yield found
-        elif found.fact in {"commit", "tree"} and not found.new:
-            continue  # nobody knows it before it is locked; what keeps it from being known is a fact of its own
+        elif found.fact in {"commit", "tree", _WORDS["content"]} and not found.new:
+            continue  # nobody knows it before it is locked or fetched; what keeps it from that is a fact of its own
         elif found.fact == "commit":
             yield _commit(found, old[name], new[name])
-        elif found.fact != "tree" or old[name].commit == new[name].commit:  # else the commit says it
-            yield found
+        elif found.fact not in {"tree", _WORDS["content"]} or _pinned(old[name]) == _pinned(new[name]):
+            yield found  # else the commit, or the archive's hash, says it
+
+
+def _pinned(entry: LockedDependency) -> tuple[str, str]:
+    return (entry.commit, entry.sha256)
 
 
 def _commit(found: Difference, old: LockedDependency, new: LockedDependency) -> Difference:

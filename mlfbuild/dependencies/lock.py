@@ -62,7 +62,7 @@ class LockedDependency:
     sha256: str = ""
     """Of the archive that a ``url`` leads to."""
     content: str = ""
-    """One SHA-256 of names and contents of all files in the folder of a ``path``."""
+    """One SHA-256 of names and contents of all files that builds may take; empty for a ``package``."""
 
 
 @dataclass(frozen=True)

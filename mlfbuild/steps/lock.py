@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import __version__
@@ -20,7 +20,7 @@ from mlfbuild.dependencies.lock import (
     lock_path,
     read_lock,
 )
-from mlfbuild.errors import InputFileError, ProjectFileError, ToolNotFoundError
+from mlfbuild.errors import InputFileError, NotFetchedError, ProjectFileError, ToolNotFoundError
 from mlfbuild.files import file_sha256, open_binary, write_if_changed
 from mlfbuild.manifest import Project, Provision
 from mlfbuild.steps.beforehand import make_archives
@@ -76,7 +76,7 @@ def lock_project(
     new = Lock(
         models={**_kept_models(old, project), **model_facts(project, chosen)},
         archives=_with_kept(archive_facts(chosen), old, project),
-        dependencies=dependency_facts(project),
+        dependencies=_with_kept_contents(dependency_facts(project), old),
         toolchains={**_kept_toolchains(old, project), **toolchains},
     )
     changes = tuple(found.as_change() for found in differences(old or Lock(), new))
@@ -117,17 +117,12 @@ def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | 
 def dependency_facts(project: Project) -> dict[str, LockedDependency]:
     """Return what there is now of the dependencies of ``project``; its repositories are pinned.
 
-    Raises as ``folder_source`` does for a folder.
+    Raises as ``folder_source`` does, and as ``root_of``, but not for what was not fetched.
     """
     return {name: _dependency(each) for name, each in project.dependencies.items()}
 
 
 def _dependency(provision: Provision) -> LockedDependency:
-    content = ""
-    if provision.kind == "path" and provision.path is not None:
-        from mlfbuild.dependencies.folder import content_sha256, folder_source
-
-        content = content_sha256(folder_source(provision.path, provision))
     return LockedDependency(
         kind=provision.kind,
         place=without_secret(provision.place),
@@ -135,8 +130,23 @@ def _dependency(provision: Provision) -> LockedDependency:
         commit=provision.commit,
         tree=provision.tree,
         sha256=provision.sha256,
-        content=content,
+        content=_content(provision),
     )
+
+
+def _content(provision: Provision) -> str:
+    """Return the hash of all files of ``provision``; empty for a package, and for what was not fetched."""
+    if provision.kind == "package" or (provision.kind == "git" and not provision.commit):
+        return ""
+    from mlfbuild.dependencies.cache import default_cache
+    from mlfbuild.dependencies.folder import content_sha256, folder_source
+    from mlfbuild.dependencies.roots import root_of
+
+    try:
+        root = root_of(provision, default_cache())
+    except NotFetchedError:
+        return ""
+    return content_sha256(folder_source(root, provision, provision.commit))
 
 
 def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:
@@ -204,6 +214,17 @@ def _kept_models(old: Lock | None, project: Project) -> Mapping[str, LockedModel
 
 def _kept_toolchains(old: Lock | None, project: Project) -> Mapping[str, LockedToolchain]:
     return {} if old is None else {name: entry for name, entry in old.toolchains.items() if name in project.targets}
+
+
+def _with_kept_contents(now: Mapping[str, LockedDependency], old: Lock | None) -> dict[str, LockedDependency]:
+    """Return ``now`` with the hash of files that were not fetched, where they are what was locked before."""
+    before = {} if old is None else old.dependencies
+    return {
+        name: before[name]
+        if name in before and not entry.content and replace(before[name], content="") == entry
+        else entry
+        for name, entry in now.items()
+    }
 
 
 def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -70,6 +70,12 @@ def taken(folder: Folder) -> bytes:
         return file.read()
 
 
+def hash_of_all(files: Mapping[str, bytes]) -> str:
+    """What ``sha256sum`` prints of those that builds may take, hashed again, as docs/dependencies.md has it."""
+    taken = [name for name in sorted(files) if name.startswith(("Include/", "LICENSE", "Source/"))]
+    return sha256("".join(f"{sha256(files[name])}  {name}\n" for name in taken).encode())
+
+
 def refused(ended: Ended, status: int, words: str) -> None:
     assert (ended.status, ended.err.count("\n")) == (status, 1), ended.err
     assert words in ended.err
@@ -86,6 +92,7 @@ def test_a_build_takes_the_locked_commit_until_it_is_locked_anew(project: Folder
     entry = lock_of(project).dependencies["lib"]
     assert (entry.kind, entry.place, entry.version) == ("git", remote.url, "v1")
     assert (entry.commit, entry.tree) == (first, remote.hash_of("main^{tree}"))
+    assert entry.content == hash_of_all(FILES)
 
     second = remote.commit(NEW, parent=first)
     remote.tag("v1")
@@ -98,6 +105,8 @@ def test_a_build_takes_the_locked_commit_until_it_is_locked_anew(project: Folder
 
     changed = project.run("lock")
     assert f"dependency lib: v1: {first[:12]} -> {second[:12]} (v1 moved)\n" in changed.out
+    assert changed.out.count("dependency lib") == 1, "the commit says that there are other files"
+    assert lock_of(project).dependencies["lib"].content == hash_of_all(NEW)
     assert "archive of alpha for pc: " in changed.out
     assert make(project, "--frozen").status == 0
     assert taken(project) == NEW["Source/f.c"]
@@ -137,6 +146,9 @@ def test_what_was_locked_elsewhere_is_fetched_first(project: Folder) -> None:
     for name in ("cache", "build"):
         shutil.rmtree(project.root / name)
     refused(make(project, "--frozen"), 3, "; run `mlfbuild fetch`\n")
+    before = lock_of(project)
+    assert project.run("lock", "--offline").status == 3
+    assert lock_of(project) == before
     assert project.run("fetch").status == 0
     assert make(project, "--frozen").status == 0
 
@@ -167,7 +179,7 @@ def test_an_archive_is_locked_by_its_hash_and_a_package_by_its_version(project: 
     write_project(project, text)
     assert project.run("lock").status == 0
     found = lock_of(project).dependencies
-    assert (found["lib"].kind, found["lib"].sha256) == ("url", digest)
+    assert (found["lib"].kind, found["lib"].sha256, found["lib"].content) == ("url", digest, hash_of_all(FILES))
     assert (found["other"].kind, found["other"].place, found["other"].version) == ("package", "Other", "2")
     assert make(project, "--frozen").status == 0
     write_project(project, text.replace('"2"', '"3"'))

@@ -73,10 +73,10 @@ def test_what_is_written_is_read(path: Path) -> None:
 
 
 names = st.text(min_size=1, max_size=8)
-hashes = st.text("0123456789abcdef", min_size=64, max_size=64)
-objects = st.text("0123456789abcdef", min_size=40, max_size=40)
+hashes = st.integers(0, 2**256 - 1).map("{:064x}".format)
+objects = st.integers(0, 2**160 - 1).map("{:040x}".format)
 dependencies = st.one_of(
-    st.builds(LockedDependency, st.just("git"), names, names, commit=objects, tree=objects),
+    st.builds(LockedDependency, st.just("git"), names, names, objects, objects, content=st.just("") | hashes),
     st.builds(LockedDependency, st.just("url"), names, names, sha256=hashes),
     st.builds(LockedDependency, st.just("path"), names, st.text(max_size=3), content=hashes),
     st.builds(LockedDependency, st.just("package"), names, st.text(max_size=3)),
