@@ -14,9 +14,6 @@ from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.dependencies.bundle import bundled_source
-from mlfbuild.dependencies.identity import content_hash
-from mlfbuild.dependencies.resolve import resolve
 from mlfbuild.dependencies.types import Dependency, Source
 from mlfbuild.files import sha256, write_if_changed
 from mlfbuild.firmware import UnpackResult
@@ -26,7 +23,6 @@ from mlfbuild.library import Library, Module
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Provision
 from mlfbuild.steps.jobs import CompileJob, TargetJob, fingerprint
-from mlfbuild.steps.provided import provided_source
 from mlfbuild.steps.wanted import wishes_of
 
 _ROOMS = ("code", "dependencies", "library")
@@ -62,6 +58,8 @@ def target_dependencies(target: TargetJob) -> tuple[Dependency, ...]:
     found = [needing for job in _in_fragment(target) for needing in _needing(job)]
     if not found:
         return ()
+    from mlfbuild.dependencies.resolve import resolve  # most builds need none of it
+
     libraries = {wish.origin: each.library for each in found for wish in each.wishes}
     source_of = functools.partial(_source, libraries)
     dependencies = resolve([wish for each in found for wish in each.wishes], target.provisions, source_of)
@@ -87,6 +85,8 @@ def write_target_dependencies(target: TargetJob) -> UnpackResult:
 
 def dependency_settings(dependencies: Sequence[Dependency]) -> str:
     """Return all that decides the folder ``dependencies``, as canonical JSON without places."""
+    from mlfbuild.dependencies.identity import content_hash
+
     entries = [
         {"name": each.name, "version": each.version, "sha256": content_hash(each)}
         if isinstance(each, Source)
@@ -139,6 +139,9 @@ def _library(job: CompileJob) -> Library | None:
 
 def _source(libraries: Mapping[str, Library], wanted: Provision | Wish) -> Source:
     """Return the sources of a provision, or what the archive of a wish has bundled."""
+    from mlfbuild.dependencies.bundle import bundled_source
+    from mlfbuild.steps.provided import provided_source
+
     if isinstance(wanted, Wish):
         return bundled_source(libraries[wanted.origin], wanted, wanted.origin)
     return provided_source(wanted)
