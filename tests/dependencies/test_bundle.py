@@ -15,7 +15,7 @@ from mlfbuild.archive.describe import describe
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
-from mlfbuild.cli import main
+from mlfbuild.cli.run import run
 from mlfbuild.dependencies.bundle import bundled, bundled_source, bundled_sources
 from mlfbuild.dependencies.needs import needed
 from mlfbuild.dependencies.types import Source
@@ -224,16 +224,16 @@ def test_a_description_that_is_no_json_or_too_long() -> None:
 def test_the_verbs_take_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = tmp_path / "tiny.tar"
     archive.write_bytes(pack_archive(with_lib()))
-    assert main(["validate", str(archive)]) == 0
+    assert run(["validate", str(archive)]) == 0
     assert not {"MLF108", "MLF802", "MLF805"} & set(capsys.readouterr().out.replace(":", " ").split())
-    assert main(["inspect", str(archive)]) == 0
+    assert run(["inspect", str(archive)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "lib v1.2.0: folder ./dependencies/lib of the archive, 1 source, licence MIT" in shown
         and "dependencies/, 4 files" in shown
     )
     for version in ("5", "6", "7"):
-        assert main(["convert", str(archive), "--to", version, "-o", str(tmp_path / f"{version}.tar")]) == 0
+        assert run(["convert", str(archive), "--to", version, "-o", str(tmp_path / f"{version}.tar")]) == 0
         archive = tmp_path / f"{version}.tar"
         assert bundled_sources(open_archive(archive)).keys() == {"lib"}
     assert archive.read_bytes() == (tmp_path / "tiny.tar").read_bytes()
@@ -251,9 +251,9 @@ def test_inspect_has_the_facts() -> None:
 def test_compare_tells_what_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, library in (("a", with_lib()), ("b", with_lib(source=replace(LIB, version="v1.3.0")))):
         (tmp_path / f"{name}.tar").write_bytes(pack_archive(library))
-    assert main(["compare", str(tmp_path / "a.tar"), str(tmp_path / "a.tar")]) == 0
+    assert run(["compare", str(tmp_path / "a.tar"), str(tmp_path / "a.tar")]) == 0
     capsys.readouterr()
-    assert main(["compare", str(tmp_path / "a.tar"), str(tmp_path / "b.tar")]) == 1
+    assert run(["compare", str(tmp_path / "a.tar"), str(tmp_path / "b.tar")]) == 1
     shown = capsys.readouterr().out
     assert "v1.3.0" in shown and DESCRIPTION in shown
 

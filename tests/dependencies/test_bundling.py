@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
-from mlfbuild.cli import main
+from mlfbuild.cli.run import run
 from mlfbuild.dependencies.bundle import bundled_sources
 from mlfbuild.manifest import Provision
 from mlfbuild.steps.jobs import CompileJob
@@ -58,10 +58,10 @@ def test_what_comes_from_git_says_so(
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder / "cache"))
     repository = write_cmsis_nn_repository(folder / "repository")
     job = job_of(folder, BUNDLED.replace("path: cmsis-nn", "git: repository"))
-    assert main(["-C", str(folder), "build"]) == 2
+    assert run(["-C", str(folder), "build"]) == 2
     assert "run `mlfbuild lock`" in capsys.readouterr().err
-    assert main(["-C", str(folder), "lock", "-q"]) == 0
-    assert main(["-C", str(folder), "build"]) == 0
+    assert run(["-C", str(folder), "lock", "-q"]) == 0
+    assert run(["-C", str(folder), "build"]) == 0
     (source,) = bundled_sources(open_archive(job.archive)).values()
     assert (source.commit, source.url) == (git(repository, "rev-parse", "v4.1.0"), "")
     assert str(folder).encode() not in job.archive.read_bytes()
@@ -91,7 +91,7 @@ def check_alone(job: CompileJob, shared: Path) -> None:
     compile_if_needed(job)
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", job.archive.with_name("out.npz")
     arguments = ["--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]
-    assert main(["run", str(job.archive), *arguments]) == 0
+    assert run(["run", str(job.archive), *arguments]) == 0
     with np.load(vectors) as expected, np.load(outputs) as got:
         assert np.array_equal(got["Identity"], expected["out0"])
 
@@ -127,13 +127,13 @@ def test_a_file_that_is_not_needed_makes_no_other_archive(folder: Path) -> None:
 
 def test_a_wrong_version_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mlfbuild.yml").write_text(BUNDLED.replace("v4.1.0", "v7.0.0"))
-    assert main(["-C", str(folder), "build"]) == 2
+    assert run(["-C", str(folder), "build"]) == 2
     assert "dependencies.cmsis-nn: is v7.0.0, but kws (kws.tar) wants v4.1.0, " in capsys.readouterr().err
 
 
 def test_options_that_no_archive_may_have_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mlfbuild.yml").write_text(BUNDLED.replace("bundle", "compile-options: [-fplugin=x.so], bundle"))
-    assert main(["-C", str(folder), "build"]) == 2
+    assert run(["-C", str(folder), "build"]) == 2
     message = "compile option '-fplugin=x.so' cannot be taken into an archive"
     assert message in capsys.readouterr().err
 
@@ -145,7 +145,7 @@ def test_a_folder_that_nobody_describes_is_refused(folder: Path, capsys: pytest.
     bare = [file for file in library.other_files if file.path.suffix != ".json"]
     (folder / "kws.tar").write_bytes(pack_archive(replace(library, other_files=tuple(bare))))
     (folder / "mlfbuild.yml").write_text(PROJECT)
-    assert main(["-C", str(folder), "build"]) == 5
+    assert run(["-C", str(folder), "build"]) == 5
     message = (
         "kws (kws.tar): dependency 'cmsis-nn': is to lie in './dependencies/cmsis-nn', and nothing beside that says"
     )

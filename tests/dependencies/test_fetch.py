@@ -266,7 +266,10 @@ def test_a_fetch_that_is_interrupted(repo: Repo) -> None:
     with repo.start(**ssh) as process:
         wait_for((repo.root / "stalled").exists)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        try:
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1].startswith("mlfbuild: interrupted; nothing half-written is left")
     assert list((repo.cache.root / "tmp").iterdir()) == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli import main
+from mlfbuild.cli.run import run
 from mlfbuild.dependencies.library_index import names_like
 from mlfbuild.dependencies.needs import Needs, needed, needs_key
 from mlfbuild.dependencies.types import Source
@@ -268,7 +268,7 @@ def test_what_is_taken_of_the_real_library_computes_what_is_right(
     part = needed(cmsis_nn_source(cmsis_nn_4), tvm_code(shared))
     archive = self_contained(shared / "archives" / TVM_ARCHIVE, part, tmp_path / "kws.tar")
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
-    assert main(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
+    assert run(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
     with np.load(vectors) as expected, np.load(outputs) as got:
         assert np.array_equal(got["Identity"], expected["out0"])
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli import main
+from mlfbuild.cli.run import run
 from support.cmsis_nn import VERSIONS, Version, git, write_cmsis_nn, write_cmsis_nn_repository
 from support.cmsis_nn_source import CORES, TVM_ARCHIVE, cmsis_nn_source, self_contained
 
@@ -38,7 +38,7 @@ def test_a_network_of_tvm_is_exact_with_it(shared: Path, stub_cmsis_nn_4: Path, 
     """The archive becomes self-contained by taking the stand-in among its own files."""
     archive = self_contained(shared / "archives" / TVM_ARCHIVE, cmsis_nn_source(stub_cmsis_nn_4), tmp_path / "kws.tar")
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
-    assert main(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
+    assert run(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
     with np.load(vectors) as expected, np.load(outputs) as got:
         assert np.array_equal(got["Identity"], expected["out0"])
 

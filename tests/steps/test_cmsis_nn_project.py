@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.cli import main
+from mlfbuild.cli.run import run as mlfbuild
 
 PROJECT = """\
 mlfbuild: 1
@@ -31,7 +31,7 @@ def folder(tmp_path: Path, shared: Path, stub_cmsis_nn_7: Path) -> Path:
 
 def run(folder: Path, project: str, verb: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     (folder / "mlfbuild.yml").write_text(project)
-    status = main(["-C", str(folder), verb])
+    status = mlfbuild(["-C", str(folder), verb])
     printed = capsys.readouterr()
     return status, printed.out + printed.err
 

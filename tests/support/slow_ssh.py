@@ -28,12 +28,12 @@ def forward() -> None:
 
 
 threading.Thread(target=forward, daemon=True).start()
+end = time.monotonic() + 60  # for whoever waits in vain
 sent = 0
 while data := os.read(far.stdout.fileno(), 256):
     sent += len(data)
     if sent > limit and not (folder / "go-on").exists():
         (folder / "stalled").touch()
-        end = time.monotonic() + 60
         while not (folder / "go-on").exists() and time.monotonic() < end:
             time.sleep(0.02)
     os.write(1, data)
