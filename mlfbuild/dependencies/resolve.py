@@ -95,7 +95,7 @@ def _two_versions(wishes: Sequence[Wish]) -> str | None:
     exact = [wish for wish in wishes if wish.version and not is_range(wish.version)]
     for one, other in combinations(exact, 2):
         if not same_version(one.version, other.version):
-            advice = "firmware can have one of them: export one again for the other, or give them targets of their own"
+            advice = "a project can have one of them: export one again for the other, or give each a project file"
             return f"{wanted(one)}, and {wanted(other)}; {advice}"
     return None
 

@@ -227,8 +227,8 @@ def test_a_version_that_is_wanted_has_to_be_stated(kind: str) -> None:
 def test_two_archives_that_want_different_versions_are_named_both(provided: tuple[Provision, ...]) -> None:
     place = WHERE if provided else "dependency cmsis-nn"
     assert refusal(declared("vww (b.tar)"), recognised("kws (a.tar)"), provisions=provided) == (
-        f"{place}: kws (a.tar) wants v4.1.0, what TVM 0.14.0 was tested with, and vww (b.tar) wants v7.0.0; firmware "
-        "can have one of them: export one again for the other, or give them targets of their own"
+        f"{place}: kws (a.tar) wants v4.1.0, what TVM 0.14.0 was tested with, and vww (b.tar) wants v7.0.0; a project "
+        "can have one of them: export one again for the other, or give each a project file"
     )
 
 
