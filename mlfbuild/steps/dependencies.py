@@ -9,7 +9,7 @@ import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mlfbuild import archive as archives
@@ -29,7 +29,7 @@ _ROOMS = ("code", "dependencies", "library")
 """What decides which files of a library code needs."""
 
 __all__ = ["Dependency", "Source", "copied_files", "dependency_settings", "memory_file", "original_files",
-           "target_dependencies", "write_target_dependencies"]  # fmt: skip
+           "original_folders", "target_dependencies", "write_target_dependencies"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,19 @@ def original_files(target: TargetJob, dependencies: Sequence[Dependency]) -> lis
     sources = [source for source in dependencies if isinstance(source, Source)]
     found = ((folders.get(source.name), path) for source in sources for path in source.files)
     return [folder / path for folder, path in found if folder is not None]
+
+
+def original_folders(target: TargetJob, dependencies: Sequence[Dependency]) -> list[Path]:
+    """Return the folders of ``original_files``, up to the library's own: where a file comes that code may need."""
+    folders = {provision.name: provision.path for provision in target.provisions if provision.kind == "path"}
+    sources = [source for source in dependencies if isinstance(source, Source)]
+    found = {
+        (folders.get(source.name), parent)
+        for source in sources
+        for path in source.files
+        for parent in PurePosixPath(path).parents
+    }
+    return sorted(folder / path for folder, path in found if folder is not None)
 
 
 def _may_need(job: CompileJob) -> bool:

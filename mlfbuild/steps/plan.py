@@ -17,7 +17,7 @@ from mlfbuild.firmware.placement import PLACEMENT_FOLDER
 from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Content, Library, chunks
 from mlfbuild.manifest import Project
-from mlfbuild.steps.dependencies import memory_file, original_files, target_dependencies
+from mlfbuild.steps.dependencies import memory_file, original_files, original_folders, target_dependencies
 from mlfbuild.steps.inputs import read_files, watched
 from mlfbuild.steps.jobs import (
     COMPILE_ROOMS,
@@ -102,7 +102,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
         "placement_files": placement,
         "dependencies": [_dependency(dependency) for dependency in dependencies],
-        "watched": [_text(path) for path in (*originals, *copies)],
+        "watched": [_text(path) for path in (*originals, *original_folders(job, dependencies), *copies)],
         "up_to_date": all(holds(job.tree / path, chunks(data)) for path, data in files.items())
         and all(holds(job.dependencies_folder / path, chunks(data)) for path, data in needed.items()),
         "reads": [_text(path) for path in originals],

@@ -87,8 +87,22 @@ def test_a_needed_source(repo: Repo) -> None:
 
 def test_a_file_that_nobody_needs(repo: Repo) -> None:
     (repo.library / "src/twice.c").write_text("/* changed */\n")
-    (repo.library / "src/more.c").write_text("int more;\n")
     assert_nothing_ran(repo.build())
+    (repo.library / "src/more.c").write_text("int more;\n")
+    assert not rebuilt(repo).objects
+
+
+def test_a_file_that_was_missing(repo: Repo) -> None:
+    (repo.library / "src/offset.c").write_text(
+        '#include "own.h"\nint tiny_more(void);\nint tiny_offset(void) { return tiny_more(); }\n'
+    )
+    failed = repo.run_build()
+    assert failed.status != 0
+    assert "tiny_more" in failed.output
+    (repo.library / "src/more").mkdir(exist_ok=True)
+    (repo.library / "src/more/more.c").write_text("int tiny_more(void);\nint tiny_more(void) { return 5; }\n")
+    assert rebuilt(repo).objects == {"more.c.o"}
+    assert repo.output == "9 9\n"
 
 
 def test_a_header(repo: Repo) -> None:

@@ -157,6 +157,7 @@ def test_a_plan_has_every_file(project: Path, stub: Path) -> None:
     assert target["dependencies"] == [{"dependency": "cmsis-nn", "version": "v4.1.0", "kind": "source"}]
     job = only_target(project)
     assert str(stub / NEEDED) in target["reads"] and str(stub / NEEDED) in target["watched"]
+    assert {str((stub / NEEDED).parent), str(stub)} <= set(target["watched"]) - set(target["reads"])
     written = {path for path in target["writes"] if "/dependencies/" in path}
     assert str(project.parent / "build/mlf/m4/.dependencies.json") in target["writes"]
     assert written == {f"{job.dependencies_folder}/{path}" for path in (*copied(job), "RECORD.json")}
