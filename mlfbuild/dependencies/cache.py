@@ -36,9 +36,10 @@ def default_cache() -> Cache:
     Raises ``StorageError`` for a user who has no home folder.
     """
     chosen = os.environ.get(VARIABLE)
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    base = base if base.is_absolute() else Path("~/.cache")  # as the XDG Base Directory Specification has it
     try:
-        return Cache((Path(chosen) if chosen else Path(base) / "mlfbuild").expanduser().absolute())
+        return Cache((Path(chosen) if chosen else base / "mlfbuild").expanduser().absolute())
     except RuntimeError:
         raise StorageError(f"the user has no home folder for a cache; set {VARIABLE} to a folder for it") from None
 

@@ -63,6 +63,8 @@ class LockedDependency:
     """Of the archive that a ``url`` leads to."""
     content: str = ""
     """One SHA-256 of names and contents of all files that builds may take; empty for a ``package``."""
+    settings: str = ""
+    """Keys of the project file that decide how it is built: ``compile-options: -O3; public-headers: true``."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,7 @@ def _dependency(entry: Fields) -> LockedDependency:
         tree=_matching(entry, "tree", _OBJECT_ID, default=None if kind == "git" else ""),
         sha256=_matching(entry, "sha256", _SHA256, default=None if kind == "url" else ""),
         content=_matching(entry, "content", _SHA256, default=None if kind == "path" else ""),
+        settings=entry.text("settings", default=""),
     )
 
 

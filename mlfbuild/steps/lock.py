@@ -131,7 +131,20 @@ def _dependency(provision: Provision) -> LockedDependency:
         tree=provision.tree,
         sha256=provision.sha256,
         content=_content(provision),
+        settings=_settings(provision),
     )
+
+
+def _settings(provision: Provision) -> str:
+    """Return the keys that decide how a library is built, where they are not what they are by default."""
+    keys = {
+        "sources": " ".join(provision.sources),
+        "include-dirs": " ".join(provision.include_dirs),
+        "compile-options": " ".join(provision.compile_options),
+        "public-headers": "true" if provision.public_headers else "",
+        "target": provision.target if provision.target != provision.place else "",
+    }
+    return "; ".join(f"{key}: {value}" for key, value in keys.items() if value)
 
 
 def _content(provision: Provision) -> str:

@@ -169,6 +169,17 @@ def test_a_folder_is_locked_by_all_its_files(project: Folder) -> None:
     assert project.run("lock").out.startswith("dependency lib: files: ")
 
 
+def test_how_a_library_is_built_is_locked(project: Folder, remote: Remote) -> None:
+    assert project.run("lock").status == 0
+    assert lock_of(project).dependencies["lib"].settings == ""
+    options = "compile-options: [-O3, -fno-strict-aliasing], public-headers: true"
+    write_project(project, f"git: {remote.url}, version: v1, bundle: true, {options}")
+    line = "locked nothing, here compile-options: -O3 -fno-strict-aliasing; public-headers: true; "
+    refused(make(project, "--frozen"), 1, f"mlfbuild.lock: dependency lib: settings: {line}")
+    assert "dependency lib: settings: nothing -> compile-options: -O3" in project.run("lock").out
+    assert make(project, "--frozen").status == 0
+
+
 def test_an_archive_is_locked_by_its_hash_and_a_package_by_its_version(project: Folder) -> None:
     path = project.root / "lib.tar.gz"
     with tarfile.open(path, "w:gz") as archive:

@@ -420,6 +420,8 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("MLFBUILD_CACHE", raising=False)
     assert default_cache().root == tmp_path / ".cache/mlfbuild"
+    monkeypatch.setenv("XDG_CACHE_HOME", "x")
+    assert default_cache().root == tmp_path / ".cache/mlfbuild", "a relative one is to be ignored"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
     assert default_cache().root == tmp_path / "x/mlfbuild"
     monkeypatch.setenv("MLFBUILD_CACHE", "~/mine")
