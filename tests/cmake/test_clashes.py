@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.cmake_repo import GENERATORS, CMakeRepo
+from support.cmake_repo import MOSTLY_NINJA, CMakeRepo
 from support.libraries import archive_with
 
 PROJECT = """\
@@ -27,7 +27,7 @@ CLASH = (
 )
 
 
-@pytest.fixture(params=GENERATORS)
+@pytest.fixture(params=MOSTLY_NINJA)
 def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
     """A repo whose two models, archives from elsewhere, share the symbol ``helper``."""
     for name in ("gcc", "cmake", "ninja", "make"):

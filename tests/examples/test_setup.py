@@ -240,6 +240,7 @@ def test_make_help_lists_every_target() -> None:
         "test",
         "lint",
         "docs",
+        "lock",
         "benchmark",
         "screenshots",
         "sweep",

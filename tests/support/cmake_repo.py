@@ -10,10 +10,14 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from mlfbuild.targets import cmake_folder
 from support.firmware_repo import tiny_network
 
 GENERATORS = ("Ninja", "Unix Makefiles")
+MOSTLY_NINJA = ("Ninja", pytest.param("Unix Makefiles", marks=pytest.mark.sweep))
+"""For what does not hang on the generator, beside the tables of ``test_rebuild`` and ``test_rebuild_device``."""
 
 PROJECT = """\
 mlfbuild: 1
