@@ -40,12 +40,14 @@ def networks(shared: Path, cpu: str, memory: str, vectors: int) -> list[Job]:
 
 
 def check_on_host(found: list[Job], linked: Linked) -> None:
-    outputs = run_many_on_host(
-        [(library, library.modules[0], inputs) for library, inputs, _ in found], optimise="-O2", linked=linked
-    )
+    outputs = run_many_on_host([(library, library.modules[0], inputs) for library, inputs, _ in found], linked=linked)
     for (library, _, wanted), got in zip(found, outputs, strict=True):
         for array, right in zip(got, wanted, strict=True):
-            np.testing.assert_array_equal(array.ravel(), np.asarray(right).ravel(), library.modules[0].name)
+            name, judge = library.modules[0].name, np.asarray(right).ravel()
+            if judge.dtype == np.float32:  # layers without integers are ours, and right within 1e-5 of the largest
+                np.testing.assert_allclose(array.ravel(), judge, rtol=0, atol=1e-5 * np.abs(judge).max(), err_msg=name)
+            else:
+                np.testing.assert_array_equal(array.ravel(), judge, name)
 
 
 @pytest.mark.parametrize("cpu", CPUS)
