@@ -11,11 +11,8 @@ from mlfbuild.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Provision
-from mlfbuild.steps.jobs import CompileJob, fingerprint
+from mlfbuild.steps.jobs import NEEDS_ROOMS, CompileJob, fingerprint
 from mlfbuild.steps.wanted import wishes_of
-
-_ROOMS = ("code", "dependencies", "library")
-"""What decides which files of a library are taken."""
 
 
 def with_bundles(job: CompileJob, library: Library) -> Library:
@@ -46,7 +43,7 @@ def bundle_key(job: CompileJob) -> str:
     from mlfbuild.steps.provided import provided_source
 
     hashes = [f"{each.name} {content_hash(provided_source(each))}" for each in provisions]
-    return sha256("\n".join([fingerprint(_ROOMS), *sorted(hashes)]).encode())
+    return sha256("\n".join([fingerprint(NEEDS_ROOMS), *sorted(hashes)]).encode())
 
 
 def _names(job: CompileJob) -> set[str]:

@@ -22,11 +22,8 @@ from mlfbuild.firmware.record import RECORD
 from mlfbuild.library import Library, Module
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import Provision
-from mlfbuild.steps.jobs import CompileJob, TargetJob, fingerprint
+from mlfbuild.steps.jobs import NEEDS_ROOMS, CompileJob, TargetJob, fingerprint
 from mlfbuild.steps.wanted import wishes_of
-
-_ROOMS = ("code", "dependencies", "library")
-"""What decides which files of a library code needs."""
 
 __all__ = ["Dependency", "Source", "copied_files", "dependency_settings", "memory_file", "original_files",
            "original_folders", "target_dependencies", "write_target_dependencies"]  # fmt: skip
@@ -105,23 +102,21 @@ def copied_files(dependencies: Sequence[Dependency]) -> list[str]:
 
 def original_files(target: TargetJob, dependencies: Sequence[Dependency]) -> list[Path]:
     """Return the files that ``dependencies`` are copied from, where these are the user's own and may change."""
-    folders = {provision.name: provision.path for provision in target.provisions if provision.kind == "path"}
-    sources = [source for source in dependencies if isinstance(source, Source)]
-    found = ((folders.get(source.name), path) for source in sources for path in source.files)
-    return [folder / path for folder, path in found if folder is not None]
+    return [folder / path for folder, path in _originals(target, dependencies)]
 
 
 def original_folders(target: TargetJob, dependencies: Sequence[Dependency]) -> list[Path]:
     """Return the folders of ``original_files``, up to the library's own: where a file comes that code may need."""
-    folders = {provision.name: provision.path for provision in target.provisions if provision.kind == "path"}
-    sources = [source for source in dependencies if isinstance(source, Source)]
-    found = {
-        (folders.get(source.name), parent)
-        for source in sources
-        for path in source.files
-        for parent in PurePosixPath(path).parents
-    }
-    return sorted(folder / path for folder, path in found if folder is not None)
+    found = {(folder, parent) for folder, path in _originals(target, dependencies) for parent in path.parents}
+    return sorted(folder / path for folder, path in found)
+
+
+def _originals(target: TargetJob, dependencies: Sequence[Dependency]) -> Iterator[tuple[Path, PurePosixPath]]:
+    """Yield the user's own folder and the path in it of each file that is copied from there."""
+    folders = {each.name: each.path for each in target.provisions if each.kind == "path" and each.path is not None}
+    for source in dependencies:
+        if isinstance(source, Source) and source.name in folders:
+            yield from ((folders[source.name], PurePosixPath(path)) for path in source.files)
 
 
 def _may_need(job: CompileJob) -> bool:
@@ -214,7 +209,7 @@ def _reduced(dependency: Dependency, found: Sequence[_Needing], memory: _Memory)
 
     name = dependency.name
     code = [content for each in found if name in {wish.name for wish in each.wishes} for content in each.code]
-    key = sha256(f"{fingerprint(_ROOMS)} {needs_key(dependency, code)}".encode())
+    key = sha256(f"{fingerprint(NEEDS_ROOMS)} {needs_key(dependency, code)}".encode())
     part = memory.part(key, dependency)
     if part is None:
         part = needed(dependency, code)

@@ -59,6 +59,8 @@ _EXECUTOR_ROOMS = (
 """What decides the code that an unpacked module gets: of the native compiler what that is planned and printed with."""
 UNPACK_ROOMS = (*_READ_ROOMS, *_EXECUTOR_ROOMS, "dependencies", "firmware", "runtime")
 """What decides the files of an unpacked tree."""
+NEEDS_ROOMS = ("code", "dependencies", "library")
+"""What decides which files of a library code needs."""
 VERIFY_ROOMS = (*UNPACK_ROOMS, "process.py", "targets", "emulator")
 """What decides the outcome of a check, beside the tree and the vectors."""
 PROFILE_ROOMS = (*VERIFY_ROOMS, "report/image.py", "report/profile.py", "steps/profile.py")

@@ -117,7 +117,7 @@ def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | 
 def dependency_facts(project: Project) -> dict[str, LockedDependency]:
     """Return what there is now of the dependencies of ``project``; its repositories are pinned.
 
-    Raises as ``folder_source`` does, and as ``root_of``, but not for what was not fetched.
+    Raises as ``provided_source`` does, but not for what was not fetched.
     """
     return {name: _dependency(each) for name, each in project.dependencies.items()}
 
@@ -151,15 +151,13 @@ def _content(provision: Provision) -> str:
     """Return the hash of all files of ``provision``; empty for a package, and for what was not fetched."""
     if provision.kind == "package" or (provision.kind == "git" and not provision.commit):
         return ""
-    from mlfbuild.dependencies.cache import default_cache
-    from mlfbuild.dependencies.folder import content_sha256, folder_source
-    from mlfbuild.dependencies.roots import root_of
+    from mlfbuild.dependencies.folder import content_sha256
+    from mlfbuild.steps.provided import provided_source
 
     try:
-        root = root_of(provision, default_cache())
+        return content_sha256(provided_source(provision))
     except NotFetchedError:
         return ""
-    return content_sha256(folder_source(root, provision, provision.commit))
 
 
 def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:
