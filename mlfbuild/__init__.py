@@ -24,8 +24,8 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mlfbuild.host import Model
     from mlfbuild.library import Library
+    from mlfbuild.verify.host import Model
 
 __all__ = ["load", "open_archive", "write_archive"]
 
@@ -50,7 +50,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
     stays open as long as anything of it is held; it may be replaced or deleted, but not changed in place. A compressed
     archive is unpacked into a temporary file of at most 1 GiB.
 
-    Raises ``mlfbuild.errors.InputFileError`` with one line that names member and reason where the file is missing,
+    Raises ``mlfbuild.core.InputFileError`` with one line that names member and reason where the file is missing,
     unsafe, damaged or no archive that TVM or mlfbuild could have written, ``ToolNotFoundError`` where its parameters
     are BSON and the extra ``mlfbuild[bson]`` is not installed, and ``StorageError`` where the temporary file does not
     fit the disk.
@@ -73,9 +73,9 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
     created, and an existing one is replaced, also the one that ``library`` was opened from. Contents are copied part by
     part, so that an archive may be larger than the memory.
 
-    Raises ``mlfbuild.errors.UsageError`` where the version cannot hold the library, where a file has a path that no
-    archive can hold (absolute, with ``..``) or one that another has but for case, or where a parameter has a type that
-    the format lacks, and ``StorageError`` where the disk is full or may not be written to.
+    Raises ``mlfbuild.core.UsageError`` if the version cannot hold the library, if a file has a path that no archive can
+    hold (absolute, with ``..``, or equal to another one except for case), or if the format lacks the type of a
+    parameter; ``StorageError`` if the disk is full or not writable.
 
     Source of the layout: TVM's ``python/tvm/micro/model_library_format.py``.
     """
@@ -89,7 +89,7 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
 def load(
     archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
 ) -> Model:
-    """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.host.load``."""
-    from mlfbuild.host import load as load_model
+    """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.verify.host.load``."""
+    from mlfbuild.verify.host import load as load_model
 
     return load_model(archive, model, isolated=isolated, timeout=timeout)

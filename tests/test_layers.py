@@ -12,11 +12,10 @@ import mlfbuild
 PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
-    "errors", "messages", "files", "packages", "process", "targets", "manifest", "graph", "frontends", "code",
-    "library", "archive", "compilers", "dependencies", "executor", "host", "firmware", "emulator", "report", "sbom",
-    "steps",
+    "core", "targets", "project", "graph", "frontends", "cgen", "c_analysis", "library", "archive", "compilers",
+    "executor", "requirements", "build", "verify", "report", "usecases",
 )  # fmt: skip
-DRIVERS = {"scons": {"scons", "steps", "errors", "messages"}, "cli": {"cli", "steps", "errors", "messages"}}
+DRIVERS = {"scons": {*ROOMS, "scons"}, "cli": {*ROOMS, "cli"}}
 
 
 def room_of(module: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.messages import counted, listed, printable, quoted, shown
+from mlfbuild.core.text import counted, listed, printable, quoted, shown
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (1000, "1,000 files")])

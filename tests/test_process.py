@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import ProcessFailedError, TimedOutError
-from mlfbuild.process import run, running
+from mlfbuild.core.errors import ProcessFailedError, TimedOutError
+from mlfbuild.core.processes import run, running
 
 LINKS = 38
 """Symbolic links that one name is looked up through; Linux follows 40."""

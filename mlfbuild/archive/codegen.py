@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.code.files import HEADER_SUFFIXES, LINKED_SUFFIXES
-from mlfbuild.errors import InputFileError
+from mlfbuild.c_analysis.files import HEADER_SUFFIXES, LINKED_SUFFIXES
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.text import listed
 from mlfbuild.library.metadata import ModuleRecord
 from mlfbuild.library.names import header_names
-from mlfbuild.messages import listed
 
 CODEGEN = "codegen/"
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlfbuild.archive.codegen import CODEGEN, bears_name
-from mlfbuild.archive.convert import convert
+from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.describe.readme import README, has_page, readme_text
 from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
 from mlfbuild.library.params import save_params

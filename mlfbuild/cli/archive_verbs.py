@@ -10,11 +10,11 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.errors import CheckFailedError, UsageError
-from mlfbuild.messages import counted, listed
+from mlfbuild.core.errors import CheckFailedError, UsageError
+from mlfbuild.core.text import counted, listed
 
 if TYPE_CHECKING:
-    from mlfbuild.steps.archives import Identity
+    from mlfbuild.usecases.archives import Identity
 
 _FILE = click.Path(path_type=Path)
 _ARCHIVE = click.argument("archive", type=_FILE)
@@ -29,15 +29,16 @@ def inspect(settings: Settings, archive: Path) -> None:
     Long lists show their largest entries; -v shows all, and so does --format json. Of a firmware image, an ELF or the
     bytes of its flash, tells which models it has.
     """
-    from mlfbuild.steps import archives
+    from mlfbuild.usecases.archives import inspect as inspected
+    from mlfbuild.usecases.archives import inspect_text, models_in_image
 
-    found = archives.models_in_image(archive)
+    found = models_in_image(archive)
     if found is not None:
         _show_models(settings, archive, found)
     elif settings.json:
-        show_json(archives.inspect(archive, settings.model))
+        show_json(inspected(archive, settings.model))
     else:
-        show(archives.inspect_text(archive, settings.model, verbose=settings.verbose))
+        show(inspect_text(archive, settings.model, verbose=settings.verbose))
 
 
 def _show_models(settings: Settings, image: Path, found: Sequence[Identity]) -> None:
@@ -62,7 +63,7 @@ def validate(settings: Settings, archive: Path, strict: bool) -> None:
     Each finding has a code, which docs/validate.md explains. Exit status 1 where there is an error, 5 where ARCHIVE
     cannot be read. With -q, nothing is printed of an archive without errors.
     """
-    from mlfbuild.steps.archives import validate_archive
+    from mlfbuild.usecases.archives import validate_archive
 
     report = validate_archive(archive)
     errors, warnings = report.count("error"), report.count("warning")
@@ -88,8 +89,8 @@ def convert(settings: Settings, archive: Path, version: int, names: tuple[str, .
     What the version cannot hold, as several modules before 7, is refused with exit status 2. Archives whose modules
     have one name, as TVM's "default", fit into one firmware when one of them gets another.
     """
-    from mlfbuild.steps.archives import convert_archive
-    from mlfbuild.steps.outputs import check_output
+    from mlfbuild.build.outputs import check_output
+    from mlfbuild.usecases.archives import convert_archive
 
     check_output(output, archive)
     size = convert_archive(archive, version, output, names)
@@ -107,8 +108,8 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
 
     Modules, symbols and dependencies that cannot stand side by side are refused with exit status 1.
     """
-    from mlfbuild.steps.archives import merge_archives
-    from mlfbuild.steps.outputs import check_output
+    from mlfbuild.build.outputs import check_output
+    from mlfbuild.usecases.archives import merge_archives
 
     check_output(output, *archives)
     modules = merge_archives(archives, output)
@@ -142,7 +143,7 @@ def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, 
         raise UsageError(
             f"{'--model' if settings.model else '--timeout'}: is for running both; add --inputs X.npz, or leave it out"
         )
-    from mlfbuild.steps.archives import compare_archives, comparison_text
+    from mlfbuild.usecases.archives import compare_archives, comparison_text
 
     comparison = compare_archives(first, second)
     if settings.json:
@@ -154,7 +155,7 @@ def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, 
 
 
 def _compare_runs(settings: Settings, first: Path, second: Path, inputs: Path, timeout: float) -> None:
-    from mlfbuild.steps.compare import compare_runs
+    from mlfbuild.usecases.compare import compare_runs
 
     names = settings.model * 2 if len(settings.model) == 1 else settings.model or (None, None)
     if len(names) != 2:

@@ -9,7 +9,7 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.watch import watching
 
 if TYPE_CHECKING:
-    from mlfbuild.steps.fetch import Fetched
+    from mlfbuild.usecases.fetch import Fetched
 
 
 @verb("file", "format")
@@ -19,13 +19,12 @@ def fetch(settings: Settings) -> None:
     They go to the cache, whose files are hashed before a build takes them. It is $MLFBUILD_CACHE, by default mlfbuild
     in the user's cache folder. Builds take what it has; of all verbs only fetch and lock go out.
     """
-    from mlfbuild.steps.fetch import fetch as fetch_all
-    from mlfbuild.steps.fetch import read_project, what
-    from mlfbuild.steps.pins import locked
+    from mlfbuild.build.pins import locked
+    from mlfbuild.usecases.fetch import fetch_dependencies, read_project, what
 
     project = read_project(settings.file)
     with watching(settings, "fetch") as watch:
-        found = fetch_all(project, pins=locked(project), progress=watch)
+        found = fetch_dependencies(project, pins=locked(project), progress=watch)
     if settings.json:
         show_json([_fetched(each) for each in found])
     elif not settings.quiet:

@@ -46,7 +46,7 @@ def init(
     Goes into DIR, or this folder; builds and runs on QEMU as it is. Without --model and --archive it is about a small
     example. Nothing is overwritten: all files are written, or none.
     """
-    from mlfbuild.steps.init import InitRequest, init_project
+    from mlfbuild.usecases.init import InitRequest, init_project
 
     report = init_project(InitRequest(folder, template, board, source, archive, vectors))
     if settings.json:

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from mlfbuild.build.progress import Task
 from mlfbuild.cli.watch import Lines, spent
-from mlfbuild.steps.progress import Task
 
 _REFRESHES_A_SECOND = 5
 _ROWS_LEFT_FREE = 3

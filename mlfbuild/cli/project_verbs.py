@@ -12,19 +12,19 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json, tell
 from mlfbuild.cli.watch import watching
-from mlfbuild.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
+from mlfbuild.core.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.steps.build import ModelResult
-    from mlfbuild.steps.jobs import FirmwareJob
-    from mlfbuild.steps.verify import VerifyJob, VerifyReport
+    from mlfbuild.build.jobs import FirmwareJob
+    from mlfbuild.usecases.build import ModelResult
+    from mlfbuild.usecases.verify import VerifyJob, VerifyReport
 
 
 @verb("file", "format")
 def check(settings: Settings) -> None:
     """Check the project file and list every mistake in it."""
-    from mlfbuild.steps.dependency_check import check_dependencies
-    from mlfbuild.steps.project import load
+    from mlfbuild.build.project_jobs import load
+    from mlfbuild.usecases.check import check_dependencies
 
     try:
         project = load(settings.file)
@@ -61,24 +61,23 @@ _BUILD_DIR = click.option(
 )  # fmt: skip
 def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
-    from mlfbuild.steps.beforehand import make_archives
-    from mlfbuild.steps.dependencies import write_target_dependencies
-    from mlfbuild.steps.plan import plan as plan_of
-    from mlfbuild.steps.plan import plan_lines, plan_text
-    from mlfbuild.steps.project import load, target_jobs
+    from mlfbuild.build.beforehand import make_archives
+    from mlfbuild.build.libraries import write_target_dependencies
+    from mlfbuild.build.project_jobs import load, target_jobs
+    from mlfbuild.usecases.plan import plan_build, plan_lines, plan_text
 
     project = load(settings.file)
     if complete:
         targets = target_jobs(project, settings.target, settings.model, build_dir)
         if settings.frozen:
-            from mlfbuild.steps.frozen import freeze_beforehand
+            from mlfbuild.usecases.frozen import freeze_beforehand
 
             freeze_beforehand(project, targets)
         with watching(settings) as watch:
             make_archives(targets, target_jobs(project, build=build_dir), jobs=settings.jobs, progress=watch)
         for target in targets:
             write_target_dependencies(target)
-    planned = plan_of(project, settings.target, settings.model, build_dir, frozen=settings.frozen)
+    planned = plan_build(project, settings.target, settings.model, build_dir, frozen=settings.frozen)
     if lines:
         show(plan_lines(planned))
     elif settings.json:
@@ -103,9 +102,9 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
 )  # fmt: skip
 def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
     """Compile and unpack every model, then build every firmware."""
-    from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.committed import committed
-    from mlfbuild.steps.project import firmware_jobs, load, target_jobs
+    from mlfbuild.build.committed_tree import committed
+    from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+    from mlfbuild.usecases.build import build_project
 
     if with_verify and tree is None:
         raise UsageError(
@@ -121,12 +120,12 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     lenders = target_jobs(project)
     with watching(settings) as watch:
         if settings.frozen:
-            from mlfbuild.steps.frozen import freeze
+            from mlfbuild.usecases.frozen import freeze
 
             targets = freeze(
                 project, targets, lenders=lenders, jobs=settings.jobs, progress=watch, toolchains=tree is None
             )
-        report = build_all(targets, firmware, lenders=lenders, jobs=settings.jobs, progress=watch)
+        report = build_project(targets, firmware, lenders=lenders, jobs=settings.jobs, progress=watch)
     if settings.json:
         show_json(
             {
@@ -177,8 +176,8 @@ def generate(
 
     The step that mlfbuild's CMake package runs: --target and --model name it, files that are right keep their time.
     """
-    from mlfbuild.steps.generate import generate as generate_model
-    from mlfbuild.steps.project import load, target_jobs
+    from mlfbuild.build.project_jobs import load, target_jobs
+    from mlfbuild.usecases.generate import generate_model
 
     project = load(settings.file)
     jobs = target_jobs(project, settings.target, settings.model, build_dir)
@@ -186,7 +185,7 @@ def generate(
     if len(chosen) != 1:
         raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
     if settings.frozen:  # which compiler there is, CMake asked when it was configured
-        from mlfbuild.steps.frozen import freeze_beforehand
+        from mlfbuild.usecases.frozen import freeze_beforehand
 
         (frozen,) = freeze_beforehand(project, [job for job in jobs if job.models], toolchains=False)
         chosen = list(frozen.models)
@@ -222,7 +221,7 @@ def verify(settings: Settings, elf: Path | None, vectors: Path | None, board: st
 
 
 def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str | None) -> None:
-    from mlfbuild.steps.verify import verify_elf
+    from mlfbuild.usecases.verify import verify_elf
 
     for name in sorted(settings.given & {"file", "target", "model", "frozen"}):
         raise UsageError(f"--{name} means nothing with --elf, as the image says what it is; leave it out")
@@ -238,10 +237,10 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
 
 
 def _verify_project(settings: Settings) -> None:
-    from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.progress import Task
-    from mlfbuild.steps.project import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.steps.verify import left_out, verify_job, verify_jobs
+    from mlfbuild.build.progress import Task
+    from mlfbuild.build.project_jobs import BUILD_FOLDER, load, target_jobs
+    from mlfbuild.usecases.build import build_project
+    from mlfbuild.usecases.verify import left_out, verify_job, verify_jobs
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
@@ -254,10 +253,10 @@ def _verify_project(settings: Settings) -> None:
         watch.expect(len(jobs))
         lenders = target_jobs(project)
         if settings.frozen:
-            from mlfbuild.steps.frozen import freeze
+            from mlfbuild.usecases.frozen import freeze
 
             targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
-        build_all(targets, lenders=lenders, jobs=settings.jobs, progress=watch)
+        build_project(targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         for job in jobs:
             task = Task("verify", job.title, job.target.name, model=job.model.model)
             watch.start(task)

@@ -12,10 +12,10 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.errors import OverBudgetError, UsageError
+from mlfbuild.core.errors import OverBudgetError, UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.steps.report_files import Presented
+    from mlfbuild.usecases.report_files import Presented
 
 _NO_OPERATORS = {
     "--elf": "--operators means nothing with --elf: they stand in the archives of a project's models",
@@ -71,8 +71,8 @@ def report(
 
     With --compare tell what changed since an older report, the largest change first.
     """
-    from mlfbuild.steps.report_files import check_report_output
-    from mlfbuild.steps.report_files import older as read_older
+    from mlfbuild.usecases.report_files import check_report_output
+    from mlfbuild.usecases.report_files import older as read_older
 
     _check_options(settings, elf, linker_map, saved, update=update, profile=profile)
     if operators and (elf is not None or old is not None):
@@ -113,7 +113,7 @@ def _check_options(
 def _show(
     settings: Settings, older: tuple[Mapping[str, Any], Path] | None, outputs: Sequence[Path], found: Presented
 ) -> None:
-    from mlfbuild.steps.report_files import compared_with
+    from mlfbuild.usecases.report_files import compared_with
 
     told = found if older is None else compared_with(found, *older)
     for path in outputs:
@@ -128,14 +128,14 @@ def _show(
 
 
 def _report_saved(saved: Path, show_in: Callable[[Presented], None], *, operators: bool) -> None:
-    from mlfbuild.steps import report_files
+    from mlfbuild.usecases.report_files import saved as saved_report
 
-    show_in(report_files.saved(saved, operators=operators))
+    show_in(saved_report(saved, operators=operators))
 
 
 def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Presented], None]) -> None:
-    from mlfbuild.steps.report import presented
-    from mlfbuild.steps.sizes import any_image_sizes
+    from mlfbuild.report.budgets.sizes import any_image_sizes
+    from mlfbuild.usecases.report import presented
 
     show_in(presented([any_image_sizes(elf, linker_map)]))
 
@@ -143,37 +143,37 @@ def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Pres
 def _report_of_project(
     settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool, profile: bool
 ) -> None:
-    from mlfbuild.steps import baseline
-    from mlfbuild.steps import report as reports
-    from mlfbuild.steps.build import build as build_all
-    from mlfbuild.steps.project import firmware_jobs, load, target_jobs
-    from mlfbuild.steps.report_runs import check_boards, profiled
+    from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+    from mlfbuild.report.budgets.growth import check_baseline, unchecked
+    from mlfbuild.report.image_runs import check_boards, profiled
+    from mlfbuild.usecases.build import build_project
+    from mlfbuild.usecases.report import accept, presented, report_images
 
     project = load(settings.file)
-    baseline.check_baseline(project, update=update)
+    check_baseline(project, update=update)
     targets = target_jobs(project, settings.target)
     firmware = firmware_jobs(project, targets)
     if profile:
         check_boards(firmware)
-    checked = baseline.unchecked(firmware) if update else firmware
+    checked = unchecked(firmware) if update else firmware
     over = None
     try:
         with watching(settings) as watch:
             if settings.frozen:
-                from mlfbuild.steps.frozen import freeze
+                from mlfbuild.usecases.frozen import freeze
 
                 targets = freeze(project, targets, jobs=settings.jobs, progress=watch)
-            build_all(targets, checked, jobs=settings.jobs, progress=watch)
+            build_project(targets, checked, jobs=settings.jobs, progress=watch)
     except OverBudgetError as error:
         over = error
-    found = reports.report(firmware)
+    found = report_images(firmware)
     if profile:
         with watching(settings) as watch:
             found = profiled(found, watch)
-    show_in(reports.presented(found, operators=operators))
+    show_in(presented(found, operators=operators))
     if over is not None:
         raise over
     if update:
-        path, changed = reports.accept(project, found)
+        path, changed = accept(project, found)
         if not settings.quiet:
             note(f"{path}: {'written; commit it' if changed else 'has these sizes already'}")

@@ -48,28 +48,30 @@ def sbom(
     package URLs, of what is in the build folder now. Builds nothing: what is not built yet, or has no licence that
     anybody told, is said on standard error and left out.
     """
-    from mlfbuild.steps import sbom_files
-    from mlfbuild.steps.project import load
+    from mlfbuild.build.project_jobs import load
+    from mlfbuild.report.sbom.files import as_json, as_text, check_outputs, document, output_forms, write_document
 
-    wanted = sbom_files.output_forms(outputs, form)
-    sbom_files.check_outputs(wanted)
-    from mlfbuild.steps.sbom import check_complete  # imports what has only now been found to be there
-    from mlfbuild.steps.sbom import sbom as bill_of
+    wanted = output_forms(outputs, form)
+    check_outputs(wanted)
+    from mlfbuild.usecases.sbom import (
+        bill_of_materials,
+        check_complete,  # imports what has only now been found to be there
+    )
 
     project = load(settings.file)
     product = {"name": name, "version": release, "supplier": supplier}
-    bom = bill_of(project, settings.target, settings.model, build_dir, elfs=elfs, **product)
+    bom = bill_of_materials(project, settings.target, settings.model, build_dir, elfs=elfs, **product)
     for line in bom.notes:
         note(line)
     for path, chosen in wanted.items():
-        sbom_files.write_document(bom, path, chosen)
+        write_document(bom, path, chosen)
         if not settings.quiet:
             note(f"{path}: written")
     if form is not None and not outputs:
-        show(sbom_files.document(bom, form).rstrip("\n"))
+        show(document(bom, form).rstrip("\n"))
     elif settings.json:
-        show_json(sbom_files.as_json(bom))
+        show_json(as_json(bom))
     elif not outputs and not settings.quiet:
-        show(sbom_files.as_text(bom))
+        show(as_text(bom))
     if strict:
         check_complete(bom)

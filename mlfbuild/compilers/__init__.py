@@ -16,7 +16,7 @@ from mlfbuild.compilers.types import (
     Placement,
     Program,
 )
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 
 __all__ = [
     "COMPILERS",

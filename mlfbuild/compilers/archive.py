@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.seams import HOOK, hooked
-from mlfbuild.errors import UsageError
-from mlfbuild.messages import advised, listed
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.text import advised, listed
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
@@ -102,10 +102,10 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
     where ``request`` asks for an executor or a placement that the library does not have, or a CPU that its code is not
     for.
     """
-    from mlfbuild.archive.convert import convert
+    from mlfbuild.archive.conversion import convert
     from mlfbuild.compilers.fit import check_fit
     from mlfbuild.library.metadata import CURRENT
-    from mlfbuild.library.wishes import with_wishes
+    from mlfbuild.library.requirement import with_wishes
 
     executors = sorted({module.executor for module in library.modules})
     if request.executor is not None and "" in executors:

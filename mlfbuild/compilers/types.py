@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.manifest.placement import Placement
-from mlfbuild.manifest.program import Program
-from mlfbuild.manifest.types import OptionValue
+from mlfbuild.project.placement import Placement
+from mlfbuild.project.program import Program
+from mlfbuild.project.types import OptionValue
 from mlfbuild.targets.types import Cpu
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.errors import UsageError
-from mlfbuild.executor.executable import callable_modules
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.text import listed
+from mlfbuild.executor.executables import callable_modules
 from mlfbuild.library import Library, Module
-from mlfbuild.messages import listed
 
 
 def chosen_module(library: Library, name: str | None, where: str) -> Module:

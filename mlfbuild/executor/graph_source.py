@@ -20,7 +20,7 @@ from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
 from mlfbuild.library.hook import HookedOperator, print_operators
 from mlfbuild.library.names import struct_prefix
 from mlfbuild.library.network import NetworkOperator
-from mlfbuild.manifest.placement import Placement
+from mlfbuild.project.placement import Placement
 
 Array = npt.NDArray[np.generic]
 

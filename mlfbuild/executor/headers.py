@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.library import Module
 from mlfbuild.library.known_dependencies import dependency_of_header
 

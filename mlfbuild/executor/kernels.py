@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from mlfbuild.code.c_symbols import c_symbols
-from mlfbuild.code.c_text import tokens
-from mlfbuild.code.files import CXX_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.code.symbols import Symbols, object_symbols
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.c_analysis.c_text import tokens
+from mlfbuild.c_analysis.files import CXX_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.c_analysis.source_symbols import c_symbols
+from mlfbuild.c_analysis.symbols import Symbols, object_symbols
+from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.core.text import printable
 from mlfbuild.executor.runtime import provided_names
 from mlfbuild.library import CodegenFile, Module
 from mlfbuild.library.known_dependencies import known_dependency
-from mlfbuild.library.wishes import wishes
-from mlfbuild.messages import printable
+from mlfbuild.library.requirement import wishes
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlfbuild.executor.executable import executable
+from mlfbuild.executor.executables import executable
 from mlfbuild.library import Module
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.text import quoted
 from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Place, Tensor
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.library.data_type import element_size, parse_dtype
 from mlfbuild.library.graph_json import ExecutorGraph
 from mlfbuild.library.names import symbol_prefix
-from mlfbuild.messages import quoted
 
 _FIRST_ENTRY = "tvm__run_func"
 """What the descriptor ``tvm_model_t network`` of versions 1 and 2 of the format points to."""

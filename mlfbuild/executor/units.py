@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.code.files import OBJECT_SUFFIXES
-from mlfbuild.code.renamed import renamed_object
+from mlfbuild.c_analysis.files import OBJECT_SUFFIXES
+from mlfbuild.c_analysis.renamed import renamed_object
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
 from mlfbuild.library import CodegenFile, Content, Module

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.text import advised
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.tflite_operators import OPERATORS, SHAPES, SUPPORTED, Site, operator_name
 from mlfbuild.frontends.tflite_operators.variables import OPERANDS
@@ -18,10 +19,9 @@ from mlfbuild.frontends.tflite_reader import RawOperator, RawSubgraph, Reader, r
 from mlfbuild.frontends.tflite_tensors import Tensors
 from mlfbuild.frontends.tflite_variables import Key, Value, Variables
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.rules import alternatives
-from mlfbuild.messages import advised
 
 _MOST_BYTES = 1 << 16
 """Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""

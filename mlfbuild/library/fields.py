@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeGuard
 
-from mlfbuild.errors import InputFileError
-from mlfbuild.messages import advised, shown
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.text import advised, shown
 
 _LARGEST = 2**63 - 1
 

@@ -25,10 +25,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.core.errors import InputFileError, UsageError
+from mlfbuild.core.text import quoted
 from mlfbuild.library.content import CHUNK, Content, LazyBytes
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_of, type_text
-from mlfbuild.messages import quoted
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F

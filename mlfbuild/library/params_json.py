@@ -20,12 +20,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlfbuild.errors import InputFileError, ToolNotFoundError, UsageError
+from mlfbuild.core.errors import InputFileError, ToolNotFoundError, UsageError
+from mlfbuild.core.text import quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_called, is_supported
 from mlfbuild.library.params import MAX_NDIM, Array, Params
-from mlfbuild.messages import quoted
 
 MAX_JSON = 64 * 1024 * 1024
 MAX_BSON = 256 * 1024 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.report.budget import change_text
+from mlfbuild.report.budgets.limits import change_text
 from mlfbuild.report.operator_runs import OperatorRun
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlfbuild.core.text import shown
 from mlfbuild.library import Network, NetworkOperator
-from mlfbuild.messages import shown
 from mlfbuild.targets import Cpu, fewest_instructions
 
 if TYPE_CHECKING:

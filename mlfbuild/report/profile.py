@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.emulator.counter import counting_plugin
-from mlfbuild.emulator.run import checked_runs
-from mlfbuild.files import read_bytes, write_atomic
-from mlfbuild.firmware.verification import subject_of
+from mlfbuild.build.tree.verification import subject_of
+from mlfbuild.core.files import read_bytes, write_atomic
 from mlfbuild.library import Module
 from mlfbuild.library.names import symbol_prefix
 from mlfbuild.report.image import Symbol, read_image
 from mlfbuild.targets import Board
+from mlfbuild.verify.emulator.counter import counting_plugin
+from mlfbuild.verify.emulator.run import checked_runs
 
 Array = npt.NDArray[Any]
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.errors import InputFileError
-from mlfbuild.files import read_bytes
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.files import read_bytes
+from mlfbuild.core.text import counted, printable, shown
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.network import Scratch
-from mlfbuild.manifest import Budget
-from mlfbuild.messages import counted, printable, shown
+from mlfbuild.project import Budget
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.network import FlashPart, NetworkSizes
 from mlfbuild.report.operator_runs import OperatorRun

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from mlfbuild.library.network import MEMORIES as TENSOR_MEMORIES
-from mlfbuild.manifest import Budget
-from mlfbuild.report.budget import MEMORIES
+from mlfbuild.project import Budget
+from mlfbuild.report.budgets.limits import MEMORIES
 from mlfbuild.report.compare_schema import comparison_definitions, object_schema
 from mlfbuild.report.image import Berkeley
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.manifest import Budget
+from mlfbuild.project import Budget
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS, Owner, Sizes
 
 _NAME = 20

@@ -12,13 +12,11 @@ from typing import Any, TypeVar
 from SCons.Builder import Builder
 from SCons.Script import GetOption
 
-from mlfbuild.errors import InputFileError, StorageError
-from mlfbuild.scons.actions import action, as_user_error, show
-from mlfbuild.steps.bundling import bundle_key
-from mlfbuild.steps.compilation import compile_model
-from mlfbuild.steps.inputs import read_files
-from mlfbuild.steps.jobs import COMPILE_ROOMS, MERGE_ROOMS, UNPACK_ROOMS, CompileJob, fingerprint
-from mlfbuild.steps.models import (
+from mlfbuild.build.bundling import bundle_key
+from mlfbuild.build.compilation import compile_model
+from mlfbuild.build.inputs import read_files
+from mlfbuild.build.jobs import CompileJob
+from mlfbuild.build.models import (
     compile_if_needed,
     copy_archive,
     generated_files,
@@ -29,9 +27,12 @@ from mlfbuild.steps.models import (
     unpack_archive,
     unpack_job,
 )
-from mlfbuild.steps.outline import FRAGMENT, RECORD, Outline
-from mlfbuild.steps.project import compile_job, default_compiler
-from mlfbuild.steps.workers import in_worker
+from mlfbuild.build.outline import FRAGMENT, RECORD, Outline
+from mlfbuild.build.project_jobs import compile_job, default_compiler
+from mlfbuild.build.workers import in_worker
+from mlfbuild.core.errors import InputFileError, StorageError
+from mlfbuild.core.package import package_fingerprint
+from mlfbuild.scons.actions import action, as_user_error, show
 
 A = TypeVar("A")
 
@@ -126,7 +127,7 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
 
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
-    env.Depends(target, [env.Value(job.settings()), env.Value(fingerprint(COMPILE_ROOMS))])
+    env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
         env.Depends(target, env.Value(_bundle_key(job)))
     if job.made_first:
@@ -167,12 +168,12 @@ def _call(function: Callable[[A], object], argument: A) -> None:
 
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
-    env.Depends(target, env.Value(fingerprint(MERGE_ROOMS)))
+    env.Depends(target, env.Value(package_fingerprint()))
     return target, sorted(source, key=str)  # another order is no other archive
 
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
-    from mlfbuild.steps.archives import merge_archives  # all that is done with archives: most builds need none of it
+    from mlfbuild.usecases.archives import merge_archives  # all that is done with archives: most builds need none of it
 
     paths = [Path(node.rfile().get_abspath()) for node in source]
     _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
@@ -182,7 +183,7 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     folder = env.Dir(target[0])
     outline = _outlines.get(folder)
     nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
-    env.Depends(nodes, [env.Value(fingerprint(UNPACK_ROOMS)), env.Value(_unpack_settings(env, folder))])
+    env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(_unpack_settings(env, folder))])
     env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
     env.NoCache(nodes)  # a tree is put right as a whole, from the archive, which a cache may have
     whole = tree_is_whole(Path(folder.get_abspath()))

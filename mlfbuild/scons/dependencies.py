@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from mlfbuild.build.libraries import Source
 from mlfbuild.scons.trees import Tree
-from mlfbuild.steps.dependencies import Source
 
 _made: dict[str, Any] = {}
 """The library's node by its path."""

@@ -37,7 +37,10 @@ def check_programs(env: Any) -> None:
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.steps.clashes import COMPARED, check_models  # reads objects: builds that link nothing need none of it
+    from mlfbuild.build.conflicts import (  # reads objects: builds that link nothing need none of it
+        COMPARED,
+        check_models,
+    )
 
     compiled: dict[str, list[Path]] = {}
     firmware = []

@@ -9,14 +9,14 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.errors import UsageError
+from mlfbuild.build.libraries import Dependency, Source
+from mlfbuild.build.outline import Part
+from mlfbuild.core.errors import UsageError
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import Tree
 from mlfbuild.scons.variables import extend, listed
-from mlfbuild.steps.dependencies import Dependency, Source
-from mlfbuild.steps.outline import Part
 
 _LIBRARIES_FOLDER = "mlf.lib"
 """Inside ``$MLFBUILDDIR``; the dot keeps it apart from every target's name."""

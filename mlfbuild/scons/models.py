@@ -10,26 +10,27 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Script import GetOption
 
-from mlfbuild.errors import MlfError, UsageError
-from mlfbuild.scons.actions import action, as_user_error, show
-from mlfbuild.scons.archives import clean_generated
-from mlfbuild.scons.link import apply, chosen
-from mlfbuild.scons.placement import place
-from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
-from mlfbuild.scons.variables import flag
-from mlfbuild.steps.beforehand import make_archives
-from mlfbuild.steps.clashes import check_module_names
-from mlfbuild.steps.dependencies import (
+from mlfbuild.build.beforehand import make_archives
+from mlfbuild.build.conflicts import check_module_names
+from mlfbuild.build.jobs import TargetJob
+from mlfbuild.build.libraries import (
     Dependency,
     copied_files,
     dependency_settings,
     memory_file,
     target_dependencies,
 )
-from mlfbuild.steps.jobs import UNPACK_ROOMS, TargetJob, fingerprint
-from mlfbuild.steps.models import finish_target, tree_is_whole
-from mlfbuild.steps.progress import Silent, Task
-from mlfbuild.steps.project import load, target_jobs
+from mlfbuild.build.models import finish_target, tree_is_whole
+from mlfbuild.build.progress import Silent, Task
+from mlfbuild.build.project_jobs import load, target_jobs
+from mlfbuild.core.errors import MlfError, UsageError
+from mlfbuild.core.package import package_fingerprint
+from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.scons.archives import clean_generated
+from mlfbuild.scons.link import apply, chosen
+from mlfbuild.scons.placement import place
+from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
+from mlfbuild.scons.variables import flag
 
 
 class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotations
@@ -73,7 +74,7 @@ def mlf_models(
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
-        from mlfbuild.steps.frozen import freeze_beforehand  # reads lock files: most builds have none
+        from mlfbuild.usecases.frozen import freeze_beforehand  # reads lock files: most builds have none
 
         (job,) = freeze_beforehand(loaded, [job], [env.subst(word) for word in env["MLFCMAKEFLAGS"]])
     _make_archives(job, loaded, build)
@@ -122,7 +123,7 @@ def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], depend
     write = action(_finish, "$MLFTREECOMSTR")
     fragment = env.Command(files, [], write, MLFTARGETJOB=job, MLFDEPENDENCIES=dependencies)
     env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # names the trees, whatever they hold
-    env.Depends(fragment, [env.Value(settings), env.Value(fingerprint(UNPACK_ROOMS))])
+    env.Depends(fragment, [env.Value(settings), env.Value(package_fingerprint())])
     env.Depends(fragment, env.Value(dependency_settings(dependencies)))
     env.Precious(fragment)
     env.NoCache(fragment)

@@ -7,10 +7,11 @@ from typing import Any
 
 from SCons.Builder import Builder
 
-from mlfbuild.errors import UsageError
+from mlfbuild.build.jobs import FirmwareJob
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.package import package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.firmware import FIRMWARE_JOB, REPORT_FORMS
-from mlfbuild.steps.jobs import PROFILE_ROOMS, REPORT_ROOMS, FirmwareJob, fingerprint
 
 
 def report_builder() -> Any:
@@ -28,7 +29,7 @@ def report_builder() -> Any:
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
         raise UsageError(f'{target[0]}: needs an image; write env.MlfReport("{target[0]}", app)')
-    from mlfbuild.steps.report_files import form_of  # only where reports are asked for
+    from mlfbuild.usecases.report_files import form_of  # only where reports are asked for
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
@@ -37,7 +38,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
             f"target {job.target.name!r}: is this machine; choose firmware for a target with a board or toolchain"
         )
     source[0].Tag(REPORT_FORMS, {*(source[0].GetTag(REPORT_FORMS) or ()), form})
-    env.Depends(target, env.Value(fingerprint(REPORT_ROOMS)))
+    env.Depends(target, env.Value(package_fingerprint()))
     if job is not None:
         env.Depends(target, env.Value(job.report_settings()))
     if job is not None and job.budget_file is not None:
@@ -55,13 +56,13 @@ def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> Non
         raise UsageError(f"{target[0]}: MLFPROFILE needs an image of MlfFirmware; give it one, or leave MLFPROFILE out")
     if not job.runs:
         raise UsageError(f"{target[0]}: MLFPROFILE needs a board; add one to target {job.target.name!r}")
-    env.Depends(target, [env.Value(fingerprint(PROFILE_ROOMS)), env.Value(job.target.settings())])
+    env.Depends(target, [env.Value(package_fingerprint()), env.Value(job.target.settings())])
     files = [path for run in job.runs for path in (run.model.archive, *run.vectors.values())]
     env.Depends(target, [env.File(str(path)) for path in (*files, *job.target.toolchain_files)])
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.steps.report import write_report  # reads ELF files: most builds start without it
+    from mlfbuild.usecases.report import write_report  # reads ELF files: most builds start without it
 
     image = source[0]
     job = image.GetTag(FIRMWARE_JOB)

@@ -7,11 +7,11 @@ from typing import Any
 
 from SCons.Script import GetOption
 
-from mlfbuild.errors import UsageError
+from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.build.models import key_file
+from mlfbuild.build.outline import Outline, tree_outline
+from mlfbuild.core.errors import UsageError
 from mlfbuild.scons.archives import job_archive, job_tree
-from mlfbuild.steps.jobs import CompileJob, TargetJob
-from mlfbuild.steps.models import key_file
-from mlfbuild.steps.outline import Outline, tree_outline
 
 
 @dataclass(frozen=True)

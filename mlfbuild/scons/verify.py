@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.core.package import package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
-from mlfbuild.steps.jobs import VERIFY_ROOMS, fingerprint
 
 
 @as_user_error
@@ -18,7 +18,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     A mismatch fails the build with model, case, element, expected and got. A model is checked again when its tree,
     its vectors or mlfbuild's harness changed. Stops SCons where no model has vectors.
     """
-    from mlfbuild.steps.verify import verify_jobs  # reads ELF files: most builds start without it
+    from mlfbuild.usecases.verify import verify_jobs  # reads ELF files: most builds start without it
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []
@@ -29,7 +29,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
             action(_verify, "$MLFVERIFYCOMSTR"),
             MLFVERIFYJOB=job,
         )
-        env.Depends(report, [env.Value(fingerprint(VERIFY_ROOMS)), env.Value(job.settings())])
+        env.Depends(report, [env.Value(package_fingerprint()), env.Value(job.settings())])
         env.Depends(report, [env.File(str(path)) for path in models.target.toolchain_files])
         if models.dependencies:
             env.Depends(report, env.File(str(models.target.dependencies_folder / "RECORD.json")))
@@ -42,7 +42,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
 
 
 def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.steps.verify import verify_job
+    from mlfbuild.usecases.verify import verify_job
 
     report = verify_job(env["MLFVERIFYJOB"])
     text = report.text()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.compilers import require_compiler
 from mlfbuild.targets.cpus import CPUS

@@ -16,9 +16,9 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive_with_id, pack_archive
-from mlfbuild.errors import InputFileError, StorageError, UsageError
-from mlfbuild.files import sha256
-from mlfbuild.firmware import unpack
+from mlfbuild.build.tree import unpack
+from mlfbuild.core.errors import InputFileError, StorageError, UsageError
+from mlfbuild.core.files import sha256
 from mlfbuild.library import ArchiveFile, LazyBytes, Library
 from support.libraries import graph_library, native_library
 
@@ -163,7 +163,7 @@ def test_a_full_disk_leaves_the_old_archive(tmp_path: Path) -> None:
             "import resource, numpy",
             "from dataclasses import replace",
             "import mlfbuild",
-            "from mlfbuild.errors import StorageError",
+            "from mlfbuild.core.errors import StorageError",
             "library = mlfbuild.open_archive('net.tar')",
             "module = replace(library.modules[0], params={'w': numpy.zeros(9 << 20, numpy.int8)})",
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({4 << 20}, {4 << 20}))",

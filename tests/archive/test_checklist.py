@@ -18,8 +18,8 @@ import pytest
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.read import read_files
-from mlfbuild.code.symbols import object_symbols
-from mlfbuild.errors import InputFileError
+from mlfbuild.c_analysis.symbols import object_symbols
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import MainMemory, Module, OperatorFunction, TensorInfo, text_of
 from mlfbuild.library.graph_json import parse_graph
 from support.sound_archives import METADATA, net, net_module, packed, tiny, tiny_module, with_runtime
@@ -47,7 +47,7 @@ CHECKLIST: Mapping[str, tuple[str, ...]] = {
     ),
     "test_export_model_library_format_llvm": (
         f"{HERE}::test_a_model_of_tvm_in_objects",
-        "code/test_symbols.py::test_objects_of_tvm_agree_with_nm",
+        "c_analysis/test_symbols.py::test_objects_of_tvm_agree_with_nm",
     ),
     "test_export_model_library_format_workspace": (
         f"{HERE}::test_memory_of_a_convolution",

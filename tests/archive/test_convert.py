@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.archive.convert import convert
+from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.errors import InputFileError, UsageError
-from mlfbuild.firmware.unpack import tree_files
+from mlfbuild.build.tree.unpacking import tree_files
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Context, ExternalDependency, Library, Module, Target, TensorInfo
 from support.libraries import graph_library, native_library, native_module
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive

@@ -15,6 +15,7 @@ from mlfbuild.archive import open_archive, pack_archive, read_archive
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.describe.rows import Row, columns, row_lines
+from mlfbuild.core.text import printable
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
@@ -34,7 +35,6 @@ from mlfbuild.library import (
     TracedTensor,
 )
 from mlfbuild.library.devices import device_name
-from mlfbuild.messages import printable
 from support.libraries import graph_library, native_library, native_module
 
 CRT = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", "0.14.0")

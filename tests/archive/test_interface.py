@@ -21,7 +21,7 @@ from mlfbuild.archive.interface.relay import relay_signature
 from mlfbuild.archive.interface.signature import Argument, Signature
 from mlfbuild.archive.interface.tvm_metadata import metadata_signature
 from mlfbuild.archive.load import open_archive
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import CodegenFile, MainMemory, Module, Pool, TensorInfo, text_of
 from support.libraries import GRAPH_JSON, native_module
 

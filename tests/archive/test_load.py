@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
-from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library
 from support.libraries import KERNEL_PATH, graph_library, native_library
 from support.tvm_archives import TVM_ARCHIVES

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import pytest
 
-from mlfbuild.archive.convert import convert
+from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import registry_source
-from mlfbuild.errors import CheckFailedError, UsageError
+from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module
 from support.host_c import run_many_on_host
 from support.libraries import graph_library, native_library, native_module

@@ -13,11 +13,11 @@ from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, Library
 from mlfbuild.library.graph_json import parse_graph
-from mlfbuild.steps.archives import validate_archive
 from mlfbuild.targets import CPUS
+from mlfbuild.usecases.archives import validate_archive
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
 from support.oracle import tflite_micro_run

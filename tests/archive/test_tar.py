@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.tar import inflate, read
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import Content, LazyBytes
 
 FILES = {"metadata.json": b"{}", "codegen/host/src/a.c": b"int a;\n", "parameters/empty.params": b""}
@@ -381,7 +381,7 @@ def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
         [
             "import resource",
             "from mlfbuild.archive import tar",
-            "from mlfbuild.errors import StorageError",
+            "from mlfbuild.core.errors import StorageError",
             f"resource.setrlimit(resource.RLIMIT_FSIZE, ({20 << 20}, {20 << 20}))",
             "try:",
             "    tar.members(open('a.tgz', 'rb'), 'a.tgz')",

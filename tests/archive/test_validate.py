@@ -16,7 +16,7 @@ from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import CODES, Report, validate
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import ExternalDependency, StorageEntry
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import GRAPH_JSON

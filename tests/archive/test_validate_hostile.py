@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 import pytest
 
 from mlfbuild.archive.validate import validate
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from support.sound_archives import (
     BUNDLE,
     METADATA,

@@ -13,7 +13,7 @@ import pytest
 
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import Context, Library, OperatorBuffer, StorageEntry, Target
 from support.old_archives import (
     DATE,

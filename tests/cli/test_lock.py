@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.dependencies.lock import Lock, read_lock
+from mlfbuild.requirements.lock import Lock, read_lock
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.program_repo import ProgramRepo
@@ -310,5 +310,7 @@ def test_a_build_that_is_not_frozen_is_not_slowed_down(locked: Folder) -> None:
             [sys.executable, "-c", loaded.format(words)], cwd=locked.root, capture_output=True, text=True, check=True
         )
         modules = done.stdout.splitlines()[-1].split()
-        assert "mlfbuild.steps.models" in modules
-        assert not {"mlfbuild.steps.frozen", "mlfbuild.steps.lock", "mlfbuild.dependencies.drift"} & set(modules), words
+        assert "mlfbuild.build.models" in modules
+        assert not {"mlfbuild.usecases.frozen", "mlfbuild.usecases.lock", "mlfbuild.requirements.drifts"} & set(
+            modules
+        ), words

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.dependencies.lock import Lock, read_lock
-from mlfbuild.files import sha256
+from mlfbuild.core.files import sha256
 from mlfbuild.library import CodegenFile, ExternalDependency, Library
+from mlfbuild.requirements.lock import Lock, read_lock
 from support.command import Ended, Folder
 from support.git_remote import FILES, Remote
 from support.libraries import native_module

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive, tar
-from mlfbuild.emulator.run import ADVICE
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
+from mlfbuild.verify.emulator.run import ADVICE
 from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive, aot_files
 from support.command import Ended, Folder
 from support.libraries import graph_library

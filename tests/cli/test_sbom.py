@@ -20,8 +20,8 @@ from spdx_tools.spdx.validation.document_validator import validate_full_spdx_doc
 
 import mlfbuild
 from mlfbuild.cli.sbom_verb import sbom
-from mlfbuild.files import sha256
-from mlfbuild.sbom.forms import FORMS
+from mlfbuild.core.files import sha256
+from mlfbuild.report.sbom.forms import FORMS
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.tflite_metadata import described, metadata

@@ -13,9 +13,9 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 from mlfbuild.archive import write_archive
-from mlfbuild.dependencies.bundle import bundled
-from mlfbuild.files import sha256
+from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
+from mlfbuild.requirements.bundle import bundled
 from support.cmsis_nn import git, write_cmsis_nn_repository
 from support.command import Folder
 from support.dependent_models import FILES, dependent_module, tiny_source

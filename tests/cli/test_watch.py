@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from mlfbuild.build.progress import UP_TO_DATE, Task
 from mlfbuild.cli.live import LiveLines
 from mlfbuild.cli.options import Settings
 from mlfbuild.cli.watch import spent, watching
-from mlfbuild.steps.progress import UP_TO_DATE, Task
 from support.command import Folder
 from support.terminal import Terminal
 

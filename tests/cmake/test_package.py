@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.firmware import unpack, write_target_tree
+from mlfbuild.build.tree import unpack, write_target_tree
 from mlfbuild.targets import CPUS, cmake_folder
 from support.cmake_repo import error_lines
 from support.libraries import native_library

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.emulator import run_elf
 from mlfbuild.targets import board_called, cmake_folder
+from mlfbuild.verify.emulator import run_elf
 from support.cmake_repo import MOSTLY_NINJA, mlfbuild_command
 from support.firmware_repo import tiny_network
 

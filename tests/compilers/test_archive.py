@@ -12,7 +12,7 @@ from mlfbuild.archive.tar import members
 from mlfbuild.archive.validate import validate
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.archive import ARCHIVE
-from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import cpu_called
 from support.libraries import graph_library, native_library

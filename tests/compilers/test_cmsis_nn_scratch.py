@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.archive import open_archive
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, Module
 from mlfbuild.targets import CPUS
 

@@ -17,7 +17,7 @@ from mlfbuild.archive import pack_archive, write_archive
 from mlfbuild.archive.tar import pack
 from mlfbuild.archive.validate import CODES
 from mlfbuild.compilers import CompileRequest, Placement, Program, compiler_called
-from mlfbuild.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.core.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.command import INTERRUPTED

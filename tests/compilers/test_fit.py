@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.code.attributes import object_facts
+from mlfbuild.c_analysis.attributes import object_facts
 from mlfbuild.compilers.fit import check_fit
-from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CodegenFile, Library, Target
 from mlfbuild.targets import CPUS, cpu_called
 from support.libraries import graph_library, native_library

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import write_archive
+from mlfbuild.build.tree import tree_files
+from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.errors import InputFileError, UsageError
-from mlfbuild.firmware import tree_files
-from mlfbuild.firmware.cmake import FRAGMENT
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.firmware_repo import tiny_network

@@ -13,7 +13,7 @@ from mlfbuild.archive import pack_archive
 from mlfbuild.compilers import CompileRequest, OptionValue, Program, compiler_called
 from mlfbuild.compilers.tvm import TVM
 from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
-from mlfbuild.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.core.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.targets import CPUS
 from support.exporters import python_with_tvm
 from support.firmware_repo import tiny_network

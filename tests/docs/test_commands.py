@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mlfbuild.errors import ProjectFileError
-from mlfbuild.manifest import load_project
+from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.project import load_project
 from support.document_folders import FOLDERS
 from support.document_shell import Shell, problem, steps
 from support.documents import PAGES, REPOSITORY, Block, Page, matches, read_page

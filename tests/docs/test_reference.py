@@ -14,8 +14,8 @@ sys.path.insert(0, str(REPOSITORY / "docs/_ext"))
 from mlfbuild_reference import PAGES  # noqa: E402
 
 from mlfbuild.cli.app import app  # noqa: E402
-from mlfbuild.errors import MlfError  # noqa: E402
-from mlfbuild.manifest import json_schema  # noqa: E402
+from mlfbuild.core.errors import MlfError  # noqa: E402
+from mlfbuild.project import json_schema  # noqa: E402
 
 REFERENCE = REPOSITORY / "docs/reference"
 

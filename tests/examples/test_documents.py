@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
-from mlfbuild.manifest import json_schema
+from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
+from mlfbuild.project import json_schema
 from mlfbuild.targets import CPUS
 
 REPOSITORY = Path(__file__).parents[2]

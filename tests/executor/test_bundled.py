@@ -11,13 +11,13 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.build.tree import unpack
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.emulator.verify import VerifyReport, verify_module
-from mlfbuild.errors import InputFileError, UsageError
-from mlfbuild.firmware import unpack
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.targets import CPUS, Board, board_called, cpu_called, toolchain_file
+from mlfbuild.verify.module import VerifyReport, verify_module
 from support.foreign_archives import OUT, A, B, Files, allocating, graph_archive, with_runtime, written
 
 M4 = board_called("mps2-an386")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, Place, plan_graph
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 

@@ -14,19 +14,19 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.build.tree import unpack
 from mlfbuild.cli.run import run as command_line
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.emulator import run_elf
-from mlfbuild.errors import UsageError
-from mlfbuild.executor.executable import Executable, executable
-from mlfbuild.files import sha256
-from mlfbuild.firmware import unpack
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.files import sha256
+from mlfbuild.executor.executables import Executable, executable
 from mlfbuild.graph import Graph, ops
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT
 from support.host_c import SANITIZERS, WARNINGS, run
 from support.native import request

@@ -13,11 +13,11 @@ import pytest
 
 from mlfbuild.archive import archive_files, open_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.errors import CheckFailedError, ProcessFailedError, UsageError
-from mlfbuild.firmware import unpack
-from mlfbuild.steps.clashes import check_models
-from mlfbuild.steps.run import run_archive
+from mlfbuild.build.conflicts import check_models
+from mlfbuild.build.tree import unpack
+from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UsageError
 from mlfbuild.targets import cpu_called
+from mlfbuild.usecases.run import run_archive
 from support.foreign_archives import (
     KERNEL,
     OUT,

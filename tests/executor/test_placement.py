@@ -11,14 +11,14 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
+from mlfbuild.build.project_jobs import load, target_jobs
+from mlfbuild.build.tree.unpacking import unpack
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 from mlfbuild.executor.graph_source import class_of
-from mlfbuild.firmware.unpack import unpack
-from mlfbuild.steps.build import build
-from mlfbuild.steps.project import load, target_jobs
-from mlfbuild.steps.verify import verify_job, verify_jobs
 from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.verify import verify_job, verify_jobs
 from support.firmware_repo import tiny_network
 from support.host_c import run
 from support.native import compile_bytes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from support.lstm_networks import add_lstm
 from support.refusals import without_advice

@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import Transpose
 from support.onnx_checks import assert_equal, floats, small_network
 from support.onnx_models import model

@@ -14,7 +14,7 @@ import pytest
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import Transpose
 from support.board_cases import Job, wrong_networks
 from support.host_c import run_many_on_host

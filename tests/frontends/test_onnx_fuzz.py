@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, numpy_helper
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from support.onnx_networks import EXPORTED, quantized_network
 

@@ -11,7 +11,7 @@ from onnx import helper
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import QuantizedNetwork, Scale

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from support.onnx_checks import small_network
 from support.onnx_models import model

@@ -16,11 +16,11 @@ import numpy as np
 import onnx
 import pytest
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import NodeTest, node_tests

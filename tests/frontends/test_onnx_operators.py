@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.onnx_checks import RANDOM, Floats, assert_equal, floats, on_images
 from support.onnx_models import model, reference
 

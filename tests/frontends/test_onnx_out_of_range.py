@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from onnx import helper
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from support.onnx_models import model
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.onnx_models import QuantizedNetwork, Scale
 from support.onnx_quantized import PROPERTIES, RANDOM, Array, check, integers, scales
 

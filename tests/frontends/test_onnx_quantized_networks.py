@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
-from mlfbuild.errors import MlfError, UnsupportedModelError
+from mlfbuild.core.errors import MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.onnx_models import QuantizedNetwork, Scale, model, reference
 from support.onnx_networks import quantized_network
 from support.onnx_quantized import RANDOM, assert_within_a_step, check, integers, values_of

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from mlfbuild.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from support.onnx_checks import floats, small_network
 from support.onnx_models import model

@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pytest
 from onnx import helper
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import model

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.errors import MlfError
+from mlfbuild.core.errors import MlfError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.frontends.onnx.reader import read_model
 from mlfbuild.frontends.onnx.wire import without_large_weights

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tflite.TensorType import TensorType
 
-from mlfbuild.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from support.tflite_builder import Network
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Activation, DType, Graph, Operator, ops

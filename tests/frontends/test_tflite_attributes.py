@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from support.refusals import without_advice
 from support.tflite_builder import Network

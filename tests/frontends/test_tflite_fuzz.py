@@ -7,7 +7,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from support.tflite_builder import Network
 from support.wake_word import wake_word

@@ -10,7 +10,7 @@ import pytest
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.BuiltinOptions import BuiltinOptions
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends import tflite_reader
 from mlfbuild.frontends.advice import EXPORT_AGAIN
 from mlfbuild.frontends.tflite import parse_tflite

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.advice import EXPORT_AGAIN
 from mlfbuild.frontends.tflite import parse_tflite
 from support.host_c import run_on_host

@@ -10,7 +10,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeightsFormat
 from tflite.TensorType import TensorType
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite_operators import SUPPORTED, operator_name
 from support.refusals import without_advice

@@ -11,13 +11,12 @@ from types import FrameType
 
 from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.archive.compare import compare
-from mlfbuild.archive.convert import convert
+from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.describe.readme import readme_text
 from mlfbuild.archive.merge import merge
-from mlfbuild.dependencies.bundle import bundled_sources
-from mlfbuild.dependencies.needs import needed
-from mlfbuild.errors import (
+from mlfbuild.build.tree import unpack
+from mlfbuild.core.errors import (
     CheckFailedError,
     ConflictError,
     InputFileError,
@@ -25,9 +24,10 @@ from mlfbuild.errors import (
     UnsupportedModelError,
     UsageError,
 )
-from mlfbuild.firmware import unpack
 from mlfbuild.library import Library
-from mlfbuild.steps.archives import validate_archive
+from mlfbuild.requirements.bundle import bundled_sources
+from mlfbuild.requirements.needs import needed
+from mlfbuild.usecases.archives import validate_archive
 
 SECONDS = 20
 """No input may take longer; a sound one takes less than a second."""

@@ -15,7 +15,7 @@ import pytest
 
 from fuzz.model_mutate import ModelMutator
 from fuzz.operations import assert_one_line, no_hang
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from support.native import compile_bytes
 from support.networks import OPERATORS_AND_TYPES, drawn
 from support.random_graphs import random_case

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.graph import DType, Graph, GraphError, Node, Quantization, State, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate, evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate, evaluate_in_turn
 
 INT8 = Quantization((0.5,), (0,))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 

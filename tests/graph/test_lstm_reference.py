@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Array, DType, Quantization, Tensor
-from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate_in_turn
 from mlfbuild.graph.ops import UnidirectionalSequenceLstm
 from support.lstm_networks import add_lstm
 from support.oracle import tflite_micro_run

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Quantization, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.networks import OPERATORS_AND_TYPES, cases, judged
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network

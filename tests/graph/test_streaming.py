@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate_in_turn
 from support.oracle import assert_equal, tflite_micro_cases
 from support.streaming_networks import STREAMING, streaming_cases
 

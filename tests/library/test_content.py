@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.errors import InputFileError, StorageError
+from mlfbuild.core.errors import InputFileError, StorageError
 from mlfbuild.library import CHUNK, chunks, spooled, text_of
 from mlfbuild.library import content as content_module
 from mlfbuild.library.content import Stored, StoredFile

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import (
     OPERATOR,
     Library,

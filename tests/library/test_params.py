@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mlfbuild.errors import InputFileError, UsageError
+from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CHUNK, LazyBytes
 from mlfbuild.library.params import ParamInfo, load_params, param_infos, save_params
 

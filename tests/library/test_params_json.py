@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from mlfbuild.errors import InputFileError, ToolNotFoundError, UsageError
+from mlfbuild.core.errors import InputFileError, ToolNotFoundError, UsageError
 from mlfbuild.library import params_json
 from mlfbuild.library.numpy_types import dtype_called
 from mlfbuild.library.params import Params

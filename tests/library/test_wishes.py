@@ -9,7 +9,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.library import CodegenFile, ExternalDependency, LazyBytes, Module
-from mlfbuild.library.wishes import Wish, exporter_version, wishes, with_wishes
+from mlfbuild.library.requirement import Wish, exporter_version, wishes, with_wishes
 from support.libraries import native_module
 from support.tvm_archives import TVM_ARCHIVES
 

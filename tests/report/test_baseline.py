@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import InputFileError
-from mlfbuild.report.baseline import baseline_text, check_known, differences, growths, read_baseline
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.report.budgets.baseline import baseline_text, check_known, differences, growths, read_baseline
 from mlfbuild.report.sizes import ARENA, CODE, WEIGHTS, Owner, Piece, Sizes
 
 WHERE = Path("ci/sizes.json")

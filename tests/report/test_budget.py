@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mlfbuild.manifest import Budget
-from mlfbuild.report.budget import excesses, taken_by
+from mlfbuild.project import Budget
+from mlfbuild.report.budgets.limits import excesses, taken_by
 from mlfbuild.report.sizes import ARENA, CODE, WEIGHTS, Owner, Piece, Sizes
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.image import Berkeley, read_image
 
 

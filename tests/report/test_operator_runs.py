@@ -10,7 +10,7 @@ from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.report.instructions import ModelRun, counts_of, exceeded
 from mlfbuild.report.operator_runs import operator_runs, short_name, total
 from mlfbuild.report.profile import CallCount, Profile
-from mlfbuild.report.run_text import run_text
+from mlfbuild.report.runs_text import run_text
 from mlfbuild.targets import CPUS
 
 M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]

@@ -13,14 +13,14 @@ import pytest
 from mlfbuild.archive import open_archive
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.emulator.run import runnable
-from mlfbuild.emulator.vectors import load_inputs
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.network import module_network
 from mlfbuild.library import Module
 from mlfbuild.report.operator_runs import operator_runs
 from mlfbuild.report.profile import Profile, profile_module
 from mlfbuild.targets import BOARDS, CPUS, Board
+from mlfbuild.verify.emulator.run import runnable
+from mlfbuild.verify.vectors import load_inputs
 
 BOARD = BOARDS["mps2-an386"]
 COUNTS = Path(__file__).parents[2] / "benchmarks/results/counts.json"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.html import page
@@ -22,7 +22,7 @@ from mlfbuild.report.read import read_report, runs_in, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
-from mlfbuild.steps.report_files import saved
+from mlfbuild.usecases.report_files import saved
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.image import read_image
 from mlfbuild.report.linker_map import InputSection, read_map
 from mlfbuild.report.sizes import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.dependencies.bundle import bundled_sources
+from mlfbuild.requirements.bundle import bundled_sources
 from support.firmware_repo import FirmwareRepo
 
 PROJECT = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.steps.models import tree_is_whole
+from mlfbuild.build.models import tree_is_whole
 from support.firmware_repo import FirmwareRepo
 
 PROJECT = """\

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from mlfbuild.emulator import run_elf
 from mlfbuild.targets import board_called
+from mlfbuild.verify.emulator import run_elf
 from support.firmware_repo import tiny_network
 from support.scons_versions import takes_deques
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.emulator import run_elf
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.verify.emulator import run_elf
 from support.host_c import Linked, run, write_tree
 
 Array = npt.NDArray[Any]

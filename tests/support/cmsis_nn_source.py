@@ -9,7 +9,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlfbuild.dependencies.types import Source
+from mlfbuild.requirements.types import Source
 
 CORES = {
     "m0": ("-mcpu=cortex-m0",),

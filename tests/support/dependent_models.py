@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.dependencies.types import Dependency, Source
-from mlfbuild.firmware import unpack, write_target_tree
+from mlfbuild.build.tree import unpack, write_target_tree
 from mlfbuild.library import ExternalDependency, Library, Module
+from mlfbuild.requirements.types import Dependency, Source
 from mlfbuild.targets import CPUS
 from support.libraries import native_module
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.files import write_if_changed
+from mlfbuild.core.files import write_if_changed
 from mlfbuild.library import CodegenFile, MainMemory, Module, Target, TensorInfo
 
 ARENA = 48

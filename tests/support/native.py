@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest, Placement
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.files import sha256
+from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Graph
 from mlfbuild.library import Library

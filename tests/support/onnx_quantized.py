@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType, Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.onnx_models import QuantizedNetwork, Scale, reference
 
 Array = np.ndarray[Any, np.dtype[Any]]

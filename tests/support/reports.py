@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from mlfbuild.manifest import Budget
+from mlfbuild.project import Budget
 from mlfbuild.report.schema import FORMAT
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 

@@ -20,7 +20,7 @@ from mlfbuild.library import (
     StorageEntry,
     Target,
 )
-from mlfbuild.library.bundles import Bundle, BundleFacts, bundle_dependency, bundle_files
+from mlfbuild.library.bundling import Bundle, BundleFacts, bundle_dependency, bundle_files
 from support.libraries import GRAPH_JSON, graph_library, native_module
 
 Files = dict[str, bytes]

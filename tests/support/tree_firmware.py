@@ -12,8 +12,8 @@ import numpy as np
 import SCons
 
 from mlfbuild.cli.run import run as mlfbuild
-from mlfbuild.emulator import run_elf
 from mlfbuild.targets import BOARDS
+from mlfbuild.verify.emulator import run_elf
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 

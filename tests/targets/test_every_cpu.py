@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import write_archive
+from mlfbuild.build.models import unpack_archive
+from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernel_files import kernel_headers
-from mlfbuild.errors import ToolNotFoundError
-from mlfbuild.steps.build import build
-from mlfbuild.steps.models import unpack_archive
-from mlfbuild.steps.project import load, target_jobs
-from mlfbuild.steps.verify import verify_job, verify_jobs
+from mlfbuild.core.errors import ToolNotFoundError
 from mlfbuild.targets import BOARDS, CPUS, Cpu, cpu_called, require_compiler, toolchain_file
+from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.verify import verify_job, verify_jobs
 from support.oracle import tflite_micro_run
 from support.random_graphs import random_case
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import ToolNotFoundError, UsageError
+from mlfbuild.core.errors import ToolNotFoundError, UsageError
 from mlfbuild.targets import (
     BOARDS,
     CPUS,

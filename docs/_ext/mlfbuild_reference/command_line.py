@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from mlfbuild.cli.app import SECTIONS, app
-from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
+from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
 _ABOUT = (
@@ -30,7 +30,7 @@ def command_line_page() -> str:
         parts.append(f"## {title}")
         parts += [_verb(verb, set(shared)) for verb in verbs]
     parts += ["## Exit codes", "SCons and CMake keep their own codes and show the same words.", _exit_codes()]
-    return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/errors.py`", *parts)
+    return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/core/errors.py`", *parts)
 
 
 def _verb(verb: click.Command, shared: set[str | None]) -> str:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlfbuild.manifest import json_schema
-from mlfbuild.manifest.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
+from mlfbuild.project import json_schema
+from mlfbuild.project.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild_reference.markdown import code, page, prose, table
 
 _UNITS = (
@@ -30,7 +30,7 @@ def project_file_page() -> str:
     sections = [_section("The file", schema), *(_section(*named) for named in _tables(schema, schema, set()))]
     return page(
         "Keys of the project file",
-        "the keys in `mlfbuild/manifest/keys.py`",
+        "the keys in `mlfbuild/project/keys.py`",
         _ABOUT,
         *sections,
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
+from mlfbuild.core.text import printable
 from mlfbuild.library import OPERATOR, Module, Pool, TensorInfo
 from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
-from mlfbuild.messages import printable
 
 _SHOWN = 4
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.archive.describe.calling import call_text
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
+from mlfbuild.core.text import counted, listed, printable
 from mlfbuild.library import (
     OPERATOR,
     Content,
@@ -22,8 +23,7 @@ from mlfbuild.library import (
     TensorInfo,
 )
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.wishes import wishes
-from mlfbuild.messages import counted, listed, printable
+from mlfbuild.library.requirement import wishes
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"

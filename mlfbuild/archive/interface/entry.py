@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
-from mlfbuild.code.c_text import Token, in_braces, tokens
+from mlfbuild.c_analysis.c_text import Token, in_braces, tokens
 from mlfbuild.library import Module, Pool
 from mlfbuild.library.data_type import C_TYPES, element_size
 from mlfbuild.library.names import symbol_prefix

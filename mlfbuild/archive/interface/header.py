@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text
-from mlfbuild.code.c_file import read_c_file
-from mlfbuild.code.c_text import tokens
+from mlfbuild.c_analysis.c_file import read_c_file
+from mlfbuild.c_analysis.c_text import tokens
 from mlfbuild.library import CodegenFile, Module, Pool
 from mlfbuild.library.names import header_names, macro_prefix, struct_prefix
 

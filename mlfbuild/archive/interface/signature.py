@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mlfbuild.code.files import MAX_TEXT, SOURCE_SUFFIXES
+from mlfbuild.c_analysis.files import MAX_TEXT, SOURCE_SUFFIXES
 from mlfbuild.library import CodegenFile, Content, Module, text_of
 from mlfbuild.library.data_type import tensor_size
 

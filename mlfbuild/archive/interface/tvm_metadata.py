@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
-from mlfbuild.code.c_text import Token, in_braces, string_value, tokens
+from mlfbuild.c_analysis.c_text import Token, in_braces, string_value, tokens
 from mlfbuild.library import Module
 from mlfbuild.library.data_type import CODE_NAMES
 

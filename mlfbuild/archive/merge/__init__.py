@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.archive.convert import convert
+from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.merge.bundles import with_merged_bundles
 from mlfbuild.archive.merge.clashes import clashes, resolved
 from mlfbuild.archive.merge.context import with_one_context

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.merge.parts import Part, SymbolTable
-from mlfbuild.code.c_text import Token, tokens
+from mlfbuild.c_analysis.c_text import Token, tokens
 from mlfbuild.library.names import MODULE_CONTEXT
 
 _WEAK = "__attribute__((weak)) "

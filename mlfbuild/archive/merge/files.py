@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import Part, source_text
-from mlfbuild.code.c_text import tokens
-from mlfbuild.code.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.c_analysis.c_text import tokens
+from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core.errors import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile
 
 _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
-from mlfbuild.errors import CheckFailedError, UsageError
+from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER
 from mlfbuild.library.known_dependencies import STANDALONE_CRT, short_name

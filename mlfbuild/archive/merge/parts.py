@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.code.c_symbols import c_symbols
-from mlfbuild.code.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.code.symbols import Symbols, object_symbols
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.c_analysis.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.c_analysis.source_symbols import c_symbols
+from mlfbuild.c_analysis.symbols import Symbols, object_symbols
+from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.core.text import advised
 from mlfbuild.library import CodegenFile, Content, Module
-from mlfbuild.messages import advised
 
 MAX_TEXT = 64 * 1024 * 1024
 """Bytes; larger sources are not searched for symbols."""

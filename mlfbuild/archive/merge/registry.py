@@ -11,8 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.code.c_text import Token, string_value, tokens
-from mlfbuild.code.symbols import Symbols
+from mlfbuild.c_analysis.c_text import Token, string_value, tokens
+from mlfbuild.c_analysis.symbols import Symbols
 from mlfbuild.library.names import SYSTEM_LIBRARY
 
 _HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm

@@ -15,8 +15,8 @@ from mlfbuild.archive.merge.registry import (
     parse_registry,
     registry_source,
 )
-from mlfbuild.code.files import OBJECT_SUFFIXES
-from mlfbuild.errors import CheckFailedError
+from mlfbuild.c_analysis.files import OBJECT_SUFFIXES
+from mlfbuild.core.errors import CheckFailedError
 from mlfbuild.library import CodegenFile
 from mlfbuild.library.known_dependencies import STANDALONE_CRT
 from mlfbuild.library.names import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, SYSTEM_LIBRARY

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from mlfbuild.errors import InputFileError
-from mlfbuild.files import storage_error
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.files import storage_error
 from mlfbuild.library.content import CHUNK, StoredFile
 
 MAX_INFLATED = 1024 * 1024 * 1024

@@ -12,10 +12,10 @@ from typing import IO, NamedTuple
 
 from mlfbuild.archive.tar.inflate import plain_file
 from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.text import quoted
 from mlfbuild.library import Content
 from mlfbuild.library.content import Stored, StoredFile
-from mlfbuild.messages import quoted
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.code.files import CXX_SUFFIXES
+from mlfbuild.c_analysis.files import CXX_SUFFIXES
 from mlfbuild.library import OPERATOR
-from mlfbuild.library.bundles import bundle_names, description_path
+from mlfbuild.library.bundling import bundle_names, description_path
 from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.metadata.versions import FORMATS
 

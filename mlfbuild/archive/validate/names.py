@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.code.c_file import KEYWORDS, CFile
+from mlfbuild.c_analysis.c_file import KEYWORDS, CFile
 from mlfbuild.library import OPERATOR, TensorInfo
 from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
 

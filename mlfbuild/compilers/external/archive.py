@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.errors import InputFileError, ProcessFailedError
-from mlfbuild.messages import counted
+from mlfbuild.core.errors import InputFileError, ProcessFailedError
+from mlfbuild.core.text import counted
 
 if TYPE_CHECKING:
     from mlfbuild.archive.validate import Report
@@ -30,7 +30,7 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
     from mlfbuild.archive.read import read_files
     from mlfbuild.archive.validate import validate
     from mlfbuild.compilers.archive import accepted
-    from mlfbuild.files import open_binary
+    from mlfbuild.core.files import open_binary
 
     if not output.is_file():
         left = "a folder, not an archive," if output.is_dir() else "no archive"

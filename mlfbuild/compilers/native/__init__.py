@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.errors import UsageError
-from mlfbuild.messages import advised
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.text import advised
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue

@@ -20,7 +20,7 @@ from mlfbuild.compilers.native.workspace import print_attributes, print_static_c
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
 from mlfbuild.library.identity import Identity
-from mlfbuild.manifest.placement import CONSTANT_CLASSES
+from mlfbuild.project.placement import CONSTANT_CLASSES
 
 _LINE_LENGTH = 116
 REFUSED = -3

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.external.find import find_program
 from mlfbuild.compilers.external.run import run_program
-from mlfbuild.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.messages import shown
+from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
+from mlfbuild.core.text import shown
 
 if TYPE_CHECKING:
-    from mlfbuild.manifest.program import Program
+    from mlfbuild.project.program import Program
 
 DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)

@@ -15,12 +15,12 @@ float32 (``site.value``), the tensor is dequantised.
 
 from __future__ import annotations
 
-from mlfbuild.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.text import advised
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx.importer import import_graph
 from mlfbuild.frontends.onnx.reader import read_model
 from mlfbuild.graph import Graph, GraphError, OperatorError
-from mlfbuild.messages import advised
 
 
 def parse_onnx(data: bytes, name: str, where: str) -> Graph:

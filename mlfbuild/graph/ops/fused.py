@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, Graph, Tensor
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from mlfbuild.core.text import quoted, shown
 from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
-from mlfbuild.messages import quoted, shown
 
 _MAX_KEY = 20 - 2
 _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags

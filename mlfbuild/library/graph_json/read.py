@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from mlfbuild.errors import InputFileError
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.core.text import quoted, shown
 from mlfbuild.library.data_type import element_size
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
-from mlfbuild.messages import quoted, shown
 
 _LARGEST = 2**63 - 1
 _MAX_DIMS = 64

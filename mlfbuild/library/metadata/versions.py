@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild.errors import UsageError
+from mlfbuild.core.errors import UsageError
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.kernel_files import kernel_folder
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.library import ExternalDependency, Library
-from mlfbuild.library.wishes import Wish, wishes
+from mlfbuild.library.requirement import Wish, wishes
 from mlfbuild.targets import CPUS
 from support.board_cases import wrong_networks
 from support.cmsis_nn_builds import build_for_cpu, build_for_host

@@ -13,8 +13,8 @@ from elftools.elf.elffile import ELFFile
 from mlfbuild.compilers import CompileRequest, Placement
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.errors import UsageError
-from mlfbuild.files import sha256
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS

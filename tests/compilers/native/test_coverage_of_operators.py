@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite_operators import OPERATORS, operator_name
 from mlfbuild.graph import Operator, ops
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.library import Library, Module
 from support.drawing import Array
 from support.host_c import run_many_on_host

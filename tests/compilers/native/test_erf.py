@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import Erf
 from support.board_cases import wrong_networks
 from support.host_c import run_on_host

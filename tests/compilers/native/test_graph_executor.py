@@ -17,15 +17,15 @@ from mlfbuild.archive.merge.registry import parse_registry
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.kernel_files import kernel_folder
-from mlfbuild.errors import UnsupportedModelError, UsageError
-from mlfbuild.files import sha256
+from mlfbuild.core.errors import UnsupportedModelError, UsageError
+from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Graph, Node, State, Tensor
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import Add, Concatenation, Equal, Reshape, Split
 from mlfbuild.library import Library
-from mlfbuild.steps.archives import validate_archive
 from mlfbuild.targets import CPUS, RUNTIME
+from mlfbuild.usecases.archives import validate_archive
 from support.graph_interpreter import C99, Interpreter
 from support.host_c import run_many_on_host
 from support.native import compile_network, generated, request

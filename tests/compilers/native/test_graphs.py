@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.files import sha256
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.core.files import sha256
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import (
     Add,
     MaxPool2D,

@@ -14,7 +14,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.compilers.native import fusion
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.graph.wide_sums import WideRescale, rescale_wide, wide_rescale
 from support.board_cases import wrong_networks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import tflite_micro_run

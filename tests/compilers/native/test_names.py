@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mlfbuild.compilers.native.names import comment_text, member_name
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph.ops import Add
 from support.host_c import run_many_on_host
 from support.native import compile_network, generated

@@ -15,7 +15,7 @@ from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.files import sha256
+from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor
 from mlfbuild.graph.ops import Add, Concatenation, Conv2D
 from mlfbuild.library import Library, Module, Network, NetworkTensor

@@ -14,7 +14,7 @@ from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
 from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
 from mlfbuild.graph import Activation, DType, Graph, Quantization, Tensor
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import (
     Add,
     Conv2D,

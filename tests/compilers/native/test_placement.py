@@ -15,7 +15,7 @@ from mlfbuild.compilers.native import classes
 from mlfbuild.compilers.native import ops as native_ops
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.ops.call import Constant
-from mlfbuild.files import sha256
+from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library

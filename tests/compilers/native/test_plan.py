@@ -15,7 +15,7 @@ from mlfbuild.compilers.native.plan import Plan, plan_memory
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.compilers.native.storages import ALIGNMENT, Area, Location
 from mlfbuild.compilers.native.views import views_of
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, State
 from mlfbuild.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice
 from mlfbuild.graph.ops.slice import Steps

@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild.compilers.native.passes.shift_states import shift_states
 from mlfbuild.graph import DType, Graph, Node, Operator, State, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate_in_turn
 from mlfbuild.graph.ops.shift import Shift
 from mlfbuild.graph.ops.slice import Steps
 from support.board_cases import wrong_networks

@@ -12,10 +12,10 @@ import pytest
 from mlfbuild.compilers import Placement
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.kernel_files import kernel_folder
-from mlfbuild.errors import UnsupportedModelError
-from mlfbuild.files import sha256
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate_in_turn
 from mlfbuild.graph.ops.slice import Steps
 from mlfbuild.library import Library
 from support.host_c import build, run, run_cases_on_host, write_tree

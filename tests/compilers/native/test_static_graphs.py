@@ -14,14 +14,14 @@ import pytest
 
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.build.tree import unpack
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.executor.executable import executable
-from mlfbuild.files import sha256
-from mlfbuild.firmware import unpack
+from mlfbuild.core.files import sha256
+from mlfbuild.executor.executables import executable
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import Graph
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
 from support.graph_interpreter import C99

@@ -15,10 +15,10 @@ from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.kernel_files import kernel_folder
-from mlfbuild.errors import UsageError
-from mlfbuild.files import sha256
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
-from mlfbuild.graph.evaluate import evaluate_in_turn
+from mlfbuild.graph.evaluation import evaluate_in_turn
 from mlfbuild.graph.ops.slice import Slice, Steps
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
@@ -160,7 +160,7 @@ def test_the_hook_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) ->
 
 
 def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    from mlfbuild.emulator import run_elf
+    from mlfbuild.verify.emulator import run_elf
 
     tool("qemu-system-arm")
     board = BOARDS["mps2-an386"]

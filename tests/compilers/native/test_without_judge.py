@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph.evaluate import evaluate
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.tflite_builder import Network

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.errors import InputFileError, ToolNotFoundError
+from mlfbuild.core.errors import InputFileError, ToolNotFoundError
 from mlfbuild.report.image import read_image
 from mlfbuild.report.linker_map import read_map
 from mlfbuild.report.stack.function import frame_of

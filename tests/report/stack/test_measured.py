@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
+from mlfbuild.build.tree.record import Record
+from mlfbuild.build.tree.tree import write_tree
+from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.emulator.verify import verify_module
-from mlfbuild.firmware.record import Record
-from mlfbuild.firmware.tree import write_tree
-from mlfbuild.firmware.unpack import tree_files
 from mlfbuild.library import Library, Module
 from mlfbuild.report.image import read_image
 from mlfbuild.report.linker_map import read_map
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.targets import BOARDS, CPUS, toolchain_file
+from mlfbuild.verify.module import verify_module
 
 
 @pytest.fixture(autouse=True)

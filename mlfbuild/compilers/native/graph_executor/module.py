@@ -18,7 +18,7 @@ from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.native.trace import traced_tensor
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph import Graph
 from mlfbuild.library import (
     CPU_DEVICE,

@@ -33,12 +33,12 @@ from mlfbuild.compilers.native.ops import (
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.errors import UnsupportedModelError
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.text import advised
 from mlfbuild.frontends.advice import CHANGE
 from mlfbuild.graph import Graph, Node, Operator
 from mlfbuild.graph import ops as graph_ops
 from mlfbuild.graph.ops.shift import Shift
-from mlfbuild.messages import advised
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(
     {

@@ -1,0 +1,92 @@
+"""A library in another version of the format: what the version cannot hold is refused, the rest keeps its meaning.
+
+What changes is little, as the layout of the archive follows from the version: files of code that do not bear their
+module's name (versions 1 and 2) get it, and targets take the form of the version. Operators stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+from mlfbuild.c_analysis.files import MAX_TEXT, TEXT_SUFFIXES
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.text import listed
+from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
+from mlfbuild.library.metadata import Format, written_format
+
+_UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
+
+
+def convert(library: Library, version: int) -> Library:
+    """Return ``library`` as one of version 5, 6 or 7; one that is of it already has the same meaning afterwards.
+
+    Raises ``UsageError``, which names what version ``version`` cannot hold: several modules before 7, several targets
+    of one device before 6, operators beside other modules.
+    """
+    form = written_format(version)
+    names = [module.name for module in library.modules]
+    if len(names) > 1 and not form.modules:
+        raise UsageError(
+            f"version {version} of Model Library Format holds one module, and this library has {len(names)}: "
+            f"{listed(names)}; write version 7"
+        )
+    operators = [module.name for module in library.modules if module.style == OPERATOR]
+    if operators and len(names) > 1:
+        raise UsageError(
+            f"Model Library Format holds an operator ({operators[0]}) only alone, and this library has {len(names)} "
+            f"modules: {listed(names)}; write one archive for each operator"
+        )
+    return replace(library, version=version, modules=tuple(_converted(module, form) for module in library.modules))
+
+
+def _converted(module: Module, form: Format) -> Module:
+    targets = _by_device(module, form) if form.targets_by_device else _listed_targets(module)
+    codegen = module.codegen if module.style == OPERATOR else _named(module)
+    return replace(module, targets=targets, codegen=codegen)
+
+
+def _by_device(module: Module, form: Format) -> tuple[Target, ...]:
+    """Return the targets with a device type each, in the order of the device types; one of its own is the CPU."""
+    if len(module.targets) == 1:
+        (target,) = module.targets
+        return (replace(target, device=target.device or CPU_DEVICE),)
+    for device, count in Counter(target.device for target in module.targets).items():
+        if device is None or count > 1:
+            reason = "of unknown device" if device is None else f"for device type {device}"
+            raise UsageError(
+                f"version {form.version} of Model Library Format holds one target a device type, and module "
+                f"{module.name} has {count} {reason}; write version 7"
+            )
+    return tuple(sorted(module.targets, key=lambda target: target.device or CPU_DEVICE))
+
+
+def _listed_targets(module: Module) -> tuple[Target, ...]:
+    """Return the targets; that a single one is for the CPU goes without saying."""
+    if [target.device for target in module.targets] == [CPU_DEVICE]:
+        return (replace(module.targets[0], device=None),)
+    return module.targets
+
+
+def _named(module: Module) -> tuple[CodegenFile, ...]:
+    """Return the generated files, those called ``lib<n>`` with the module's name before it.
+
+    Files that others include by name keep theirs, and so do all where the new names are taken.
+    """
+    unnamed = [file for file in module.codegen if _UNNAMED.fullmatch(file.path.name)]
+    if not unnamed:
+        return module.codegen
+    new = {file.path: file.path.with_name(f"{module.name}_{file.path.name}") for file in unnamed}
+    taken = {file.path for file in module.codegen}
+    if taken & set(new.values()) or _included(module) & {path.name for path in new}:
+        return module.codegen
+    return tuple(replace(file, path=new.get(file.path, file.path)) for file in module.codegen)
+
+
+def _included(module: Module) -> set[str]:
+    """Return the names of the files that the module's code includes, without folders."""
+    sources = (file.content for file in module.codegen if file.path.suffix in TEXT_SUFFIXES)
+    texts = (text_of(content) for content in sources if len(content) <= MAX_TEXT)
+    return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

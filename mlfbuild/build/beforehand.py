@@ -1,0 +1,53 @@
+"""Archives that must be there before a build can be configured: only they tell which files a tree will have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mlfbuild.core.errors import MlfError
+from mlfbuild.build.jobs import TargetJob
+from mlfbuild.build.models import compile_once, is_current
+from mlfbuild.build.progress import Progress, Silent, Task, raise_first
+from mlfbuild.build.twin_jobs import Twins, twins
+from mlfbuild.build.workers import map_in_workers
+
+__all__ = ["make_archives"]
+
+
+def make_archives(
+    targets: Sequence[TargetJob],
+    lenders: Sequence[TargetJob],
+    *,
+    every: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Make the archives of ``targets`` that alone tell what a build must know first, where they are not current.
+
+    With ``every`` all others, too. ``jobs`` are made at a time. An archive that is there for one of ``lenders`` is
+    copied. Raises as ``compile_once``; the archives that were finished before stay.
+    """
+    watch = progress or Silent()
+    wanted = (job for target in targets for job in target.models if every or job.made_first)
+    stale = [job for job in wanted if not is_current(job)]
+    groups = twins(stale, lenders)
+    errors: dict[int, MlfError] = {}
+    watch.expect(len(groups))
+    for group, made in map_in_workers(_make, groups, jobs, lambda group, _: watch.start(_task(group))):
+        if isinstance(made, MlfError):
+            errors[groups.index(group)] = made
+            watch.fail(_task(group))
+        else:
+            watch.finish(_task(group), "compiled" if made else "copied")
+    raise_first(errors, watch)
+
+
+def _task(group: Twins) -> Task:
+    job = group.jobs[0]
+    title = f"{job.model} for {', '.join(job.target for job in group.jobs)}"
+    return Task("compile", title, job.target, model=job.model)
+
+
+def _make(group: Twins, tell: Callable[[None], None]) -> bool:
+    tell(None)
+    return compile_once(group.jobs, group.lenders) is not None

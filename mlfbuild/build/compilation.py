@@ -1,0 +1,112 @@
+"""From a model file to an archive; apart from what comes after it, so that `mlfbuild compile` imports no more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlfbuild.archive import write_archive
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.files import file_sha256, open_binary
+from mlfbuild.library import Library
+from mlfbuild.build.jobs import CompileJob
+
+__all__ = ["Compiled", "check_ram", "compile_model"]
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Bytes of an archive, and of the memory that its modules take together."""
+
+    size: int
+    constants: int
+    workspace: int
+    workspace_bound: int | None
+    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
+
+
+def compile_model(job: CompileJob) -> Compiled:
+    """Compile the job's model and write its archive.
+
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    arena is larger than the board's RAM, what ``executable`` does of code that others compiled, what ``with_bundles``
+    does of dependencies, and ``StorageError``.
+    """
+    library = compiler_called(job.compiler).compile(job.request)
+    if job.compiler != "native":
+        library = _with_source(library, job.request.source)
+        _check_code(library)
+    check_ram(job, library)
+    if job.bundles:
+        library = _with_bundles(job, library)
+    write_archive(library, job.archive)
+    memory = [entry for module in library.modules for entry in module.main]
+    bounds = [module.workspace_bound for module in library.modules]
+    return Compiled(
+        size=job.archive.stat().st_size,
+        constants=sum(entry.constants_size for entry in memory),
+        workspace=sum(entry.workspace_size for entry in memory),
+        workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
+    )
+
+
+def _with_source(library: Library, source: Path) -> Library:
+    """Return ``library`` with the hash of ``source`` in each module that does not say what it was made from."""
+    with open_binary(source, "model") as file:
+        digest = file_sha256(file)
+    modules = (
+        module if module.model_id or module.source_sha256 else replace(module, source_sha256=digest)
+        for module in library.modules
+    )
+    return replace(library, modules=tuple(modules))
+
+
+def _with_bundles(job: CompileJob, library: Library) -> Library:
+    from mlfbuild.build.bundling import with_bundles  # `mlfbuild compile` has no project, and does without
+
+    return with_bundles(job, library)
+
+
+def _check_code(library: Library) -> None:
+    """Raise what ``executable`` does of modules that cannot be built, before their archive is there."""
+    from mlfbuild.executor.executables import executable  # the native compiler's modules do without
+
+    for module in library.modules:
+        executable(module)
+
+
+def check_ram(job: CompileJob, library: Library) -> None:
+    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board.
+
+    Raises also as ``executable``, which knows what memory is generated for modules of other compilers.
+    """
+    if job.ram_limit is None:
+        return
+    from mlfbuild.executor.memory import arena_size  # `mlfbuild compile` has no board, and does without
+
+    for module in library.modules:
+        arena = arena_size(module)
+        if arena + module.state_size > job.ram_limit:
+            state = f" and a state of {module.state_size}" if module.state_size else ""
+            raise UnsupportedModelError(
+                f"{job.request.source}: module {module.name!r} needs an arena of {arena} bytes{state}, "
+                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM; "
+                f"{_less_memory(job, module.name, job.ram_limit)}"
+            )
+
+
+def _less_memory(job: CompileJob, module: str, limit: int) -> str:
+    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    from mlfbuild.executor.memory import ram_size
+
+    advice = "choose a larger board or a smaller model"
+    options = {**job.request.options, "memory": "smallest"}
+    compiler = compiler_called(job.compiler)
+    if options == job.request.options or compiler.check_options(options):
+        return advice
+    library = compiler.compile(replace(job.request, options=options))
+    (need,) = (ram_size(other) for other in library.modules if other.name == module)
+    if need <= limit:
+        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
+    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"

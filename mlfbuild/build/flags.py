@@ -1,0 +1,76 @@
+"""Whether a firmware build compiles models for the target's CPU: its own flags decide, wherever they come from.
+
+CMake writes the commands that it gives to the compiler. The compiler itself, asked with their flags, tells by its
+predefined macros what it compiles for. Without that, native code falls back to portable C without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mlfbuild.core.errors import InputFileError, ProcessFailedError, UsageError
+from mlfbuild.core.files import holds, read_bytes, real_place, sha256, write_atomic
+from mlfbuild.core.processes import run
+from mlfbuild.build.jobs import FirmwareJob
+from mlfbuild.targets import cmake_folder, macro_rules
+
+_WITH_A_WORD = {"-o", "-MF", "-MT", "-MQ", "-isystem"}
+_NO_MATTER = ("-I", "-D", "-MD", "-MMD", "-c")
+_SECONDS = 60
+
+
+def check_flags(job: FirmwareJob) -> None:
+    """Raise ``UsageError`` where models are compiled for another CPU than the target's, as the build is configured.
+
+    What cannot be known, as of a compiler without GCC's options, is left to compiler and linker. Nothing is asked
+    unless the commands changed since they were last found right.
+    """
+    database = job.build / "compile_commands.json"
+    try:
+        content = read_bytes(database, "compilation database")
+    except InputFileError:
+        return
+    stamp, state = job.build / ".mlfbuild-flags", f"{job.target.cpu.name} {sha256(content)}\n".encode()
+    if holds(stamp, state):
+        return
+    for command, folder in dict.fromkeys(_commands(content, real_place(job.target.tree))):
+        _check(job, command, folder)
+    write_atomic(stamp, state)
+
+
+def _commands(content: bytes, tree: Path) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield compiler and flags of each C source of ``tree``, and the folder that it is called in."""
+    for entry in json.loads(content):
+        file = real_place(Path(entry["directory"]) / entry["file"])
+        if file.suffix == ".c" and file.is_relative_to(tree):
+            yield tuple(_flags(shlex.split(entry["command"]), entry["file"])), entry["directory"]
+
+
+def _flags(words: Sequence[str], source: str) -> Iterator[str]:
+    """Yield what decides the macros: neither names of files nor what differs from model to model."""
+    left = iter(words)
+    for word in left:
+        if word in _WITH_A_WORD:
+            next(left, None)
+        elif word != source and not word.startswith(_NO_MATTER):
+            yield word
+
+
+def _check(job: FirmwareJob, command: Sequence[str], folder: str) -> None:
+    question: list[str | Path] = [*command, "-dM", "-E", "-x", "c", cmake_folder() / "toolchains" / "empty.c"]
+    try:
+        macros = run(question, cwd=Path(folder), timeout=_SECONDS)
+    except ProcessFailedError:
+        return
+    target = job.target
+    for rule in macro_rules(target.cpu):
+        if bool(re.search(rule.pattern, macros)) != rule.wanted:
+            origin = f" ({target.toolchain})" if target.toolchain else ""
+            raise UsageError(
+                f"{job.name}: target {target.name} ({target.cpu.name}): {command[0]} {rule.otherwise}; correct its "
+                f"flags{origin}, or the target's cpu"
+            )

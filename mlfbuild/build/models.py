@@ -1,0 +1,233 @@
+"""Compile, pack, unpack: from a model file to a tree that a firmware build takes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlfbuild import archive as archives
+from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
+from mlfbuild.compilers.archive import check_placement
+from mlfbuild.requirements.types import Dependency
+from mlfbuild.core.errors import CheckFailedError, ConflictError, InputFileError
+from mlfbuild.core.files import file_sha256, read_bytes, sha256, write_atomic
+from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
+from mlfbuild.library import Library
+from mlfbuild.project import Placement
+from mlfbuild.build.bundling import bundle_key
+from mlfbuild.build.compilation import check_ram, compile_model
+from mlfbuild.build.inputs import inputs_hash
+from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.core.package import package_fingerprint
+
+_SHOWN = 12
+"""Digits of a hash that messages show."""
+
+
+def archive_key(job: CompileJob) -> str:
+    """Return the hash of everything that the job's archive is made from.
+
+    That is settings, model file, and generator, where somebody else's program compiles, its inputs and its version, and
+    the dependencies that the archive may take along: raises as ``ExternalCompiler.version`` and ``bundle_key`` do.
+    """
+    source = sha256(read_bytes(job.request.source, "model"))
+    parts = [job.settings(), source, package_fingerprint()]
+    if job.request.program is not None:
+        parts += [program_version(job), inputs_hash(job.request.program)]
+    if job.bundles:
+        parts += filter(None, [bundle_key(job)])
+    return sha256("\n".join(parts).encode())
+
+
+def program_version(job: CompileJob) -> str:
+    """Return the version of what compiles the job's model where that is a program; it may be asked for it."""
+    return EXTERNAL_COMPILERS[job.compiler].version(job.request)
+
+
+def key_file(job: CompileJob) -> Path:
+    """Return the file beside the archive that remembers what it was made from."""
+    return _key_of(job.archive)
+
+
+def _key_of(archive: Path) -> Path:
+    return archive.with_name(f".{archive.name}.key")
+
+
+def compile_if_needed(job: CompileJob) -> bool:
+    """Compile the job's model unless its archive was made from the very same things; True if it was compiled."""
+    return compile_once([job]) is not None
+
+
+def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
+    """Make the archives of jobs with one sharing key; returns the one that was compiled, or ``None``.
+
+    At most one is: the others get copies of an archive that is current, which may be one of ``lenders``, jobs with the
+    same key that are left alone. Raises as ``compile_model`` does.
+    """
+    key = archive_key(twins[0])
+    stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
+    if not stale:
+        return None
+    current = (job for job in (*twins, *lenders) if job not in stale and _recorded(job) == _stamp(job, key))
+    made = next(current, None)
+    compiled = None
+    if made is None:
+        made = compiled = min(stale, key=_ram)  # where it fits the smallest board, its copies fit the others
+        stale.remove(made)
+        compile_model(made)
+        _remember(made, key)
+    for job in stale:
+        copy_archive(made.archive, job.archive)
+        _remember(job, key)
+    return compiled
+
+
+def _ram(job: CompileJob) -> float:
+    return math.inf if job.ram_limit is None else job.ram_limit
+
+
+def copy_archive(archive: Path, copy: Path) -> None:
+    """Write the archive's bytes to ``copy``; raises ``InputFileError`` and ``StorageError``."""
+    write_atomic(copy, read_bytes(archive, "archive"))
+
+
+def _remember(job: CompileJob, key: str) -> None:
+    write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
+
+
+def is_current(job: CompileJob) -> bool:
+    """Whether the job's archive is there, unchanged, and made from what there is now."""
+    return bool(_recorded(job) == _stamp(job, archive_key(job)))
+
+
+def outline_of(job: CompileJob) -> Library | None:
+    """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing.
+
+    ``None`` where only the archive tells, and there is none that is current.
+    """
+    known = compiler_called(job.compiler).outline(job.request)
+    if known is not None and not job.made_first:
+        return known
+    return archives.open_archive(job.archive) if is_current(job) else None
+
+
+def _stamp(job: CompileJob, key: str) -> dict[str, str | None]:
+    return {"made-from": key, "sha256": _hash_of(job.archive)}
+
+
+def _recorded(job: CompileJob) -> Any:
+    try:
+        return json.loads(key_file(job).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _hash_of(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file_sha256(file)
+    except OSError:
+        return None
+
+
+def unpack_archive(
+    archive: Path, directory: Path, *, model: str | None = None, placement: Placement | None = None
+) -> UnpackResult:
+    """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
+
+    ``placement`` has the linker sections of what unpacking generates.
+
+    Raises ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` for
+    a placement of what the archive's own code has.
+    """
+    library, archive_id = archives.open_archive_with_id(archive)
+    if placement is not None and placement.sections:
+        check_placement(library, placement, model or archive.name, str(archive))
+    return unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
+
+
+def unpack_job(job: CompileJob) -> UnpackResult:
+    """Unpack the job's archive into its tree.
+
+    Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
+    than the board's RAM: the archive may have been made for another board. ``CheckFailedError`` likewise, for another
+    archive than the locked one of a frozen build.
+    """
+    library, archive_id = archives.open_archive_with_id(job.archive)
+    if job.locked is not None and archive_id != job.locked:
+        raise CheckFailedError(
+            f"archive of {job.title}: locked {job.locked[:_SHOWN]}, made {archive_id[:_SHOWN]}; put back what changed, "
+            "or accept it with `mlfbuild lock`"
+        )
+    check_ram(job, library)
+    return unpack(
+        library,
+        job.tree,
+        archive_id=archive_id,
+        model=job.model,
+        placement=job.request.placement,
+        verified_on=job.verified_on,
+    )
+
+
+def finish_target(target: TargetJob, dependencies: Sequence[Dependency] = ()) -> UnpackResult:
+    """Write the target's aggregate fragment, its board's files and what its models need beside their archives.
+
+    Trees of models that are gone are removed. ``dependencies`` are those of ``target_dependencies``.
+    """
+    return write_target_tree(
+        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
+    )
+
+
+def tree_is_whole(directory: Path) -> bool:
+    """Whether every file of the unpacked tree is there and unchanged, by hash."""
+    return not tree_damage(directory)
+
+
+def generated_files(directory: Path) -> list[Path]:
+    """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty where there is no record."""
+    return recorded_files(directory)
+
+
+def stray_files(target: TargetJob) -> dict[str, list[Path]]:
+    """Return what mlfbuild wrote beside the target's models for others that the project file does not have, by name.
+
+    They may be models that it had before, or unpacked by hand. Archives are listed where mlfbuild knows that it made
+    them, folders with a record that cannot be read are not.
+    """
+    known = {job.model for job in (*target.models, *target.others)}
+    folders = sorted(target.tree.iterdir()) if target.tree.is_dir() else []
+    return {
+        folder.name: [*_made_beside(folder), *generated_files(folder)]
+        for folder in folders
+        if folder.name not in known and _is_unpacked(folder)
+    }
+
+
+def _made_beside(tree: Path) -> list[Path]:
+    """Return the archive of a tree and what remembers how it was made, where both are there."""
+    archive = tree.with_name(f"{tree.name}.tar")
+    key = _key_of(archive)
+    return [archive, key] if archive.is_file() and key.is_file() else []
+
+
+def _is_unpacked(folder: Path) -> bool:
+    try:
+        record = read_record(folder)
+    except (ConflictError, InputFileError):
+        return False
+    return record is not None and bool(record.archive)
+
+
+def prune_folders(directory: Path) -> None:
+    """Remove the empty folders under ``directory``, and itself where it is empty too."""
+    for folder in sorted((path for path in directory.rglob("*") if path.is_dir()), reverse=True):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+    with contextlib.suppress(OSError):
+        directory.rmdir()

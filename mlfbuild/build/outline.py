@@ -1,0 +1,93 @@
+"""What a tree will hold, known before its model is compiled: what a build must be told of when it is configured."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from mlfbuild.build.tree import tree_files
+from mlfbuild.build.tree.cmake import FRAGMENT
+from mlfbuild.build.tree.parts import Part, parts_of
+from mlfbuild.build.tree.record import RECORD
+from mlfbuild.library import Library
+from mlfbuild.build.jobs import CompileJob
+from mlfbuild.build.models import outline_of
+
+__all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
+
+_KERNELS = re.compile(r"/mlfbuild-[0-9a-f]{12}/")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """An unpacked tree by the names of its files; paths are relative to it."""
+
+    job: CompileJob
+    library: Library
+    """Modules and files of what is unpacked, by name; no modules where only the archive tells, and there is none."""
+
+    @cached_property
+    def modules(self) -> tuple[Part, ...]:
+        """The modules that are made of its files."""
+        return parts_of(self.library, self.job.model, self.job.request.placement).modules
+
+    @cached_property
+    def compiled(self) -> tuple[str, ...]:
+        """``RECORD.json`` and what compilers or firmware name: sources, objects and headers of the interface.
+
+        Other headers lie in folders below those of the interface: what includes them is compiled from this tree, too.
+        """
+        names = dict.fromkeys([RECORD])
+        for module, part in zip(self.library.modules, self.modules, strict=True):
+            paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
+            names |= dict.fromkeys(part.files)
+            names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
+            if part.blobs is not None:
+                header = f"{part.blobs.include_dir}/mlf_{part.name}_blobs.h"
+                names |= dict.fromkeys([part.blobs.assembler, part.blobs.array, header, *part.blobs.reads])
+        return tuple(names)
+
+    @property
+    def self_contained(self) -> bool:
+        """Whether all that its sources include is known without them.
+
+        The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system;
+        those around a graph include other sources, those whose kernels are a library's the headers of that.
+        """
+        if self.job.compiler != "native" or any(part.needs for part in self.modules):
+            return False
+        return all(module.executor == "aot" for module in self.library.modules)
+
+    def interface(self, part: Part) -> tuple[str, ...]:
+        """Return the headers of ``part`` that firmware includes."""
+        return tuple(path for path in self.compiled if path.rpartition("/")[0] in part.include_dirs)
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """All further files of the tree, in alphabetical order; none where its modules are not known."""
+        if not self.library.modules:
+            return ()
+        files = tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
+        return tuple(sorted(files.keys() - {*self.compiled}))
+
+    @cached_property
+    def changing(self) -> tuple[str, ...]:
+        """What compilers may read and what may change under its name: all of ``compiled`` and further headers.
+
+        Not the kernels of the native compiler, whose folder has another name where they change, and not the record.
+        """
+        further = (path for path in self.others if path.startswith("codegen/") and not _KERNELS.search(path))
+        return tuple(path for path in (*self.compiled, *further) if path != RECORD)
+
+    def is_laid_out(self) -> bool:
+        """Whether every file of the modules lies in the tree already, whatever it holds."""
+        codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
+        files = (file for module in self.library.modules for file in module.codegen)
+        return all(os.path.exists(f"{codegen}{file.path}") for file in files)  # noqa: PTH110 - thousands of them
+
+
+def tree_outline(job: CompileJob) -> Outline:
+    """Return the outline of the job's tree; compiles nothing, raises as ``outline_of`` does."""
+    return Outline(job, outline_of(job) or Library(()))

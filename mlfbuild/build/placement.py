@@ -1,0 +1,76 @@
+"""What becomes of placed sections in an image: where they were linked, and the constants as a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.core.errors import CheckFailedError, UsageError
+from mlfbuild.core.files import write_if_changed
+from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
+from mlfbuild.build.tree.placement import LINKER_SCRIPT
+from mlfbuild.project import Placement, suggestion
+from mlfbuild.project.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
+from mlfbuild.core.text import advised
+from mlfbuild.build.jobs import FirmwareJob
+
+__all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
+
+_CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES)
+
+
+@dataclass(frozen=True)
+class ParamsBinary:
+    """A file that holds the bytes of a section alone."""
+
+    section: str
+    address: int
+    """What they are linked for."""
+    size: int
+
+
+def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary:
+    """Write the constants in ``section`` of the linked ``image`` to ``output``, whose time changes with its content.
+
+    Raises ``InputFileError`` where the image has no such bytes, and ``StorageError``.
+    """
+    found = linked_section(image, section)
+    write_if_changed(output, found.data)
+    return ParamsBinary(section, found.address, len(found.data))
+
+
+def placement_of(words: Sequence[str]) -> Placement:
+    """Return the placement that ``CLASS=SECTION`` words of a command line name; raises ``UsageError``."""
+    named: dict[str, Any] = {}
+    for word in words:
+        name, equals, section = word.partition("=")
+        if not equals or not section:
+            raise UsageError(f"--place {word}: write CLASS=SECTION, as params=.mlf_params")
+        if name not in _CLASSES:
+            known = suggestion(name, _CLASSES) or f" (known: {', '.join(_CLASSES)})"
+            raise UsageError(f"--place {word}: there is nothing called {name!r} to place{known}")
+        if named.setdefault(name, section) != section:
+            raise UsageError(f"--place {word}: {name} is in {named[name]} already; name it once")
+    placement = Placement(**named)
+    for name, reason in placement.problems():
+        raise UsageError(advised(f"--place {name}={named[name]}: {reason}", "correct or remove it"))
+    return placement
+
+
+def check_placed(job: FirmwareJob) -> None:
+    """Raise ``CheckFailedError`` where a section of the image that the target has in a region lies anywhere else.
+
+    The linker puts one that no script mentions somewhere, without a word. One that the script of the tree has placed
+    has symbols of that script; an image without symbols cannot be judged.
+    """
+    if not job.target.placed:
+        return
+    names = section_names(job.elf)
+    for section in job.target.placed:
+        if section.name in names and has_symbol(job.elf, section.start) is False:
+            raise CheckFailedError(
+                f"{job.elf.name}: section {section.name} is not in memory region {section.region}: the link does not "
+                f"take {LINKER_SCRIPT}; link mlf::placement to {job.name}"
+            )

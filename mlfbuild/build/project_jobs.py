@@ -1,0 +1,355 @@
+"""From a project file to jobs: load, check what only other rooms know, select."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.archive.tar import looks_like_archive
+from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
+from mlfbuild.compilers.seams import HOOK, why_no_hook
+from mlfbuild.core.errors import MlfError, ProjectFileError, UsageError
+from mlfbuild.core.files import real_place
+from mlfbuild.build.tree.placement import PlacedSection
+from mlfbuild.project import (
+    Budget,
+    FirmwareSpec,
+    KeyPath,
+    ModelSpec,
+    Placement,
+    Project,
+    Provision,
+    Target,
+    load_project,
+    suggestion,
+)
+from mlfbuild.project.placement import MEMORY_CLASSES
+from mlfbuild.project.sources import SOURCES, source_suffix
+from mlfbuild.core.text import advised
+from mlfbuild.build.inputs import check_inputs, input_problems
+from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
+from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
+
+BUILD_FOLDER = "build"
+
+
+def load(path: Path) -> Project:
+    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
+    project = load_project(path)
+    found = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems, _hook_problems)
+    problems = project.problems(problem for find in found for problem in find(project))
+    if problems:
+        raise ProjectFileError(problems)
+    return project
+
+
+def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    for target in project.targets.values():
+        if target.toolchain is not None and not target.toolchain.is_file():
+            yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
+    for model in project.models.values():
+        vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
+        for key, path in ((("source",), model.source), *vectors):
+            if not path.is_file():
+                yield ("models", model.name, *key), _why_no_file(path)
+    for firmware in project.firmware.values():
+        for index, path in enumerate(firmware.sources):
+            if not path.is_file():
+                yield ("firmware", firmware.name, "sources", index), _why_no_file(path)
+        for index, path in enumerate(firmware.include_dirs):
+            if not path.is_dir():
+                yield (
+                    ("firmware", firmware.name, "include-dirs", index),
+                    f"{path}: no such folder; create it, or correct the path",
+                )
+        if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
+            yield (
+                ("firmware", firmware.name, "cmake"),
+                f"{firmware.cmake}: has no CMakeLists.txt; write one there, or name another folder",
+            )
+
+
+def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
+    for name, provision in project.dependencies.items():
+        folder = provision.path
+        if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
+            there = os.path.exists(folder)  # noqa: PTH110 - as above
+            what = "is a file, not a folder; name a folder" if there else "no such folder; correct the path"
+            yield ("dependencies", name, "path"), f"{folder}: {what}"
+
+
+def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    for target in project.targets.values():
+        row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
+        if row is not None and row[0].name != target.cpu:
+            reason = f"{target.toolchain}: is for {row[0].name}, the target's cpu is {target.cpu}; leave toolchain out"
+            yield ("targets", target.name, "toolchain"), reason
+
+
+def _why_no_file(path: Path) -> str:
+    return f"{path}: {'is a folder, not a file; name a file' if path.is_dir() else 'no such file; correct the path'}"
+
+
+def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    for model in project.models.values():
+        for key, reason in compiler_called(model.compiler).check_options(model.options):
+            yield ("models", model.name, "options", key), reason
+
+
+def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the models whose archives have no seams for a hook; one that cannot be read is for who compiles it."""
+    from mlfbuild.archive import open_archive  # few projects have one to look at
+
+    for model in project.models.values():
+        if model.compiler == "archive" and model.options.get(HOOK) is True:
+            try:
+                reason = why_no_hook(open_archive(model.source), str(model.source))
+            except MlfError:
+                continue
+            if reason is not None:
+                yield ("models", model.name, "options", HOOK), reason
+
+
+def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return those of ``known`` that are ``wanted``, all where none is; raises ``UsageError`` for a name not there."""
+    for name in wanted:
+        if name not in known:
+            hint = suggestion(name, known) or f" (the project has {', '.join(known) or 'none'})"
+            raise UsageError(f"{kind} {name!r}: not in the project file{hint}")
+    return [name for name in known if not wanted or name in wanted]
+
+
+def target_jobs(
+    project: Project, targets: Sequence[str] = (), models: Sequence[str] = (), build: Path | None = None
+) -> list[TargetJob]:
+    """Return the jobs of the chosen targets and models (all where nothing is chosen), in the project file's order.
+
+    ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
+    that the project file does not have, and where a model file lies among what is made of the others, and as
+    ``pinned``: repositories among the dependencies are at the commits of the lock file.
+    """
+    if any(each.kind == "git" for each in project.dependencies.values()):
+        from mlfbuild.build.pins import pinned  # few projects have repositories
+
+        project = pinned(project)
+    wanted = chosen_names("model", models, project.models)
+    folder = build or project.root / BUILD_FOLDER
+    jobs = [
+        _target_job(project, project.targets[name], wanted, folder)
+        for name in chosen_names("target", targets, project.targets)
+    ]
+    for name in models:
+        if not any(job.model == name for target in jobs for job in target.models):
+            built = ", ".join(project.models[name].targets)
+            raise UsageError(
+                f"model {name!r}: not built for {', '.join(targets)}; choose of its targets ({built}), or add one"
+            )
+    for job in (job for target in jobs for job in target.models):
+        check_inputs(job)
+    for reason in _misplaced(project, jobs):
+        raise UsageError(f"{reason}; move the model file, or choose another build folder")
+    return jobs
+
+
+def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
+    """Yield a line for every source that lies where the archive or the tree of a model goes."""
+    made: dict[Path, str] = {}
+    for job in (job for target in targets for job in (*target.models, *target.others)):
+        made |= {real_place(job.tree): f"the tree of model {job.model!r}"}
+        made |= {real_place(job.archive): f"the archive of model {job.model!r}"}
+    for name, model in project.models.items():
+        source = real_place(model.source)
+        for place in (source, *source.parents):
+            if place in made:
+                yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
+
+
+def toolchain_of(target: Target) -> Path | None:
+    """Return the target's CMake toolchain file: its own, or ours for its CPU; ``None`` for this machine."""
+    return target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler)
+
+
+def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
+    tree = build / "mlf" / target.name
+    specs = [spec for spec in project.models.values() if target.name in spec.targets]
+    jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
+    return TargetJob(
+        name=target.name,
+        cpu=CPUS[target.cpu],
+        board=BOARDS[target.board] if target.board else None,
+        toolchain=toolchain_of(target),
+        tree=tree,
+        models=tuple(job for job in jobs if job.model in models),
+        others=tuple(job for job in jobs if job.model not in models),
+        placed=tuple(_placed(project, target)),
+        provisions=tuple(project.dependencies.values()),
+    )
+
+
+def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
+    """Yield the sections that the target has in memory regions; the project file's checks know what each holds."""
+    placements = [model.placement for model in project.models_on(target.name)]
+    memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
+    for section, region in target.regions.items():
+        yield PlacedSection(section, region, section in memory)
+
+
+def _ram_limit(model: ModelSpec, target: Target) -> int | None:
+    """Return the bytes that the board of ``target`` has where the workspace of ``model`` lies."""
+    if target.board is None:
+        return None
+    board = BOARDS[target.board]
+    region = target.regions.get(model.placement.workspace or "")
+    return board.ram.size if region is None else board.regions[region].size
+
+
+def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
+    request = CompileRequest(
+        name=model.name,
+        source=model.source,
+        cpu=CPUS[target.cpu],
+        executor=model.executor,
+        options=model.options,
+        placement=model.placement,
+        program=model.program,
+    )
+    return CompileJob(
+        target=target.name,
+        compiler=model.compiler,
+        request=request,
+        archive=tree / f"{model.name}.tar",
+        tree=tree / model.name,
+        ram_limit=_ram_limit(model, target),
+    )
+
+
+def _bundles(project: Project, model: ModelSpec) -> Iterator[Provision]:
+    """Yield what the archive of ``model`` takes along where it needs it: our own code does with a library's kernels."""
+    if model.compiler != "native" or "kernels" in model.options:
+        yield from (provision for provision in project.dependencies.values() if provision.bundle)
+
+
+def compile_job(
+    *,
+    name: str,
+    source: Path,
+    cpu: str,
+    compiler: str,
+    executor: str | None,
+    options: Mapping[str, OptionValue],
+    archive: Path,
+    python: str | None = None,
+    placement: Placement | None = None,
+) -> CompileJob:
+    """Return the job that compiles one model file, with no project file; raises ``UsageError`` for what it cannot be.
+
+    ``name`` becomes part of C symbols and must match ``[a-z][a-z0-9_]*``. ``python`` is the interpreter that compiler
+    ``tvm`` runs.
+    """
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise UsageError(f"model name {name!r}: must match [a-z][a-z0-9_]*, as it becomes part of C symbols")
+    for key, reason in compiler_called(compiler).check_options(options):
+        raise UsageError(advised(f"option {key!r}: {reason}", "correct or remove it"))
+    if compiler == "command":
+        raise UsageError("compiler command: needs a project file, which says what to run; or run it by hand")
+    if python is not None and compiler != "tvm":
+        raise UsageError(f"python {python}: means nothing to compiler {compiler}; choose compiler tvm")
+    program = Program(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
+    placed = placement or Placement()
+    request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
+    return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
+
+
+def default_compiler(source: Path) -> str:
+    """Return the compiler that reads the file ``source``: by its suffix, and by its content where that says nothing."""
+    known = SOURCES.get(source_suffix(source.name))
+    return known or ("archive" if looks_like_archive(source) else "native")
+
+
+def default_name(source: Path) -> str:
+    """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
+    stem = source.name[: len(source.name) - len(source_suffix(source.name))]
+    name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
+    return (
+        name
+        if re.match("[a-z]", name) and name not in {"board", "models", "placement", "dependencies"}
+        else f"model_{name}"
+    )
+
+
+def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:
+    """Return the firmware images that the project file asks for on ``targets``, where all their models are chosen."""
+    chosen = {target.name: {job.model for job in target.models} for target in targets}
+    folder = build or project.root / BUILD_FOLDER
+    return [
+        firmware_job(project, spec, target, folder)
+        for target in targets
+        for spec in project.firmware.values()
+        if target.name in spec.targets
+        and {model.name for model in project.models_on(target.name, spec.name)} <= chosen[target.name]
+    ]
+
+
+def firmware_called(project: Project, name: str, target: TargetJob, folder: Path, build: Path) -> FirmwareJob:
+    """Return the job that makes the firmware ``name``, as the project file says, or from ``folder``'s CMakeLists.txt.
+
+    Raises ``UsageError`` where there is neither, or where the project file does not want it on ``target``.
+    """
+    spec = project.firmware.get(name)
+    if spec is not None:
+        if target.name not in spec.targets:
+            raise UsageError(
+                f"firmware {name!r}: is not for target {target.name!r}; add it to {', '.join(spec.targets)}"
+            )
+        return firmware_job(project, spec, target, build)
+    if not (folder / "CMakeLists.txt").is_file():
+        raise UsageError(
+            f"firmware {name!r}: {project.path} does not have it, and {folder} has no CMakeLists.txt; write one of them"
+        )
+    return FirmwareJob(
+        name, target, (), (), (), folder, build / target.name / name, project.root,
+        model_budgets=_model_budgets(project.models_on(target.name)),
+        runs=tuple(profile_jobs(project, target, build)),
+    )  # fmt: skip
+
+
+def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build: Path) -> FirmwareJob:
+    """Return the job that makes the firmware ``spec`` for ``target`` under the folder ``build``."""
+    models = project.models_on(target.name, spec.name)
+    return FirmwareJob(
+        name=spec.name,
+        target=target,
+        models=tuple(model.name for model in models),
+        sources=spec.sources,
+        include_dirs=spec.include_dirs,
+        cmake=spec.cmake,
+        build=build / target.name / spec.name,
+        root=project.root,
+        params_section=spec.params_binary,
+        budget=spec.budget,
+        model_budgets=_model_budgets(models),
+        budget_file=project.budget_file,
+        runs=tuple(job for job in profile_jobs(project, target, build) if job.model.model in spec.models),
+    )
+
+
+def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...]:
+    return tuple((model.name, model.budget) for model in models if model.budget != Budget())
+
+
+def profile_jobs(project: Project, target: TargetJob, build: Path) -> list[ProfileJob]:
+    """Return a job for each chosen model of ``target``, under the folder ``build``; none where it has no board."""
+    folder = build / "profile" / target.name
+    return [
+        ProfileJob(target, model, project.models[model.model].vectors, folder / model.model)
+        for model in (target.models if target.board else ())
+    ]
+
+
+def vectors_of(project: Project) -> Mapping[str, Mapping[str, Path]]:
+    """Return the vectors files, by module, of each model that has some."""
+    return {name: spec.vectors for name, spec in project.models.items() if spec.vectors}

@@ -1,0 +1,110 @@
+"""Which C compiler a target's firmware is built with here: what a lock file says of toolchains."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from mlfbuild.requirements.lock import LockedToolchain
+from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
+from mlfbuild.core.files import file_sha256, open_binary, sha256, write_atomic
+from mlfbuild.core.text import shown
+from mlfbuild.core.system_packages import HOST_COMPILER
+from mlfbuild.core.processes import RUN_BY_HAND, find_tool, run
+from mlfbuild.build.jobs import TargetJob
+from mlfbuild.targets import cpu_of_toolchain, require_compiler
+from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path
+from mlfbuild.targets.cpus import compiler_program
+from mlfbuild.targets.types import GCC
+
+_SECONDS = 20
+_PROBE = """\
+cmake_minimum_required(VERSION 3.22)
+project(compiler LANGUAGES C)
+file(WRITE "${CMAKE_BINARY_DIR}/compiler" "${CMAKE_C_COMPILER}")
+"""
+
+
+def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] = ()) -> LockedToolchain:
+    """Return what compiles firmware for ``target`` here: programs with their versions, and the toolchain file's hash.
+
+    The version is the first line that the program prints of it: a distribution's packages have theirs in it, so that it
+    tells rebuilt compilers apart, and it is the same for all machines with that package. A toolchain file of the
+    project's own is asked by CMake; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
+    ``require_compiler``. Raises ``ToolNotFoundError`` where a program is missing, and ``ProcessFailedError`` for a
+    toolchain file that CMake does not take.
+    """
+    if target.toolchain is None:
+        return LockedToolchain({HOST_COMPILER: _said(_host_compiler())})
+    row = cpu_of_toolchain(target.toolchain)
+    if row is None:
+        compiler = _compiler_of(target.toolchain.absolute(), root.absolute(), tuple(definitions))
+        return LockedToolchain({compiler.name: _said(compiler)}, _files_hash([target.toolchain]))
+    require_compiler(target.toolchain, definitions)
+    names = dict.fromkeys(compiler_program(row[0], family) for family in (row[1], GCC))  # clang links with gcc
+    found = {name: _said(compiler_path(name, definitions)) for name in names}
+    return LockedToolchain(found, _files_hash(target.toolchain_files))
+
+
+def _host_compiler() -> Path:
+    """Return the compiler that CMake takes for this machine; raises ``ToolNotFoundError``."""
+    import shutil
+
+    require_compiler(None)
+    chosen = os.environ.get("CC", "")
+    names = (chosen, *chosen.split()[:1]) if chosen else HOST_COMPILERS  # a path with blanks, or a compiler with flags
+    path = next((path for path in map(shutil.which, names) if path), None)
+    if path is None:
+        raise ToolNotFoundError(f"{HOST_COMPILER}: {chosen}: program not found; correct or unset CC")
+    return Path(path)
+
+
+@functools.cache
+def _compiler_of(toolchain: Path, root: Path, definitions: tuple[str, ...]) -> Path:
+    """Return the C compiler that CMake takes with somebody's ``toolchain`` file: where a project is configured."""
+    cmake, ninja = find_tool("cmake"), find_tool("ninja")
+    entries = [
+        f"CMAKE_TOOLCHAIN_FILE={toolchain}",
+        f"MLFBUILD_SOURCE_ROOT={root}",
+        f"CMAKE_MAKE_PROGRAM={ninja}",
+        "CMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY",
+        *definitions,
+    ]
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-compiler-") as folder:
+        place = Path(folder)
+        write_atomic(place / "CMakeLists.txt", _PROBE.encode())
+        words: list[str | Path] = ["-S", place, "-B", place / "build", "-G", "Ninja", "--no-warn-unused-cli"]
+        run([cmake, *words, *(f"-D{entry}" for entry in entries)])
+        return Path((place / "build" / "compiler").read_text())
+
+
+@functools.cache
+def _said(program: Path) -> str:
+    """Return the first line of what ``program`` says of its version, without the place where it lies."""
+    try:
+        done = subprocess.run(
+            [str(program), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False, env={**os.environ, "LC_ALL": "C"},
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProcessFailedError(f"{program} --version: {error}; {RUN_BY_HAND}") from None
+    line = done.stdout.partition("\n")[0].replace(str(program), program.name).strip()
+    if done.returncode != 0 or not line:
+        raise ProcessFailedError(f"{program} --version: says nothing; {RUN_BY_HAND}", done.stdout + done.stderr)
+    return shown(line)
+
+
+def _files_hash(files: Sequence[Path]) -> str:
+    """Return one hash of names and contents of toolchain files; of a single one that of its content."""
+    hashes = list(_hashes(files))
+    return hashes[0][1] if len(hashes) == 1 else sha256(f"{name}\0{digest}\n".encode() for name, digest in hashes)
+
+
+def _hashes(files: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    for path in files:
+        with open_binary(path, "toolchain file") as file:
+            yield path.name, file_sha256(file)

@@ -1,0 +1,53 @@
+"""What makes the folder of a target a package of somebody else's build system.
+
+One module a system. Each is a template of a few files that stand beside the trees, and name what the trees hold::
+
+    zephyr       zephyr/module.yml, zephyr/CMakeLists.txt, zephyr/Kconfig
+    rt-thread    package.json, Kconfig, README.md; SConscript asks Kconfig's switches
+    esp-idf      CMakeLists.txt, idf_component.yml
+    platformio   library.json
+
+No two of them want the same file, so that one folder can be a package of several systems.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from mlfbuild.core.errors import UsageError
+from mlfbuild.build.tree.adapters import esp_idf, platformio, rt_thread, zephyr
+from mlfbuild.build.tree.adapters.package import ModelFiles, Package, model_files
+
+__all__ = ["ADAPTERS", "ModelFiles", "Package", "adapter_files", "adapter_paths", "check_model_names", "model_files"]
+
+ADAPTERS: dict[str, ModuleType] = {
+    "zephyr": zephyr,
+    "rt-thread": rt_thread,
+    "esp-idf": esp_idf,
+    "platformio": platformio,
+}
+"""By the name of the system. Each has ``files(package)``, and ``RESERVED``: model name -> why it cannot have it."""
+
+
+def adapter_files(systems: Sequence[str], package: Package) -> dict[str, bytes]:
+    """Return the files that make ``package`` one of ``systems``: path relative to the folder -> content.
+
+    Raises ``UnsupportedModelError`` where a system cannot take what a model holds.
+    """
+    return {path: text.encode() for name in systems for path, text in ADAPTERS[name].files(package).items()}
+
+
+def adapter_paths(systems: Sequence[str]) -> list[str]:
+    """Return the paths of ``adapter_files``: they are the same for all packages."""
+    return list(adapter_files(systems, Package("", ())))
+
+
+def check_model_names(systems: Sequence[str], models: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a model whose tree would stand where one of ``systems`` has a file of its own."""
+    for name in systems:
+        for model in models:
+            if reason := ADAPTERS[name].RESERVED.get(model):
+                raise UsageError(
+                    f"{model!r} cannot name a model in a package for {name}: {reason}; choose another name"
+                )

@@ -1,0 +1,71 @@
+"""A library of PlatformIO.
+
+Keys: https://docs.platformio.org/en/latest/manifests/library-json/index.html
+"""
+
+from __future__ import annotations
+
+import json
+
+from mlfbuild.requirements.types import Dependency, Source
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
+
+RESERVED: dict[str, str] = {}
+
+
+def files(package: Package) -> dict[str, str]:
+    """Return the files of the library: path -> text.
+
+    Raises ``UnsupportedModelError`` for compiled objects and for names with spaces.
+    """
+    for model in package.models:
+        _check(model)
+    for source in package.dependencies:
+        _check_dependency(source)
+    folders = [path for model in package.models for path in (*model.include_dirs, *model.private_include_dirs)]
+    folders += [path for library in package.libraries for path in library.include_dirs]
+    sources = [path for model in package.models for path in model.sources]
+    sources += [path for library in package.libraries for path in library.sources]
+    manifest = {
+        "name": NAME,
+        "version": VERSION,
+        "description": DESCRIPTION,
+        "frameworks": "*",
+        "platforms": "*",
+        "build": {
+            "srcDir": ".",
+            "srcFilter": ["-<*>", *(f"+<{path}>" for path in sources)],
+            "flags": [f"-I{folder}" for folder in folders],
+        },
+    }
+    return {"library.json": json.dumps(manifest, indent=2) + "\n"}
+
+
+def _check_dependency(dependency: Dependency) -> None:
+    if isinstance(dependency, Source) and dependency.compile_options:
+        raise UnsupportedModelError(
+            f"dependency {dependency.name!r}: has compile-options of its own, and all files of a PlatformIO library "
+            "have the same flags; leave out --for platformio"
+        )
+    paths = () if not isinstance(dependency, Source) else (*dependency.sources, *dependency.include_dirs)
+    for path in paths:
+        if " " in path:
+            raise UnsupportedModelError(
+                f"dependency {dependency.name!r}: {path} has a space in its name, which the flags of a PlatformIO "
+                "library cannot hold; leave out --for platformio"
+            )
+
+
+def _check(model: ModelFiles) -> None:
+    if model.objects:
+        raise UnsupportedModelError(
+            f"model {model.name!r}: holds compiled objects ({model.objects[0]}), which a PlatformIO library cannot; "
+            f"leave out --for platformio"
+        )
+    for path in (*model.sources, *model.include_dirs):
+        if " " in path:
+            raise UnsupportedModelError(
+                f"model {model.name!r}: {path} has a space in its name, which the flags of a PlatformIO library cannot "
+                f"hold; leave out --for platformio"
+            )

@@ -1,0 +1,120 @@
+"""The CMake fragment of a tree: one static library target for each module.
+
+Targets carry sources and include folders, no flags: the toolchain file owns those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.build.tree.blobs import blobs_choice, blobs_target
+from mlfbuild.build.tree.cmake import head, here, here_in_build, lines
+from mlfbuild.build.tree.dependencies import Need
+from mlfbuild.build.tree.parts import Part, Parts
+
+_LANGUAGES = """
+get_property(_mlf_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+foreach(_mlf_language IN ITEMS {languages})
+  if(NOT _mlf_language IN_LIST _mlf_languages)
+    message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}} needs the language ${{_mlf_language}}: "
+                        "project(<name> LANGUAGES {languages})")
+  endif()
+endforeach()
+"""
+
+_MODULE = """
+# ---- Module {name} ----
+
+if(TARGET mlf_{name})
+  message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: there is a target mlf_{name} already; "
+                      "two archives with a module called {name} do not fit into one build")
+endif()
+"""
+
+_NEED = """
+# {module} needs {title}
+set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
+if(NOT EXISTS "${{_mlf_needed}}") # one archive alone may bring it itself
+  set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/dependencies/{name}.cmake")
+endif()
+include("${{_mlf_needed}}" OPTIONAL)
+if(NOT TARGET mlf::dep::{name})
+  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} needs {title}, which is not here: add {name} to the "
+                      "dependencies of the project file, or define a target mlf::dep::{name} before this include")
+endif()
+"""
+_LINK_NEED = """\
+get_target_property(_mlf_public mlf::dep::{name} MLF_PUBLIC_HEADERS)
+if(_mlf_public)
+  target_link_libraries({target} PUBLIC mlf::dep::{name})
+else()
+  target_link_libraries({target} PRIVATE mlf::dep::{name})
+endif()
+target_include_directories(
+  {target} BEFORE PRIVATE "$<TARGET_PROPERTY:mlf::dep::{name},INTERFACE_INCLUDE_DIRECTORIES>")
+"""
+
+
+def library_fragment(parts: Parts) -> str:
+    """Return the text of ``mlf.cmake`` for the modules ``parts`` of a tree.
+
+    It defines ``mlf::<module>`` for each module and, where the project calls them otherwise, ``mlf::<model>`` for all.
+    """
+    return "".join(_text(parts))
+
+
+def _text(parts: Parts) -> Iterator[str]:
+    yield head("<this folder>", parts.example)
+    yield _LANGUAGES.format(languages="C CXX" if any(part.cxx for part in parts.modules) else "C")
+    if any(part.blobs for part in parts.modules):
+        yield blobs_choice()
+    for part in parts.modules:
+        yield from _module(part)
+        if part.blobs:
+            yield blobs_target(part.name)
+    if parts.alias:
+        yield from _alias(parts.alias, parts.modules)
+
+
+def _module(part: Part) -> Iterator[str]:
+    target = f"mlf_{part.name}"
+    yield _MODULE.format(name=part.name)
+    if part.files:
+        yield f"add_library(\n  {target} STATIC EXCLUDE_FROM_ALL\n{lines(here(path) for path in part.files)})\n"
+    else:
+        yield f"add_library({target} INTERFACE)\n"
+    yield f"add_library(mlf::{part.name} ALIAS {target})\n"
+    for folder in part.include_dirs:
+        scope = "PUBLIC" if part.files else "INTERFACE"
+        yield f"target_include_directories({target} {scope} {here_in_build(folder)})\n"
+    for folder in part.private_include_dirs:
+        yield f"target_include_directories({target} PRIVATE {here(folder)})\n"
+    if part.objects:  # they were compiled when the archive was exported
+        object_lines = lines(here(path) for path in part.objects)
+        yield f"set_source_files_properties(\n{object_lines}  PROPERTIES EXTERNAL_OBJECT TRUE\n)\n"
+        yield f"set_target_properties({target} PROPERTIES LINKER_LANGUAGE C)\n"
+    for need in part.needs:
+        yield from _need(part, need, target)
+
+
+def _need(part: Part, need: Need, target: str) -> Iterator[str]:
+    yield _NEED.format(module=part.name, title=need.title, name=need.name)
+    if part.files:
+        yield _LINK_NEED.format(target=target, name=need.name)
+    else:
+        yield f"target_link_libraries({target} INTERFACE mlf::dep::{need.name})\n"
+
+
+def _alias(alias: str, modules: Sequence[Part]) -> Iterator[str]:
+    """Yield the project's own name for what the archive calls otherwise."""
+    yield "\n# ---- The project's name ----\n\n"
+    if len(modules) == 1:
+        name = modules[0].name
+        yield f"add_library(mlf::{alias} ALIAS mlf_{name})\n"
+        if modules[0].blobs:
+            yield f"add_library(mlf::{alias}_blobs ALIAS mlf_{name}_blobs)\n"
+    else:
+        targets = " ".join(f"mlf::{part.name}" for part in modules)
+        yield f"add_library(mlf_{alias} INTERFACE)\n"
+        yield f"add_library(mlf::{alias} ALIAS mlf_{alias})\n"
+        yield f"target_link_libraries(mlf_{alias} INTERFACE {targets})\n"

@@ -1,0 +1,120 @@
+"""What a build must know of a module: the one description that the fragments for CMake, Make and SCons are made from.
+
+Paths are relative to the unpacked tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from mlfbuild.c_analysis.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.executor.executables import Executable, executable
+from mlfbuild.build.tree.blobs import BlobSources, blob_sources
+from mlfbuild.build.tree.cmake import check_path, check_target_name
+from mlfbuild.build.tree.dependencies import Need, needs_of
+from mlfbuild.library import Content, Library, Module
+from mlfbuild.project.placement import Placement
+
+RUNTIME_HEADERS = "runtime/include"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One module as a static library."""
+
+    name: str
+    files: tuple[str, ...]
+    """C and C++ sources and compiled objects, in the archive's order."""
+    include_dirs: tuple[str, ...]
+    """Of the headers that firmware includes."""
+    private_include_dirs: tuple[str, ...] = ()
+    """Further ones that the module's own sources need."""
+    blobs: BlobSources | None = None
+    """Graph and parameters as bytes of the image: of graph-executor modules."""
+    generated: Mapping[str, Content] = field(default_factory=dict)
+    """What stands in the tree beside the archive's own files: what the module lacks of a C interface."""
+    needs: tuple[Need, ...] = ()
+    """Libraries that its sources include headers of and call."""
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that are compiled."""
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in SOURCE_SUFFIXES)
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        """The files that were compiled when the archive was exported."""
+        return tuple(path for path in self.files if PurePosixPath(path).suffix in OBJECT_SUFFIXES)
+
+    @property
+    def cxx(self) -> bool:
+        """Whether it needs a C++ compiler."""
+        return any(PurePosixPath(path).suffix in CXX_SUFFIXES for path in self.files)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The modules of one tree."""
+
+    modules: tuple[Part, ...]
+    alias: str | None = None
+    """The project's name for all of them, where none of them is called so."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The modules' names."""
+        return tuple(part.name for part in self.modules)
+
+    @property
+    def example(self) -> tuple[str, ...]:
+        """The names for an example: the project's own where there is one."""
+        return (self.alias,) if self.alias else self.names
+
+
+def parts_of(library: Library, model: str | None = None, placement: Placement | None = None) -> Parts:
+    """Return the description of ``library``, which the project calls ``model``, its data placed as ``placement`` says.
+
+    Raises ``InputFileError`` for a module or file name that targets or build files cannot hold, and as ``executable``.
+    """
+    runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
+    for module in library.modules:
+        check_target_name(module.name)
+    modules = tuple(_part(module, runtime, placement or Placement()) for module in library.modules)
+    names = {part.name for part in modules}
+    alias = model if model is not None and model not in names else None
+    if alias is not None:
+        check_target_name(alias)
+    return Parts(modules, alias)
+
+
+def _part(module: Module, runtime: bool, placement: Placement) -> Part:
+    paths = [file.path for file in module.codegen]
+    files = tuple(f"codegen/{path}" for path in paths if path.suffix in LINKED_SUFFIXES)
+    include_dirs = sorted(
+        {f"codegen/{path.parts[0]}/include" for path in paths if len(path.parts) > 2 and path.parts[1] == "include"}
+    )
+    for path in (*files, *include_dirs):
+        check_path(path)
+    part = Part(
+        name=module.name,
+        files=files,
+        include_dirs=tuple(include_dirs),
+        private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
+        blobs=None if module.graph_json is None else blob_sources(module.name),
+        needs=needs_of(module),
+    )
+    found = executable(module, placement)
+    return part if found is None else _with_executor(part, found)
+
+
+def _with_executor(part: Part, found: Executable) -> Part:
+    """Return ``part`` with the generated sources and renamed objects in place of the archive's own."""
+    return replace(
+        part,
+        files=found.files,
+        include_dirs=tuple(dict.fromkeys((*found.include_dirs, *part.include_dirs))),
+        private_include_dirs=found.private_include_dirs,
+        generated=found.generated,
+    )

@@ -1,0 +1,206 @@
+"""``RECORD.json``: which files of a folder mlfbuild wrote, and with what content.
+
+The files it lists are mlfbuild's: they are restored when missing or edited, and removed when no longer wanted. All
+others are somebody else's and are never touched. While a tree is being changed the record lists the files of the old
+and of the new state and says that it is not complete, so that a build that was stopped half-way is put right by the
+next one.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.core.errors import ConflictError, InputFileError
+from mlfbuild.core.files import file_sha256, sha256
+from mlfbuild.library import Content, chunks
+from mlfbuild.library.fields import Fields, parse_json
+
+RECORD = "RECORD.json"
+_FORMAT_KEY = "mlfbuild_record"
+_FORMAT = 1
+_SMALL = 65536
+"""Bytes of a file that is read in one piece."""
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file: its content's SHA-256 (hexadecimal) and bytes."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What mlfbuild wrote into one folder."""
+
+    archive: str
+    """SHA-256 of the archive that was unpacked; empty for the folder of a target."""
+    files: Mapping[str, FileRecord]
+    """By path, relative to the folder; without ``RECORD.json`` itself."""
+    complete: bool = True
+    models: tuple[str, ...] = ()
+    """Of the folder of a target: the models whose trees lie in it."""
+
+    @classmethod
+    def of(cls, files: Mapping[str, Content], archive: str = "", models: tuple[str, ...] = ()) -> Record:
+        """Return the record of ``files`` (path -> content)."""
+        records = {path: FileRecord(sha256(chunks(files[path])), len(files[path])) for path in sorted(files)}
+        return cls(archive, records, models=models)
+
+    def to_json(self) -> bytes:
+        """Return the text of ``RECORD.json``."""
+        fields: dict[str, object] = {
+            _FORMAT_KEY: _FORMAT,
+            "complete": self.complete,
+            "files": {path: vars(self.files[path]) for path in sorted(self.files)},
+        }
+        if self.archive:
+            fields["archive"] = self.archive
+        if self.models:
+            fields["models"] = list(self.models)
+        return json.dumps(fields, indent=2, sort_keys=True).encode() + b"\n"
+
+
+def read_record(directory: Path) -> Record | None:
+    """Return the record of ``directory``, or ``None`` where there is none or it is damaged.
+
+    A damaged record protects nothing: without it, files that differ from what is to be written count as somebody
+    else's. Raises ``ConflictError`` where ``RECORD.json`` is no file of mlfbuild at all, and ``InputFileError`` where a
+    later version of mlfbuild wrote it.
+    """
+    path = directory / RECORD
+    if not is_file(path):
+        if path.exists() or path.is_symlink():
+            raise ConflictError(f"{path}: is not a plain file, so mlfbuild did not write it; move it away")
+        return None
+    try:
+        fields = Fields(parse_json(path.read_bytes(), str(path)), str(path))
+    except (InputFileError, OSError):
+        return None
+    if _FORMAT_KEY not in fields:
+        raise ConflictError(f"{path}: is not a record of mlfbuild; move it away or choose another folder")
+    try:
+        version = fields.integer(_FORMAT_KEY)
+        record = _record(fields) if version == _FORMAT else None
+    except InputFileError:
+        return None
+    if record is None and version > _FORMAT:
+        raise InputFileError(f"{path}: a later version of mlfbuild wrote it (format {version}); delete the folder")
+    return record
+
+
+def _record(fields: Fields) -> Record:
+    files = fields.member("files")
+    records = {name: _file_record(files, name) for name in files.unsorted_names()}
+    models = fields.texts("models")
+    if not all(_stays_inside(model) and "/" not in model for model in models):
+        raise fields.error("models", "leads out of the folder")
+    return Record(fields.text("archive", default=""), records, fields.flag("complete"), models)
+
+
+def _file_record(files: Fields, name: str) -> FileRecord:
+    if not _stays_inside(name):
+        raise files.error(name, "leads out of the folder")
+    entry = files.member(name)
+    return FileRecord(entry.text("sha256"), entry.integer("size"))
+
+
+@functools.lru_cache(maxsize=4096)  # trees of one build have most names in common
+def _stays_inside(path: str) -> bool:
+    parts = path.split("/")
+    return path != RECORD and not any(part in {"", ".", ".."} or "\0" in part for part in parts)
+
+
+def recorded_files(directory: Path) -> list[Path]:
+    """Return the files in ``directory`` that mlfbuild wrote and that are there, ``RECORD.json`` last.
+
+    Empty where there is no record. A symbolic link in place of a recorded file or folder was not written by mlfbuild,
+    and nothing behind it is listed.
+    """
+    record = read_record(directory)
+    if record is None:
+        return []
+    names = [name for name in sorted(record.files) if reachable(directory, name) and is_file(directory / name)]
+    return [directory / name for name in (*names, RECORD)]
+
+
+def tree_damage(directory: Path) -> list[str]:
+    """Return a line for everything in which ``directory`` differs from its record; empty where it is whole.
+
+    Contents are compared by hash. Files that the record does not list are somebody else's and no damage.
+    """
+    try:
+        record = read_record(directory)
+    except (ConflictError, InputFileError) as error:
+        return [str(error)]
+    if record is None:
+        return [f"{directory / RECORD}: is missing or damaged"]
+    if not record.complete:
+        return [f"{directory / RECORD}: the last unpacking was stopped half-way"]
+    # Plain strings and one look at each folder: builds ask for thousands of files before they do anything else.
+    top = f"{directory}{os.sep}"
+    folders = {name.rpartition("/")[0] for name in record.files}
+    lost = {folder for folder in folders if folder and not reachable(directory, f"{folder}/file")}
+    return [
+        f"{top}{name}: {problem}"
+        for name, expected in record.files.items()
+        if (problem := _damage(top + name, expected, lost=name.rpartition("/")[0] in lost))
+    ]
+
+
+def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
+    if lost:
+        return "is missing"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        gone = error.errno in {errno.ENOENT, errno.ELOOP}  # ELOOP: a symbolic link in its place
+        return "is missing" if gone else f"cannot be read: {error.strerror}"
+    try:
+        state = os.fstat(file)
+        if not stat.S_ISREG(state.st_mode):
+            return "is missing"
+        same = state.st_size == expected.size and _sha256(file, state.st_size) == expected.sha256
+        return None if same else "was edited"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    finally:
+        os.close(file)
+
+
+def _sha256(file: int, size: int) -> str:
+    if size <= _SMALL:
+        return sha256(os.read(file, size + 1))
+    with os.fdopen(file, "rb", closefd=False) as whole:
+        return file_sha256(whole)
+
+
+def is_file(path: Path | str) -> bool:
+    """Whether ``path`` is a plain file, not a symbolic link to one."""
+    return _has_type(path, stat.S_ISREG)
+
+
+def is_folder(path: Path | str) -> bool:
+    """Whether ``path`` is a folder, not a symbolic link to one."""
+    return _has_type(path, stat.S_ISDIR)
+
+
+def _has_type(path: Path | str, test: Callable[[int], bool]) -> bool:
+    try:
+        return test(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def reachable(directory: Path, name: str) -> bool:
+    """Whether all folders between ``directory`` and the file ``name`` in it are there and are no symbolic links."""
+    parts = name.split("/")
+    return all(is_folder(f"{directory}{os.sep}{'/'.join(parts[:end])}") for end in range(1, len(parts)))

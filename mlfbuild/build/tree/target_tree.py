@@ -1,0 +1,189 @@
+"""The folder of a target: the trees of its models side by side, one fragment for all, and the board's files.
+
+::
+
+    mlf.cmake        includes every model's fragment; mlf::models is all of them, mlf::board the board
+    mlf.mk           the same for GNU Make
+    SConscript       the same for SCons, and for RT-Thread
+    .gitattributes   keeps Git from changing line ends, where the folder is committed
+    board/           startup code and linker script, where the target has a board
+    placement/       linker script of sections in memory regions, where the target has some
+    dependencies/    libraries that the models need beside their archives, with a RECORD.json of its own
+    ...              files that make the folder a package of another build system, where they are asked for
+    <model>/         the model's unpacked tree
+    RECORD.json      of these but for the models' trees; each model's tree has its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.requirements.types import Dependency
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.files import holds, read_bytes
+from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
+from mlfbuild.build.tree.cmake import FRAGMENT, head, here
+from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
+from mlfbuild.build.tree.make import MAKE_FRAGMENT, make_aggregate
+from mlfbuild.build.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
+from mlfbuild.build.tree.record import RECORD, Record, is_folder, read_record
+from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_aggregate
+from mlfbuild.build.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
+from mlfbuild.targets import RUNTIME, Board, Cpu
+
+_BOARD_FILES = RUNTIME / "board"
+_ATTRIBUTES = ".gitattributes"
+_SHARED_LINKER_SCRIPT = "mlf_board.ld"
+_RESERVED = {
+    "board": "the board's files lie there",
+    "models": "mlf::models is all models",
+    PLACEMENT_FOLDER: "the linker script of placed sections lies there",
+    DEPENDENCIES_FOLDER: "libraries that models need lie there",
+}
+
+_MODELS = """
+add_library(mlf_models INTERFACE)
+add_library(mlf::models ALIAS mlf_models)
+"""
+
+
+def write_target_tree(
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+    dependencies: Sequence[Dependency] = (),
+) -> UnpackResult:
+    """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
+
+    The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
+    ``models`` before and no longer is goes, except for files that mlfbuild did not write. The folder becomes a package
+    of ``systems`` (names of ``ADAPTERS``), and of no other. ``placed`` are the sections that lie in memory regions,
+    ``dependencies`` what models need beside their archives: all of the folder ``dependencies``.
+
+    Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
+    ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
+    ``write_tree`` does.
+    """
+    _check_names(models, systems)
+    old = read_record(directory)
+    files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies))
+    files = _wanted(directory, files, old)
+    if systems:
+        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)), dependencies)
+        files |= adapter_files(systems, package)
+    needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
+    gone = sorted(set(old.models) - set(models)) if old else []
+    record = Record.of(files, models=tuple(models))
+    if gone:  # known until their trees are gone, so that a run stopped half-way is finished by the next one
+        first = write_tree(directory, files, replace(record, models=(*models, *gone)))
+    removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
+    result = write_tree(directory, files, record)
+    if gone:
+        result = replace(first, removed=(*first.removed, *result.removed, *removed))
+    return _joined(result, needed)
+
+
+def _joined(result: UnpackResult, needed: UnpackResult) -> UnpackResult:
+    """Return ``result`` of a target's folder with that of its folder ``dependencies``."""
+
+    def both(kind: str) -> tuple[str, ...]:
+        return (*getattr(result, kind), *(f"{DEPENDENCIES_FOLDER}/{path}" for path in getattr(needed, kind)))
+
+    return UnpackResult(both("written"), both("unchanged"), both("removed"), both("edited"))
+
+
+def target_files(
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+    *,
+    with_dependencies: bool = False,
+) -> dict[str, bytes]:
+    """Return the files of a target's folder: relative path -> content.
+
+    All but the models' trees, their dependencies, the record, and what only a package of ``systems`` has.
+    """
+    return {
+        FRAGMENT: _fragment(models, board, cpu, placed).encode(),
+        MAKE_FRAGMENT: make_aggregate(models, board.name if board else None, placed=bool(placed)).encode(),
+        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems).encode(),
+        _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies).encode(),
+        **(_board_files(board) if board else {}),
+        **placement_files(placed, on_board=board is not None),
+    }
+
+
+def _attributes(
+    models: Sequence[str],
+    board: Board | None,
+    systems: Sequence[str],
+    placed: Sequence[PlacedSection],
+    with_dependencies: bool,
+) -> str:
+    files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT}
+    folders = [*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    folders += [DEPENDENCIES_FOLDER] if with_dependencies else []
+    paths = [*files, *adapter_paths(systems), *(f"{name}/**" for name in folders)]
+    head = "# Generated by mlfbuild. RECORD.json has the hash of each file: they are kept byte for byte.\n"
+    return head + "".join(f"/{path} -text\n" for path in sorted(paths))
+
+
+def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dict[str, bytes]:
+    """Return ``files`` without attributes where the folder's owner has written some: they stay."""
+    path = directory / _ATTRIBUTES
+    ours = (old is not None and _ATTRIBUTES in old.files) or not path.exists() or holds(path, files[_ATTRIBUTES])
+    return files if ours else {name: content for name, content in files.items() if name != _ATTRIBUTES}
+
+
+def check_target_tree(
+    directory: Path,
+    models: Sequence[str],
+    board: Board | None,
+    cpu: Cpu,
+    systems: Sequence[str] = (),
+    placed: Sequence[PlacedSection] = (),
+) -> None:
+    """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
+    _check_names(models, systems)
+    files = target_files(models, board, cpu, systems, placed)
+    files = _wanted(directory, files, read_record(directory))
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems))})
+
+
+def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
+    for model in models:
+        if model in _RESERVED:
+            raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
+    check_model_names(systems, models)
+
+
+def _remove_model(tree: Path) -> tuple[str, ...]:
+    return remove_tree(tree) if is_folder(tree) else ()
+
+
+def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection]) -> str:
+    targets = ["models", *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
+    parts = [head("<this folder>", targets)]
+    parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
+    parts += [f"include({here(f'{model}/{FRAGMENT}')})\n" for model in models]
+    parts.append(_MODELS)
+    parts += [f"target_link_libraries(mlf_models INTERFACE mlf::{model})\n" for model in models]
+    if board is not None:
+        parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
+    if placed:
+        parts.append(f"\ninclude({here(f'{PLACEMENT_FOLDER}/placement.cmake')})\n")
+    return "".join(parts)
+
+
+def _board_files(board: Board) -> dict[str, bytes]:
+    """Return the board support that ``board`` needs: everything but the linker scripts of other boards."""
+    scripts = {_SHARED_LINKER_SCRIPT, f"{board.name}.ld"}
+    paths = [path for path in sorted(_BOARD_FILES.iterdir()) if path.suffix != ".ld" or path.name in scripts]
+    return {f"board/{path.name}": read_bytes(path, "file of the board support") for path in paths if path.is_file()}

@@ -1,0 +1,94 @@
+"""An archive's library laid out for a firmware build."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild import archive as archives
+from mlfbuild.archive.conversion import convert
+from mlfbuild.requirements.bundle import bundled_sources
+from mlfbuild.core.errors import InputFileError
+from mlfbuild.build.tree.blobs import blob_files
+from mlfbuild.build.tree.cmake import FRAGMENT
+from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
+from mlfbuild.build.tree.fragment import library_fragment
+from mlfbuild.build.tree.make import MAKE_FRAGMENT, make_fragment
+from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.build.tree.record import RECORD, Record
+from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_fragment
+from mlfbuild.build.tree.tree import UnpackResult, write_tree
+from mlfbuild.build.tree.verification import verification_files, verification_targets
+from mlfbuild.library import Content, Library, Module
+from mlfbuild.library.metadata import CURRENT
+from mlfbuild.project.placement import Placement
+
+
+def unpack(
+    library: Library,
+    directory: Path,
+    *,
+    archive_id: str,
+    model: str | None = None,
+    placement: Placement | None = None,
+    verified_on: str | None = None,
+) -> UnpackResult:
+    """Write ``library`` into the tree ``directory``, touching only what changed.
+
+    ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
+    fragment also defines ``mlf::<model>`` where no module is called so. ``placement`` has the linker sections of what
+    is generated here: graphs and parameters as bytes of the image, and workspaces. ``verified_on`` is the board for
+    which the tree also holds the sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
+
+    Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` where a module cannot be
+    verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
+    """
+    files = tree_files(library, model=model, placement=placement, verified_on=verified_on, archive_id=archive_id)
+    return write_tree(directory, files, Record.of(files, archive=archive_id))
+
+
+def _identified(module: Module, archive_id: str) -> Module:
+    return module if module.source_sha256 else replace(module, source_sha256=archive_id)
+
+
+def tree_files(
+    library: Library,
+    *,
+    model: str | None = None,
+    placement: Placement | None = None,
+    verified_on: str | None = None,
+    archive_id: str = "",
+) -> dict[str, Content]:
+    """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
+
+    A library of another version is laid out as one of the current: a tree has one form. ``archive_id``, the archive's
+    SHA-256, is the id of modules whose archive does not tell what it was made from.
+    """
+    library = convert(library, CURRENT)
+    files = archives.archive_files(library)
+    library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
+    parts = parts_of(library, model, placement)
+    added: dict[str, Content] = {
+        FRAGMENT: library_fragment(parts).encode(),
+        MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
+        SCONS_FRAGMENT: scons_fragment(parts).encode(),
+    }
+    for part in parts.modules:
+        added |= part.generated
+    for module in library.modules:
+        if module.graph_json is not None:
+            added |= blob_files(module, placement.params if placement else None)
+    added |= {
+        f"{DEPENDENCIES_FOLDER}/{path}": text
+        for source in bundled_sources(library).values()
+        for path, text in dependency_fragments(source).items()
+    }
+    if verified_on is not None:
+        added[FRAGMENT] = (library_fragment(parts) + verification_targets(parts.names, verified_on)).encode()
+        added |= verification_files(library.modules, verified_on)
+    for path in (*added, RECORD):
+        if path in files:
+            raise InputFileError(
+                f"the archive holds a file {path}, a name that unpacking needs itself; rename it there"
+            )
+    return {**files, **added}

@@ -1,0 +1,203 @@
+"""Test firmware around one module: what ``runtime/verify/verify.c`` must know of it, and the image says of itself.
+
+``verify_module.h`` is made for a module (``verify_header``). It also holds the ``Subject`` as JSON, which becomes the
+constant ``mlf_verify_subject`` of the image: whoever has the image and vectors can check it, and needs nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.executor.executables import with_c_interface
+from mlfbuild.core.files import read_bytes
+from mlfbuild.build.tree.cmake import here
+from mlfbuild.build.tree.verify_header import external_pools, interface_header, is_reentrant, print_header
+from mlfbuild.library import Module, TensorInfo
+from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.targets import BOARDS, RUNTIME
+
+SYMBOL = "mlf_verify_subject"
+"""The image's constant that holds the subject."""
+HOST = "host"
+"""The board of an image that runs on this machine."""
+
+_SOURCES = ("verify.c", "verify_files.h", "verify_memory.h")
+"""Of ``runtime/verify``."""
+_FORMAT_KEY = "mlfbuild_verify"
+_FORMAT = 1
+
+_TARGET = """
+# ---- Test firmware: `mlfbuild verify --elf {module}_verify.elf --vectors <file>.npz` checks it ----
+
+add_executable(mlf_{module}_verify EXCLUDE_FROM_ALL {source})
+target_include_directories(mlf_{module}_verify PRIVATE {folder})
+target_link_libraries(mlf_{module}_verify PRIVATE mlf::{module} m)
+set_target_properties(mlf_{module}_verify PROPERTIES OUTPUT_NAME {module}_verify SUFFIX .elf)
+"""
+_ON_BOARD = """\
+target_link_libraries(mlf_{module}_verify PRIVATE mlf::board $<TARGET_NAME_IF_EXISTS:mlf::placement>)
+target_compile_definitions(mlf_{module}_verify PRIVATE MEASURE_STACK=1)
+"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a test firmware checks, and where it runs."""
+
+    name: str
+    """Of the module."""
+    board: str
+    """QEMU's machine name, or ``host``."""
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    """In call order."""
+    workspace_size: int
+    """Bytes that the library says the module needs."""
+    state_size: int
+    """Bytes that the module keeps between runs."""
+    takes_workspace: bool
+    """Whether a caller can bring the workspace: to ``mlf_<module>_run``, or as memory pools."""
+    pools: tuple[tuple[str, int], ...] = ()
+    """Name and bytes of the memory pools for workspaces that the caller must bring."""
+
+    def to_json(self) -> str:
+        """Return the subject as one line of ASCII."""
+        fields = {
+            _FORMAT_KEY: _FORMAT,
+            "module": self.name,
+            "board": self.board,
+            "inputs": [_tensor_fields(tensor) for tensor in self.inputs],
+            "outputs": [_tensor_fields(tensor) for tensor in self.outputs],
+            "workspace_size": self.workspace_size,
+            "state_size": self.state_size,
+            "takes_workspace": self.takes_workspace,
+        }
+        if self.pools:
+            fields["pools"] = [{"name": name, "size": size} for name, size in self.pools]
+        return json.dumps(fields, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, data: bytes, where: str) -> Subject:
+        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` where it is none."""
+        fields = Fields(parse_json(data, where), where)
+        version = fields.integer(_FORMAT_KEY)
+        if version != _FORMAT:
+            raise fields.error(_FORMAT_KEY, f"is {version}, this mlfbuild knows {_FORMAT}; take the one that built it")
+        return cls(
+            name=fields.text("module"),
+            board=fields.text("board"),
+            inputs=tuple(_tensor(entry) for entry in fields.objects("inputs")),
+            outputs=tuple(_tensor(entry) for entry in fields.objects("outputs")),
+            workspace_size=fields.integer("workspace_size"),
+            state_size=fields.integer("state_size") if "state_size" in fields else 0,
+            takes_workspace=fields.flag("takes_workspace"),
+            pools=_pools(fields.objects("pools")) if "pools" in fields else (),
+        )
+
+
+def _tensor_fields(tensor: TensorInfo) -> dict[str, object]:
+    shape = None if tensor.shape is None else list(tensor.shape)
+    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, "shape": shape}
+
+
+def _tensor(entry: Fields) -> TensorInfo:
+    shape = None if entry.is_null("shape") else entry.integers("shape")
+    return TensorInfo(entry.text("name"), entry.text("dtype"), entry.integer("size"), shape)
+
+
+def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
+    return tuple((entry.text("name"), entry.integer("size")) for entry in entries)
+
+
+def subject_of(module: Module, board: str) -> Subject:
+    """Return what test firmware around ``module`` for ``board`` checks.
+
+    Raises ``UnsupportedModelError`` where the module has no C interface that firmware can call, or needs more of its
+    caller than memory.
+    """
+    return _subject(with_c_interface(module), board)
+
+
+def _subject(module: Module, board: str) -> Subject:
+    _check_can_be_called(module)
+    external = external_pools(module)
+    pools = tuple((pool.name, pool.size or 0) for pool in external if pool.kind == "workspace")
+    workspace_size = sum(size for _, size in pools) if external else _workspace_size(module)
+    return Subject(
+        name=module.name,
+        board=board,
+        inputs=module.inputs,
+        outputs=module.outputs,
+        workspace_size=workspace_size,
+        state_size=module.state_size,
+        takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size)),
+        pools=pools,
+    )
+
+
+def _has_room(module: Module, board: str, size: int) -> bool:
+    """Whether ``board`` has RAM for a workspace of the module's own and one of the caller's, ``size`` bytes together.
+
+    A module with state needs both: its runs with either one are a stream of their own.
+    """
+    return board not in BOARDS or bool(module.state_size) or size <= BOARDS[board].ram.size
+
+
+def _workspace_size(module: Module) -> int:
+    return module.main[0].workspace_size if module.main else 0
+
+
+def _check_can_be_called(module: Module) -> None:
+    if interface_header(module) is None or not module.inputs or not module.outputs:
+        raise UnsupportedModelError(
+            f"{module.name}: cannot be run: the library has no C interface (a header tvmgen_{module.name}.h) with "
+            "known inputs and outputs, nor C sources to make one for; export the model again, for the target c"
+        )
+    if module.devices:
+        raise UnsupportedModelError(
+            f"{module.name}: cannot be run: its caller must bring a driver of {', '.join(module.devices)}, which "
+            "mlfbuild does not have; export the model for the CPU alone"
+        )
+    unknown = [pool.name for pool in external_pools(module) if pool.size is None]
+    if unknown:
+        raise UnsupportedModelError(
+            f"{module.name}: cannot be run: its header does not tell the size of pool {unknown[0]}; export the "
+            "model again"
+        )
+
+
+def module_header(module: Module, board: str, *, twice: bool = True) -> str:
+    """Return the text of ``verify_module.h`` for ``module`` on ``board``; raises as ``subject_of``.
+
+    Without ``twice`` the image runs each case once, as a product does, and brings no workspace but pools.
+    """
+    module = with_c_interface(module)
+    subject = _subject(module, board)
+    reentrant = subject.takes_workspace and not subject.pools
+    return print_header(module, reentrant=reentrant, twice=twice, subject=subject.to_json())
+
+
+# In a tree -----------------------------------------------------------------------------------------------------------
+
+
+def verification_files(modules: Iterable[Module], board: str) -> dict[str, bytes]:
+    """Return the sources of test firmware for ``board`` around each of ``modules``: path in the tree -> content."""
+    headers = {f"{_folder(module.name)}/verify_module.h": module_header(module, board).encode() for module in modules}
+    sources = {
+        f"verify/{name}": read_bytes(RUNTIME / "verify" / name, "file of the test firmware") for name in _SOURCES
+    }
+    return {**sources, **headers}
+
+
+def verification_targets(modules: Sequence[str], board: str) -> str:
+    """Return the part of a fragment that defines the executable ``mlf_<module>_verify`` for each of ``modules``."""
+    template = _TARGET if board == HOST else _TARGET + _ON_BOARD
+    source = here("verify/verify.c")
+    return "".join(template.format(module=name, source=source, folder=here(_folder(name))) for name in modules)
+
+
+def _folder(module: str) -> str:
+    return f"verify/{module}"

@@ -1,0 +1,19 @@
+"""What the models of a project want of other libraries, with who wants it: the model, and the archive it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from mlfbuild.library import Module
+from mlfbuild.library.requirement import Wish, wishes
+
+
+def wishes_of(module: Module, model: str, source: Path) -> tuple[Wish, ...]:
+    """Return what ``module`` of the project's ``model`` wants; messages call who wants it ``kws (kws.tar)``."""
+    return tuple(replace(wish, origin=wanted_by(model, source)) for wish in wishes(module))
+
+
+def wanted_by(model: str, source: Path) -> str:
+    """Return what messages call a model that wants something."""
+    return f"{model} ({source.name})"

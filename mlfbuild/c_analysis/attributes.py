@@ -1,0 +1,102 @@
+"""What a compiled object is for: machine, architecture, and where its functions pass floats.
+
+Arm's objects say it in the section ``.ARM.attributes`` ("Addenda to, and Errata in, the ABI for the Arm Architecture"),
+RISC-V's in the flags of the ELF header ("RISC-V ELF Specification").
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlfbuild.c_analysis.symbols import opened_object
+from mlfbuild.core.errors import InputFileError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_FILE = 1  # Tag_File: attributes of the whole object
+_TEXTS = {4, 5}  # Tag_CPU_raw_name, Tag_CPU_name; above 32, odd tags have texts
+_COMPATIBILITY = 32  # a number and a text
+CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, ABI_VFP_ARGS, MVE_ARCH = 6, 7, 10, 28, 48
+"""Tags of ``ObjectFacts.attributes``."""
+_RISCV_FLOAT_ABI = 0x0006
+
+
+@dataclass(frozen=True)
+class ObjectFacts:
+    """What an ELF object was compiled for."""
+
+    machine: str
+    """``EM_ARM``, ``EM_X86_64``, ``EM_RISCV``, ... as the ELF specification calls them."""
+    bits: int
+    attributes: dict[int, int]
+    """Numbers of Arm's attributes by tag; empty where the object has none, as data alone."""
+    hard_float: bool | None
+    """Whether functions take floats in FPU registers; ``None`` where the object does not say or does not care."""
+
+
+def object_facts(data: bytes, where: str) -> ObjectFacts:
+    """Return what the ELF relocatable object ``data`` (``.o``) was compiled for.
+
+    ``where`` names it in messages. Raises ``InputFileError`` where it is none, or is damaged.
+    """
+    try:
+        elf = opened_object(data, where)
+        machine, bits, flags = elf["e_machine"], elf.elfclass, elf["e_flags"]
+        attributes = dict(_attributes(elf, data)) if machine == "EM_ARM" else {}
+    except InputFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools raises whatever happens
+        reason = f"{type(error).__name__} while its attributes were read"
+        raise InputFileError(f"{where}: is a damaged ELF object: {reason}; export the archive again") from None
+    hard_float: bool | None = None
+    if machine == "EM_RISCV":
+        hard_float = bool(flags & _RISCV_FLOAT_ABI)
+    elif attributes:
+        # 0: integer registers; 1: FPU registers; 2: the toolchain's own way; 3: nothing is passed
+        hard_float = {0: False, 1: True}.get(attributes.get(ABI_VFP_ARGS, 0))
+    return ObjectFacts(str(machine), bits, attributes, hard_float)
+
+
+def _attributes(elf: ELFFile, data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield (tag, number) of the whole object. Every step goes forward, so that time grows with the section alone."""
+    for section in elf.iter_sections():
+        if section.name != ".ARM.attributes":
+            continue
+        content = data[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
+        at = 1  # behind the format's version, "A"
+        while at + 4 <= len(content):
+            (length,) = struct.unpack_from("<I" if elf.little_endian else ">I", content, at)
+            if content.startswith(b"aeabi\0", at + 4):
+                yield from _numbers(content[at + 10 : at + length], elf.little_endian)
+            at += max(length, 4)
+
+
+def _numbers(content: bytes, little_endian: bool) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at + 5 <= len(content):
+        (length,) = struct.unpack_from("<I" if little_endian else ">I", content, at + 1)
+        end = min(at + length, len(content))
+        inner = at + 5
+        while content[at] == _FILE and inner < end:
+            tag, inner = _uleb128(content, inner)
+            if tag == _COMPATIBILITY or not (tag in _TEXTS or (tag > _COMPATIBILITY and tag % 2)):
+                value, inner = _uleb128(content, inner)
+                yield tag, value
+            if tag == _COMPATIBILITY or tag in _TEXTS or (tag > _COMPATIBILITY and tag % 2):
+                inner = content.index(b"\0", inner) + 1
+        at += max(length, 5)
+
+
+def _uleb128(content: bytes, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while shift < 64:  # longer ones are damaged
+        byte = content[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+    raise ValueError(at)

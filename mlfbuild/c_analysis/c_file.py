@@ -1,0 +1,228 @@
+"""What a generated C file says, as far as its tokens tell: no include or macro is expanded.
+
+Unlike ``c_symbols``, which follows the language to know what a linker sees, this keeps what is written, sound or not:
+the types of parameters, members of structs that C would refuse, a registry that counts wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlfbuild.c_analysis.c_text import Token, string_value
+
+_INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
+_DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
+_OPENING = frozenset("([{")
+_CLOSING = frozenset(")]}")
+_REGISTRY_TYPES = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
+_MAX_STATEMENT = 100_000  # tokens; a registry has three a function
+KEYWORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
+    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "_Bool", "_Complex",
+    "_Imaginary",
+})  # fmt: skip
+"""The keywords of C99, 6.4.1."""
+_NO_FUNCTION = KEYWORDS | {"__attribute__", "__declspec", "__asm__", "_Static_assert", "_Alignas"}
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function declared or defined at the top level of a file."""
+
+    name: str
+    parameters: tuple[str, ...]
+    """The type of each, without the parameter's name."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A function registry of TVM's system library: ``TVMFuncRegistry`` and the array beside it."""
+
+    count: int
+    """How many functions it says it has."""
+    names: tuple[str, ...]
+    functions: tuple[str, ...]
+    """The array's functions, in its order."""
+
+
+@dataclass(frozen=True)
+class CFile:
+    """The facts of one C file."""
+
+    path: str
+    """Relative to the archive's root."""
+    includes: tuple[str, ...]
+    """In order."""
+    macros: tuple[tuple[str, str], ...]
+    """(name, value as written) of each ``#define`` without parameters, in order, repeated ones too."""
+    functions: tuple[Function, ...]
+    structs: Mapping[str, tuple[str, ...]]
+    """Members of each struct by its name, those whose names are no identifiers too."""
+    registry: Registry | None
+
+
+def read_c_file(path: str, source: Iterable[Token]) -> CFile:
+    """Return the facts of the C file whose tokens are ``source``, which may be unsound; takes time linear in them."""
+    directives: list[str] = []
+    functions: list[Function] = []
+    structs: dict[str, tuple[str, ...]] = {}
+    names: list[str] = []
+    array: list[str] = []
+    for statement in _statements(_without_directives(source, directives)):
+        words = [token.text for token in statement]
+        if "TVMFuncRegistry" in words:
+            names += ["".join(string_value(token.text) for token in statement if token.kind == "string")]
+        elif "TVMBackendPackedCFunc" in words:
+            array += _cast_names(words)
+        elif struct := _struct(statement):
+            structs[struct[0]] = struct[1]
+        elif function := _function(words):
+            functions.append(function)
+    return CFile(
+        path=path,
+        includes=_included(directives),
+        macros=tuple((found[1], _value(found[2])) for line in directives if (found := _DEFINE.match(line))),
+        functions=tuple(functions),
+        structs=structs,
+        registry=_registry(names[0], array) if names else None,
+    )
+
+
+def included_files(source: Iterable[Token]) -> tuple[str, ...]:
+    """Return what the C file whose tokens are ``source`` includes, in order, as it stands between the marks."""
+    return _included(token.text for token in source if token.kind == "directive")
+
+
+def _included(directives: Iterable[str]) -> tuple[str, ...]:
+    return tuple(found[1] for line in directives if (found := _INCLUDE.match(line)))
+
+
+def _value(text: str) -> str:
+    return _COMMENT.sub("", text).strip()
+
+
+def _without_directives(found: Iterable[Token], directives: list[str]) -> Iterator[Token]:
+    for token in found:
+        if token.kind == "directive":
+            directives.append(token.text)
+        else:
+            yield token
+
+
+def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
+    """Yield what stands at the top level: split at ``;`` and behind function bodies, ``extern "C" {`` opened up.
+
+    The inside of braces is left out but for structs and TVM's function registry.
+    """
+    statement = _Statement()
+    for token in found:
+        mark = token.text if token.kind == "punctuation" else ""
+        if statement.depth == 0 and (mark in {";", "}"} or (mark == "{" and statement.is_linkage())):
+            yield statement.tokens
+            statement = _Statement()
+            continue
+        statement.take(token, mark)
+        if statement.is_body and statement.depth == 0:
+            yield statement.tokens
+            statement = _Statement()
+    yield statement.tokens
+
+
+class _Statement:
+    """A statement at the top level, as far as it has been read."""
+
+    def __init__(self) -> None:
+        self.tokens: list[Token] = []
+        self.depth = 0
+        """Of parentheses, brackets and braces."""
+        self.is_body = False
+        """Whether the braces it is in, or was in last, are those of a function."""
+        self._skips = False
+        self._is_registry = False
+
+    def is_linkage(self) -> bool:
+        """Whether this is the ``extern "C"`` before a brace."""
+        return len(self.tokens) == 2 and [token.text for token in self.tokens] == ["extern", '"C"']
+
+    def take(self, token: Token, mark: str) -> None:
+        """Add ``token``, or pass over it; ``mark`` is its text if it is punctuation."""
+        opens = self.depth == 0 and mark == "{"
+        if opens:
+            before = [item.text for item in self.tokens[-2:]]
+            self.is_body = before[-1:] == [")"]
+            self._skips = self.is_body or not (self._is_registry or before[:1] == ["struct"])
+        self.depth += (mark in _OPENING) - (mark in _CLOSING and self.depth > 0)
+        if opens or self.depth == 0 or not self._skips:
+            self._add(token)
+        self._skips = self._skips and self.depth > 0
+
+    def _add(self, token: Token) -> None:
+        self._is_registry = self._is_registry or token.text in _REGISTRY_TYPES
+        if len(self.tokens) < _MAX_STATEMENT:
+            self.tokens.append(token)
+
+
+def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
+    """Return name and members of ``struct name { ... }``; a member is called what stands last in its declaration."""
+    words = [token.text for token in statement]
+    at = words.index("{") if "{" in words else 0
+    if at < 2 or words[at - 2] != "struct":
+        return None
+    members: list[str] = []
+    depth, last = 0, ""
+    for token in statement[at + 1 :]:
+        if depth == 0 and token.text == "}":
+            break
+        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if depth == 0 and token.text == ";":
+            members.append(last)
+        elif depth == 0 and token.kind in {"identifier", "number"} and token.text != "__attribute__":
+            last = token.text
+    return words[at - 1], tuple(members)
+
+
+def _function(words: Sequence[str]) -> Function | None:
+    """Return the function that ``words`` declare or define, if they do."""
+    at = 0
+    for at in range(1, len(words)):
+        if words[at] in {"=", "{"}:
+            return None
+        if words[at] == "(" and (words[at - 1].isidentifier() and words[at - 1] not in _NO_FUNCTION):
+            break
+    else:
+        return None
+    if at < 2 or words[0] == "typedef":
+        return None
+    return Function(words[at - 1], _parameters(words[at + 1 :]))
+
+
+def _parameters(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the types of parameters from the words behind the opening parenthesis."""
+    parameters: list[list[str]] = [[]]
+    depth = 0
+    for word in words:
+        if depth == 0 and word == ")":
+            break
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if depth == 0 and word == ",":
+            parameters.append([])
+        else:
+            parameters[-1].append(word)
+    return tuple(" ".join(words[:-1] if len(words) > 1 and words[-1].isidentifier() else words) for words in parameters)
+
+
+def _cast_names(words: Sequence[str]) -> list[str]:
+    """Return the functions in ``{ (TVMBackendPackedCFunc)name, ... }``."""
+    return [words[at + 2] for at in range(len(words) - 2) if words[at : at + 2] == ["TVMBackendPackedCFunc", ")"]]
+
+
+def _registry(text: str, functions: Sequence[str]) -> Registry:
+    """Return the registry whose names are ``text``: a count of two bytes, one in TVM 0.8, and names that end in NUL."""
+    high = text[1:2] if text[1:2] and not (text[1].isalnum() or text[1] == "_") else ""
+    names = text[1 + len(high) :].split("\0")
+    count = ord(text[0]) + 256 * ord(high or "\0") if text else 0
+    return Registry(count, tuple(name for name in names if name), tuple(functions))

@@ -1,0 +1,87 @@
+"""Symbols of a compiled object under other names, as ``objcopy --redefine-sym`` gives them, without that program.
+
+Names stand in a string table, which symbols point into. The new ones are put behind a copy of it at the end of the
+file; nothing else moves, so that code, data and relocations stay as the exporter's compiler made them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlfbuild.c_analysis.gimple import gimple_symbols
+from mlfbuild.c_analysis.symbols import damaged_object, object_symbols, opened_object
+from mlfbuild.core.errors import InputFileError
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import Section
+
+_GLOBAL = 1  # STB_GLOBAL of the ELF specification; all that a linker sees is this or more
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Where fields stand in the tables of an ELF class."""
+
+    symbol: str
+    info: int
+    """Which field of a symbol holds its binding."""
+    place: str
+    """Offset and size of a section."""
+    at: int
+    """Where these stand in a section's header."""
+
+
+_FORMS = {32: _Form("IIIBBH", 3, "II", 16), 64: _Form("IBBHQQ", 1, "QQ", 24)}
+
+
+def renamed_object(data: bytes, names: Mapping[str, str], where: str) -> bytes:
+    """Return the ELF relocatable object ``data`` with the global symbols ``names`` under their new names.
+
+    Names that it does not have are passed over. ``where`` names it in messages. Raises ``InputFileError`` where it is
+    none, is damaged, or was left to link-time optimisation, so that its names stand elsewhere.
+    """
+    object_symbols(data, where)  # every table ends within the file, and every name in its table
+    elf = opened_object(data, where)
+    late = next((name for name, _ in gimple_symbols(elf, data) if name in names), None)
+    if late is not None:
+        raise InputFileError(f"{where}: {late} is left to link-time optimisation (-flto); export it compiled")
+    try:
+        return _renamed(elf, data, names)
+    except (KeyError, AttributeError, struct.error) as error:  # pyelftools raises whatever happens
+        raise damaged_object(where, f"{type(error).__name__} while its symbols were renamed") from None
+
+
+def _renamed(elf: ELFFile, data: bytes, names: Mapping[str, str]) -> bytes:
+    made = bytearray(data)
+    order = "<" if elf.little_endian else ">"
+    form = _FORMS[elf.elfclass]
+    for section in elf.iter_sections():
+        if section["sh_type"] != "SHT_SYMTAB":
+            continue
+        strings = elf.get_section(section["sh_link"])
+        table = bytearray(_content(strings, data))
+        for at, name in _globals(_content(section, data), table, order, form):
+            if name in names:
+                struct.pack_into(f"{order}I", made, section["sh_offset"] + at, len(table))
+                table += names[name].encode() + b"\0"
+        header = elf["e_shoff"] + section["sh_link"] * elf["e_shentsize"]
+        struct.pack_into(order + form.place, made, header + form.at, len(made), len(table))
+        made += table
+    return bytes(made)
+
+
+def _content(section: Section, data: bytes) -> bytes:
+    return data[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
+
+
+def _globals(symbols: bytes, strings: bytearray, order: str, form: _Form) -> Iterator[tuple[int, str]]:
+    """Yield where each symbol that linkers see begins in its table, and its name."""
+    layout = struct.Struct(order + form.symbol)
+    for at in range(0, len(symbols) // layout.size * layout.size, layout.size):
+        values = layout.unpack_from(symbols, at)
+        if values[form.info] >> 4 >= _GLOBAL:
+            yield at, strings[values[0] : strings.index(b"\0", values[0])].decode(errors="backslashreplace")

@@ -1,0 +1,212 @@
+"""The symbols that a C or C++ source file defines, read from its tokens without compiling it.
+
+What a compiler would do is followed as far as generated code goes: linkage blocks, storage classes, attributes,
+initialisers, tentative definitions, macros that the file itself defines, code that only one of the languages sees.
+Header files are not read, so a macro of theirs counts as a specifier without meaning (``TVM_DLL``), and branches of
+a condition that cannot be decided are all read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from mlfbuild.c_analysis.c_declaration import Declaration, Linkage, declared_names
+from mlfbuild.c_analysis.c_macros import (
+    KNOWN_MACROS,
+    Macro,
+    arguments,
+    condition,
+    defined_macro,
+    directive_name,
+    expanded,
+)
+from mlfbuild.c_analysis.c_text import Token, tokens
+from mlfbuild.c_analysis.symbols import Symbols
+
+_BODY = Token("punctuation", "{}", 0)
+"""What stands in a declaration for all that braces hold: members, an initialiser."""
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_MAX_BODIES = 64
+"""Braces in one declaration of which any may open a function; text that has more is none that somebody wrote."""
+_GROWTH = 4  # tokens that macros may add, for each one of the file
+
+
+def c_symbols(source: str, *, cplusplus: bool = False, macros: Mapping[str, Macro] | None = None) -> Symbols:
+    """Return the symbols of the C source text ``source``; ``cplusplus`` reads it as C++.
+
+    ``macros`` are those that its headers define, as far as somebody read them. Takes any text, and time that is linear
+    in its length; what is not C gives some symbols or none.
+    """
+    reader = _Reader(cplusplus, macros or {})
+    for token in _compiled(source, reader, cplusplus):
+        reader.take(token)
+    return reader.symbols()
+
+
+def _compiled(source: str, reader: _Reader, cplusplus: bool) -> Iterator[Token]:
+    """Yield the tokens that are compiled, and tell ``reader`` of macros and of conditions that are open."""
+    branches: list[bool | None] = []  # of each open #if: whether its present branch is compiled
+    dead = 0  # how many of them are not
+    for token in tokens(source):
+        if token.kind != "directive":
+            if not dead:
+                yield token
+            continue
+        name = directive_name(token.text)
+        if name in {"if", "ifdef", "ifndef"}:
+            branches.append(condition(token.text, cplusplus=cplusplus))
+            dead += branches[-1] is False
+            if branches[-1] is None:
+                reader.fork()
+        elif name in {"else", "elif"} and branches:
+            dead -= branches[-1] is False
+            if branches[-1] is None:
+                reader.retry()
+            else:
+                branches[-1] = not branches[-1]
+            dead += branches[-1] is False
+        elif name == "endif" and branches:
+            last = branches.pop()
+            dead -= last is False
+            if last is None:
+                reader.join()
+        elif name == "define" and not dead:
+            reader.define(token.text)
+
+
+class _Reader:
+    """Takes the tokens of a file one by one, and the declarations out of them."""
+
+    def __init__(self, cplusplus: bool, macros: Mapping[str, Macro]) -> None:
+        self._linkages = [Linkage(cplusplus)]  # of the linkage and namespace blocks around
+        self._tokens: list[Token] = []  # of the declaration that is being read
+        self._bodies = 0  # that have been opened in it
+        self._depth = 0  # braces of a body around
+        self._function = False  # whether that body is a function's
+        self._parentheses = 0
+        self._macros: dict[str, Macro] = {**macros, **KNOWN_MACROS}
+        self._call: list[Token] = []  # of a macro, up to its last parenthesis
+        self._call_depth = 0
+        self._forks: list[tuple[int, int, bool, int]] = []
+        self._seen = 0
+        self._grown = 0
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
+
+    def symbols(self) -> Symbols:
+        """Return what has been found: a name that is declared local or weak once is that everywhere."""
+        names = self._names
+        local = names["local"]
+        weak = names["weak"] - local
+        weakly = (names["weakly defined"] | (names["defined"] & weak)) - local
+        defined = names["defined"] - local - weak
+        declared = (names["declared"] | weak) - local - weakly - defined
+        return Symbols(frozenset(defined), frozenset(weakly), frozenset(local), frozenset(declared))
+
+    # Preprocessor ----------------------------------------------------------------------------------------------------
+
+    def define(self, directive: str) -> None:
+        """Take a ``#define``."""
+        found = defined_macro(directive)
+        if found is not None:
+            self._macros[found[0]] = found[1]
+
+    def fork(self) -> None:
+        """Remember where a branch begins that may be compiled or not."""
+        self._forks.append((len(self._tokens), self._depth, self._function, self._parentheses))
+
+    def retry(self) -> None:
+        """Go back to where the branch before this one began."""
+        if self._forks:
+            count, self._depth, self._function, self._parentheses = self._forks[-1]
+            del self._tokens[count:]
+
+    def join(self) -> None:
+        """Go on behind the last branch."""
+        if self._forks:
+            self._forks.pop()
+
+    # Tokens ----------------------------------------------------------------------------------------------------------
+
+    def take(self, token: Token) -> None:
+        """Take the next token of the file, and expand it where it is a macro outside of any body."""
+        self._seen += 1
+        if self._call:
+            self._take_argument(token)
+            return
+        macro = self._macros.get(token.text) if self._depth == 0 and token.kind == "identifier" else None
+        if macro is None:
+            self._plain(token)
+        elif macro.parameters is None:
+            self._expand(macro, [], [token])
+        else:
+            self._call.append(token)
+            self._call_depth = 0
+
+    def _take_argument(self, token: Token) -> None:
+        self._call.append(token)
+        if token.kind == "punctuation":
+            self._call_depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        if self._call_depth > 0:
+            return
+        call, self._call = self._call, []
+        if token.text == ")":
+            self._expand(self._macros[call[0].text], arguments(call[2:-1]), call)
+        else:  # the name of a function-like macro alone is not its call
+            for word in call:
+                self._plain(word)
+
+    def _expand(self, macro: Macro, values: Sequence[Sequence[Token]], call: Sequence[Token]) -> None:
+        result = expanded(macro, values, _GROWTH * self._seen + 1000 - self._grown)
+        self._grown += 0 if result is None else len(result)
+        for token in call if result is None else result:
+            self._plain(token)
+
+    def _plain(self, token: Token) -> None:
+        text = token.text if token.kind == "punctuation" else ""
+        if self._depth:
+            self._depth += (text == "{") - (text == "}")
+            if self._depth == 0:
+                self._end_of_body()
+        elif text == "{" and not self._parentheses:
+            self._open()
+        elif text == "{":
+            self._depth, self._function = 1, False
+        elif text == "}":
+            self._tokens.clear()
+            self._bodies = 0
+            if len(self._linkages) > 1:
+                self._linkages.pop()
+        elif text == ";" and not self._parentheses:
+            self._declare(Declaration(self._tokens, self._linkages[-1], body=False))
+        else:
+            self._parentheses = max(0, self._parentheses + (text == "(") - (text == ")"))
+            self._tokens.append(token)
+
+    def _open(self) -> None:
+        """Take the brace that begins a block of linkage, a namespace or a body."""
+        self._bodies += 1
+        if self._bodies > _MAX_BODIES:
+            self._depth, self._function = 1, False
+            return
+        block = self._linkages[-1].block(self._tokens)
+        if block is not None:
+            self._linkages.append(block)
+            self._tokens.clear()
+            self._bodies = 0
+            return
+        declaration = Declaration(self._tokens, self._linkages[-1], body=True)
+        self._depth, self._function = 1, declaration.is_function
+        if self._function:
+            self._declare(declaration)
+
+    def _end_of_body(self) -> None:
+        if not self._function:
+            self._tokens.append(_BODY)
+        self._function = False
+
+    def _declare(self, declaration: Declaration) -> None:
+        for kind, name in declared_names(declaration):
+            self._names[kind].add(name)
+        self._tokens.clear()
+        self._bodies = 0

@@ -1,0 +1,25 @@
+"""What mlfbuild itself is made of: everything that a build makes also depends on it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@functools.cache
+def package_fingerprint() -> str:
+    """Return the SHA-256, in hexadecimal, of mlfbuild's own files: each path in the package, and each content."""
+    digest = hashlib.sha256()
+    for file in package_files():
+        digest.update(f"{file.relative_to(_PACKAGE).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@functools.cache
+def package_files() -> tuple[Path, ...]:
+    """Return mlfbuild's own files, sorted; not the byte code that Python keeps beside them."""
+    return tuple(sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"))

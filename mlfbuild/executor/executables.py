@@ -1,0 +1,252 @@
+"""What a build compiles so that a module of any flavour has TVM's C interface.
+
+Modules of the native compiler have it. What another compiler generated is built in *units*, which have the names of
+their module for what all modules would define alike: so any number of them link together, each with its own workspace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+
+from mlfbuild.compilers.native.names import member_name
+from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.executor.arguments import graph_arguments
+from mlfbuild.executor.entry import notice, print_around
+from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
+from mlfbuild.executor.graph_source import Array, Entry, GraphSource, print_graph
+from mlfbuild.executor.identity import print_identity, read_identity
+from mlfbuild.executor.kernel_workspace import kernel_workspace
+from mlfbuild.executor.kernels import Kernels
+from mlfbuild.executor.operators import operator_functions
+from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
+from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
+from mlfbuild.executor.units import owner_name, unit_names, units
+from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo
+from mlfbuild.library.bundled_runtime import INCLUDE_DIR as BUNDLED_INCLUDE_DIR
+from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
+from mlfbuild.library.graph_json import parse_graph
+from mlfbuild.library.hook import print_hook_type, print_static_hooked_run
+from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
+from mlfbuild.project.placement import Placement
+
+__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
+           "with_c_interface"]  # fmt: skip
+
+INCLUDE_DIR = f"{FOLDER}/include"
+"""Of an unpacked tree: headers of modules that came without one."""
+_NAME = re.compile(r"\w+", re.ASCII)
+_ANYWHERE = Placement()
+_ABOUT = ("Everything lies in a static workspace: one call at a time.",)
+_ABOUT_HOOKED = ("An operator is a call of the graph. A cancelled run leaves outputs without meaning.",)
+_RESULTS = (r"\return 0, -1 if a pointer is NULL, or what a kernel returned that failed",)
+
+
+@dataclass(frozen=True)
+class Executable:
+    """The sources of a module with TVM's C interface; paths are relative to the tree."""
+
+    files: tuple[str, ...]
+    """What is linked: sources, which are compiled first, and objects."""
+    include_dirs: tuple[str, ...]
+    """Of the headers that firmware includes."""
+    private_include_dirs: tuple[str, ...]
+    """Of those that only the sources need."""
+    generated: Mapping[str, Content] = field(default_factory=dict)
+    """The generated files and the runtime's headers, beside the archive's own."""
+    workspace_size: int = 0
+    """Bytes of the generated static workspace; 0 where the module's own code or its caller brings all memory."""
+
+
+def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable | None:
+    """Return how ``module`` is built; ``None`` for one that needs nothing added: a complete one, or no code.
+
+    ``placement`` has the sections of what is generated. Raises ``UsageError`` where it is about a workspace that the
+    module's own code has, ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run,
+    and ``CheckFailedError`` where something calls a function that nobody defines.
+    """
+    kernels = Kernels(module)
+    if _is_complete(module) or not kernels.files:
+        return None
+    if not _NAME.fullmatch(module.name):
+        raise InputFileError(
+            f"{module.name!a}: the module has a name that C does not; export it under one of letters, digits and _"
+        )
+    kernels.require_called()
+    found = _executable(kernels, placement)
+    if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
+        raise UsageError(
+            f"{module.name}: placement of the workspace: its own C code has a section for that, or there is none; "
+            f"remove it, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script"
+        )
+    return found
+
+
+def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
+    module = kernels.module
+    if module.style == OPERATOR:
+        return _with_functions(kernels, placement)
+    if module.executor == "graph" and module.graph_json is not None:
+        return _with_graph(kernels, bytes(module.graph_json), placement)
+    if module.interface == "packed" and module.inputs and module.outputs:
+        return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
+    return _with_interface(kernels, placement) if module.interface == "c" else None
+
+
+def _is_complete(module: Module) -> bool:
+    """Whether ``module`` has all that firmware calls, which the native compiler makes for the AOT executor."""
+    return bool(module.model_id) and module.executor != "graph"
+
+
+def callable_modules(module: Module) -> tuple[Module, ...]:
+    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
+    return operator_functions(module) if module.style == OPERATOR else (module,)
+
+
+def with_c_interface(module: Module) -> Module:
+    """Return ``module`` as firmware sees it: with the header of its C interface, also where that is generated."""
+    found = executable(module)
+    headers = [path for path in (found.generated if found else ()) if PurePosixPath(path).is_relative_to(INCLUDE_DIR)]
+    if found is None or not headers:
+        return module
+    generated = (
+        CodegenFile(PurePosixPath("host/include", PurePosixPath(path).name), found.generated[path]) for path in headers
+    )
+    seen = callable_modules(module)[0] if len(headers) == 1 else module
+    return replace(seen, interface="c", codegen=(*module.codegen, *generated))
+
+
+def _with_graph(kernels: Kernels, graph_json: bytes, placement: Placement) -> Executable:
+    module = kernels.module
+    graph = parse_graph(graph_json, f"{module.name}.graph")
+    arguments = graph_arguments(graph, kernels)
+    plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
+    for name in plan.functions:
+        kernels.require(name, "the graph")
+    return _with_entries(kernels, plan, [module], module.params, {}, placement, hooked=module.hook)
+
+
+def _with_functions(kernels: Kernels, placement: Placement) -> Executable:
+    functions = operator_functions(kernels.module)
+    if not functions:
+        raise UnsupportedModelError(
+            f"{kernels.module.name}: does not tell the arguments of its functions; export the operator again"
+        )
+    for function in functions:
+        kernels.require(function.name, "firmware")
+    renamed = {function.name: packed_name(function) for function in functions}
+    return _with_entries(kernels, packed_plan(functions), functions, {}, renamed, placement)
+
+
+def _with_entries(
+    kernels: Kernels,
+    plan: GraphPlan,
+    called: Sequence[Module],
+    params: Mapping[str, Array],
+    renamed: Mapping[str, str],
+    placement: Placement,
+    *,
+    hooked: bool = False,
+) -> Executable:
+    """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware.
+
+    With ``hooked``, which is for a single module, a run asks before each of its calls.
+    """
+    module = kernels.module
+    needed = kernel_workspace(kernels)
+    interfaces = [
+        CInterface(each.name, _members(each, each.inputs), _members(each, each.outputs), plan.storage_size + needed)
+        for each in called
+    ]
+    count = len(plan.calls) // len(called)
+    entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
+    code = units(kernels, renamed)
+    entry = f"{FOLDER}/{module.name}_entry.c"
+    owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
+    name = _name_in_c(interfaces[0]) if hooked else ""
+    known = module.network.operators if module.network is not None else ()
+    identity, reading = print_identity(module), read_identity(module)
+    source = GraphSource(owner, entries, plan, params, needed, bundled, placement, name, known, identity, reading)
+    calls = count if hooked else None
+    headers = dict(_header(module, interface, calls) for interface in interfaces)
+    text = print_graph(source, notice(module.name))
+    generated = {**_runtime(module), **code, entry: text.encode(), **headers}
+    folders = (INCLUDE_DIR, *_include_dirs(module))
+    return Executable((entry, *code), folders, _runtime_dirs(module), generated, plan.storage_size + needed)
+
+
+def _name_in_c(interface: CInterface) -> str:
+    """Return what stands for the module in the names that mlfbuild adds: ``kws`` of ``mlf_kws_hook``."""
+    return interface.prefix.removeprefix(struct_prefix(""))
+
+
+def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[str, bytes]:
+    """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own.
+
+    ``calls`` is how often a hooked run asks; ``None`` where runs cannot be hooked.
+    """
+    name = _name_in_c(interface)
+    hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
+    facts = facts_header(module.name)
+    own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
+    parts = [*interface_parts(interface, _ABOUT, _RESULTS), *hook, *own]
+    text = guarded(f"{interface.prefix.upper()}_H_", notice(interface.name), parts)
+    return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
+
+
+def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
+    """Return how a module is built that has the C interface: its code, and the workspace that its kernels take."""
+    module = kernels.module
+    name, header = struct_prefix(module.name), symbol_prefix(module.name)
+    kernels.require(f"{header}_run", "firmware")
+    needed = kernel_workspace(kernels)
+    renamed, stubs = _spelling(name, header)
+    around = bool(needed or module.runtime)
+    if around:
+        renamed[f"{header}_run"] = f"mlf_{module.name}_inner_run"
+    code = units(kernels, renamed, [f"{name}.h"] if stubs else [])
+    if around:
+        around_it = print_around(module, needed, renamed[f"{header}_run"], placement.workspace)
+        code[f"{FOLDER}/{module.name}_entry.c"] = around_it.encode()
+    generated = {**_runtime(module), **stubs, **code}
+    return Executable(tuple(code), _include_dirs(module), _runtime_dirs(module), generated, needed)
+
+
+def _runtime(module: Module) -> dict[str, Content]:
+    """Return the runtime's headers, and the configuration of the archive's own where that is taken."""
+    if not module.runtime:
+        return runtime_files()
+    text = f'/* Generated by mlfbuild. Do not edit. */\n#include "../../{module.runtime}"\n'
+    return {**runtime_files(), f"{BUNDLED_FOLDER}/crt_config.h": text.encode()}
+
+
+def _runtime_dirs(module: Module) -> tuple[str, ...]:
+    return (BUNDLED_INCLUDE_DIR, BUNDLED_FOLDER) if module.runtime else (RUNTIME_FOLDER,)
+
+
+def _spelling(name: str, code: str) -> tuple[dict[str, str], dict[str, Content]]:
+    """Return what names of the interface become in the code, and a file more, where that spells them otherwise.
+
+    TVM's header has all of them in lower case, its code has the module's own letters, and includes a header of them.
+    """
+    if name == code:
+        return {}, {}
+    kinds = ("inputs", "outputs", "workspace_pools", "devices", "map_inputs", "map_outputs", "run")
+    stub = f"/* What includes this has {name}.h already. Generated by mlfbuild. Do not edit. */\n"
+    return {f"{code}_{kind}": f"{name}_{kind}" for kind in kinds}, {f"{RUNTIME_FOLDER}/{code}.h": stub.encode()}
+
+
+def _include_dirs(module: Module) -> tuple[str, ...]:
+    headers = (file.path for file in module.codegen if file.path.match("*/include/*"))
+    return tuple(sorted({f"codegen/{path.parts[0]}/include" for path in headers}))
+
+
+def _members(module: Module, tensors: Collection[TensorInfo]) -> tuple[Member, ...]:
+    members = tuple(Member(member_name(tensor.name or "unnamed"), tensor.size) for tensor in tensors)
+    if len({member.name.upper() for member in members}) < len(members):
+        names = ", ".join(repr(tensor.name) for tensor in tensors)
+        raise InputFileError(f"{module.name}: the names {names} are not different in C; rename them in the model")
+    return members

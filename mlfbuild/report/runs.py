@@ -1,0 +1,128 @@
+"""Instructions of each model's operators on the boards of a project: test firmware built, run, and counted once."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.archive import open_archive
+from mlfbuild.build.jobs import ProfileJob, TargetJob
+from mlfbuild.build.progress import Progress, Silent, Task, watched
+from mlfbuild.build.project_jobs import BUILD_FOLDER, profile_jobs
+from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.core.files import read_bytes, sha256, write_atomic
+from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core.processes import Tell, find_tool, tell_nobody
+from mlfbuild.executor.choice import chosen_module
+from mlfbuild.executor.executables import callable_modules
+from mlfbuild.executor.network import module_network
+from mlfbuild.library import Module
+from mlfbuild.library.numpy_types import dtype_called
+from mlfbuild.project import Project
+from mlfbuild.report.instructions import ModelRun
+from mlfbuild.report.operator_runs import operator_runs
+from mlfbuild.report.profile import CallCount, Profile, profile_module
+from mlfbuild.report.runs_text import run_text
+from mlfbuild.verify.emulator.harness import build_harness
+from mlfbuild.verify.exchange import SECONDS_A_CASE
+from mlfbuild.verify.vectors import load_inputs
+
+__all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
+
+Array = npt.NDArray[Any]
+
+_EMULATOR = "qemu-system-arm"
+
+
+def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
+    """Yield one run of each module of each model of ``targets``, whose trees are there, on each board.
+
+    A model runs the first case of its vectors, or zeros where it has none. Raises ``CheckFailedError`` where no target
+    has a board, and as ``model_runs``.
+    """
+    watch = progress or Silent()
+    if not any(target.board for target in targets):
+        names = ", ".join(target.name for target in targets)
+        raise CheckFailedError(
+            f"{project.path}: nothing to profile: no board that QEMU emulates for {names}; add one to a target"
+        )
+    for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
+        yield from watched_runs(job, watch)
+
+
+def watched_runs(job: ProfileJob, watch: Progress) -> list[ModelRun]:
+    """Return the runs of the job's model while somebody watches; raises as ``model_runs``."""
+    task = Task("profile", job.model.title, job.target.name, model=job.model.model)
+    with watched(watch, task):
+        runs = list(model_runs(job, functools.partial(watch.step, task)))
+    watch.finish(task, "counted")
+    return runs
+
+
+def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
+    """Yield one run of each module of the job's model, whose tree is there.
+
+    CMake and Ninja are asked for the test firmware each time; it runs only where it, or its input, is not the one that
+    was counted last. ``tell`` is told how far it is. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that
+    do not fit, ``UnsupportedModelError`` where a module cannot be called, and ``ProcessFailedError`` where its run
+    fails.
+    """
+    emulator = find_tool(_EMULATOR)  # before anything is built
+    where = str(job.model.archive)
+    library = open_archive(job.model.archive)
+    for name in [called.name for module in library.modules for called in callable_modules(module)]:
+        yield _run(job, chosen_module(library, name, where), emulator, tell)
+
+
+def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRun:
+    target, folder = job.target, job.folder / module.name
+    assert target.board is not None
+    image = build_harness(
+        job.model.tree, module, target.board, target.toolchain, folder,
+        twice=False, placement=target.placement_fragment if target.placed else None, tell=tell,
+    )  # fmt: skip
+    path = job.vectors.get("") or job.vectors.get(module.name)
+    inputs = _first_case(path, module)
+    record = folder / "counts.json"
+    key = _key(image, inputs, emulator)
+    profile = _recorded(record, key)
+    if profile is None:
+        tell("running", 0, 0)
+        profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
+        write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
+    operators = operator_runs(profile, module_network(module), target.cpu)
+    return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
+
+
+def _first_case(path: Path | None, module: Module) -> list[Array]:
+    """Return the inputs of one case: arrays (1, elements) in call order."""
+    if path is not None:
+        return [array[:1] for array in load_inputs(path, module)[1]]
+    types = [(dtype_called(tensor.dtype), tensor.size) for tensor in module.inputs]
+    return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
+
+
+def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
+    """Return the hash of all that decides a run: the image, its input, the emulator and what counts."""
+    program = emulator.stat()
+    parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
+    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint()]
+    return sha256("\n".join(parts).encode())
+
+
+def _recorded(path: Path, key: str) -> Profile | None:
+    """Return the profile that was counted with the same ``key``, if it was the last one."""
+    try:
+        found = json.loads(path.read_bytes())
+        profile = found["profile"]
+        calls = tuple(CallCount(**call) for call in profile.pop("calls"))
+        return Profile(calls=calls, **profile) if found["key"] == key else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None

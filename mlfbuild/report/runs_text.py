@@ -1,0 +1,71 @@
+"""A run of a model for people: a table of operators that fits a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.core.text import shown
+from mlfbuild.report.instructions import Counts, ModelRun, budget_lines
+from mlfbuild.report.operator_runs import OperatorRun, short_name, total
+
+_WIDTH = 80
+_LONGEST = 1000
+"""Of a name that is shown whole."""
+_COUNTED: tuple[str, ...] = ("count", "share")
+_WITH_MACS = (*_COUNTED, "MACs", "/MAC", "bound")
+
+
+def run_text(run: ModelRun, *, verbose: bool = False) -> str:
+    """Return the table of a run: a line an operator, in order, with whole names and C functions where ``verbose``.
+
+    Beside the instructions are the operator's multiply-accumulates, the instructions for each of them, and those that
+    they need at least; nothing where there are none, or nobody knows.
+    """
+    profile = run.profile
+    module = "" if profile.module == run.model else f" (module {profile.module})"
+    head = f"{run.model}{module} for {run.target} on {profile.board}: "
+    head += f"{profile.instructions:,} instructions for {run.of}"
+    return "\n".join(line.rstrip() for line in (head, *_table(run, verbose=verbose)))
+
+
+def all_runs(runs: Sequence[ModelRun], limits: Counts, *, verbose: bool) -> Iterator[str]:
+    """Yield the table of each of ``runs``, and what they took of the budgets ``limits``."""
+    yield from (run_text(run, verbose=verbose) for run in runs)
+    lines = list(budget_lines(runs, limits))
+    if lines:
+        yield "\n".join(["budgets of instructions", *lines])
+
+
+def _table(run: ModelRun, *, verbose: bool) -> Iterator[str]:
+    everything = run.profile.instructions
+    macs, bound = (total([getattr(each, key) for each in run.operators]) for key in ("macs", "bound"))
+    columns = _WITH_MACS if any(each.macs for each in run.operators) else _COUNTED
+    rows = [
+        (columns, "operator" if any(each.operator for each in run.operators) else "function"),
+        *((_numbers(each.instructions, everything, each.macs, each.bound), _label(each, verbose=verbose))
+          for each in run.operators),
+        (_numbers(run.profile.rest, everything, None, None), "between them"),
+        (_numbers(everything, everything, macs, bound), "all"),
+    ]  # fmt: skip
+    widths = [max(len(numbers[at]) for numbers, _ in rows) for at in range(len(columns))]
+    for numbers, label in rows:
+        line = " ".join(f"{number:>{width}}" for number, width in zip(numbers, widths, strict=False))
+        yield f"{line}  {label if verbose else _cut(label, _WIDTH - len(line) - 2)}"
+
+
+def _numbers(instructions: int, everything: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
+    counted = (f"{instructions:,}", f"{100 * instructions / everything:.1f}%")
+    if not macs:
+        return (*counted, "", "", "")
+    return (*counted, f"{macs:,}", f"{instructions / macs:.2f}", "" if bound is None else f"{bound:,}")
+
+
+def _label(each: OperatorRun, *, verbose: bool) -> str:
+    if each.name in {"", each.function}:
+        return shown(each.operator or each.function)
+    name = f"{shown(each.name, _LONGEST)}  {shown(each.function)}" if verbose else short_name(each.name)
+    return f"{shown(each.operator)} {name}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 2]}.."

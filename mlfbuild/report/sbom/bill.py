@@ -1,0 +1,81 @@
+"""A bill of materials while it is put together: components, relations, and notes of what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from mlfbuild.core.files import sha256
+from mlfbuild.core.text import printable
+from mlfbuild.library import Content, chunks
+from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind, Relation
+
+
+class Bill:
+    """Collects; ``done`` returns the bill itself."""
+
+    def __init__(self, project: Component, created: int) -> None:
+        self.project = _printable(project)
+        self._created = created
+        self._components: dict[str, Component] = {}
+        self._relations: set[tuple[str, How, str]] = set()
+        self._notes: dict[str, None] = {}
+
+    def add(self, component: Component) -> str:
+        """Add a component and return its reference; one that is there already gets the files it does not have yet.
+
+        Texts come from archives and model files, too: characters that are not printed appear as escapes.
+        """
+        component = _printable(component)
+        known = self._components.get(component.ref)
+        files = {file.path: file for one in (known, component) if one is not None for file in one.files}
+        merged = replace(known or component, files=tuple(files[path] for path in sorted(files)))
+        self._components[component.ref] = merged
+        return component.ref
+
+    def __contains__(self, ref: str) -> bool:
+        return ref in self._components
+
+    @property
+    def components(self) -> list[Component]:
+        """Those that are in it by now."""
+        return list(self._components.values())
+
+    def relate(self, source: str, how: How, target: str) -> None:
+        """Say that ``source`` contains, depends on, ... ``target``."""
+        self._relations.add((source, how, target))
+
+    def note(self, text: str) -> None:
+        """Say what is missing, and what to do about it; once, however often it is met."""
+        self._notes[text] = None
+
+    def done(self) -> Bom:
+        """Return the bill; what no other component needs, the project does."""
+        held = {target for _, _, target in self._relations}
+        for one in self._components.values():
+            if one.ref not in held and one.kind is not Kind.TOOL:
+                inside = one.kind in {Kind.FIRMWARE, Kind.CODE}
+                self.relate(self.project.ref, How.CONTAINS if inside else How.DEPENDS_ON, one.ref)
+        return Bom(
+            self.project,
+            tuple(self._components[ref] for ref in sorted(self._components)),
+            tuple(Relation(*one) for one in sorted(self._relations)),
+            self._created,
+            tuple(self._notes),
+        )
+
+
+def _printable(component: Component) -> Component:
+    changes: dict[str, Any] = {name: printable(value) for name, value in vars(component).items() if type(value) is str}
+    changes["properties"] = {name: printable(value) for name, value in component.properties.items()}
+    changes["files"] = tuple(replace(file, path=printable(file.path)) for file in component.files)
+    return replace(component, **changes)
+
+
+def bom_file(path: str, content: Content) -> BomFile:
+    """Return what a bill says of the file ``path``; SHA-1 identifies files for SPDX and protects nothing."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    for part in chunks(content):
+        digest.update(part)
+    return BomFile(path, sha256(chunks(content)), digest.hexdigest())

@@ -1,0 +1,37 @@
+"""Code of a model in a bill of materials, as its other parts ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlfbuild.build.jobs import CompileJob
+from mlfbuild.library import Library
+from mlfbuild.library.requirement import Wish, wishes
+
+BUILD = "run `mlfbuild build` first"
+REPAIR = "run `mlfbuild build`, which puts it right"
+"""Ends of notes."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code that a build has made for a model and a target."""
+
+    ref: str
+    """Reference of the component."""
+    job: CompileJob
+    library: Library
+    """What the archive holds."""
+    digest: str
+    """SHA-256 of the archive."""
+
+    @property
+    def wishes(self) -> Iterator[Wish]:
+        """The libraries that it needs beside, or that the archive brings along."""
+        return (wish for module in self.library.modules for wish in wishes(module))
+
+    def made_from(self, module: str) -> str:
+        """Return what the id of ``module`` in an image says that it was made from; empty where there is none."""
+        found = (each for each in self.library.modules if each.name == module)
+        return next((each.model_id or each.source_sha256 or self.digest for each in found), "")

@@ -1,0 +1,235 @@
+"""The components that a bill of materials is made of, each from what is known of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlfbuild.compilers.native.kernel_files import kernel_headers
+from mlfbuild.core.files import sha256
+from mlfbuild.core.text import printable
+from mlfbuild.library.bundling import BundleFacts
+from mlfbuild.library.known_dependencies import known_dependency
+from mlfbuild.library.requirement import Wish
+from mlfbuild.project import ModelSpec
+from mlfbuild.project.types import Provision
+from mlfbuild.report.sbom import origins
+from mlfbuild.report.sbom.bill import bom_file
+from mlfbuild.report.sbom.licenses import OWN, of_generated_code
+from mlfbuild.report.sbom.model_file import model_facts
+from mlfbuild.report.sbom.types import BomFile, Component, Kind
+
+_RELEASE = re.compile(r"\d+(\.\d+)+(\.post\d+|rc\d+)?")
+_TVM = "Apache-2.0"
+"""The licence of TVM and of its runtime."""
+
+
+def mlfbuild_tool(version: str) -> Component:
+    """Return what has generated everything that is generated here."""
+    return Component("tool/mlfbuild", Kind.TOOL, "mlfbuild", version, origins.pypi("mlfbuild", version), OWN)
+
+
+def tvm_tool(version: str) -> Component:
+    """Return the TVM that exported an archive, which says so by the version of its runtime."""
+    purl = origins.pypi("apache-tvm", version) if _RELEASE.fullmatch(version) else ""
+    return Component(f"tool/tvm-{version}", Kind.TOOL, "TVM", version, purl, _TVM)
+
+
+def c_compiler(name: str, version: str) -> Component:
+    """Return a C compiler, or a linker, by what an image says."""
+    return Component(f"tool/{name}-{version}", Kind.TOOL, name, version, origins.generic(name, version))
+
+
+def model_component(spec: ModelSpec, content: bytes) -> Component:
+    """Return the model file of ``spec``; what the project file says of it counts more than what the file says."""
+    facts = model_facts(content, spec.source.suffix.lower())
+    digest = sha256(content)
+    return Component(
+        ref=f"model/{spec.name}",
+        kind=Kind.MODEL,
+        name=spec.name,
+        version=facts.version,
+        purl=origins.generic(spec.name, facts.version, checksum=f"sha256:{digest}"),
+        license=spec.license or facts.license,
+        description=facts.description,
+        author=facts.author,
+        file=spec.source.name,
+        sha256=digest,
+    )
+
+
+def archive_component(target: str, model: str, path: Path, digest: str) -> Component:
+    """Return the Model Library Format archive of a model for a target."""
+    return Component(f"archive/{target}/{model}", Kind.ARCHIVE, path.name, file=path.name, sha256=digest,
+                     properties={"target": target})  # fmt: skip
+
+
+def code_component(
+    target: str, cpu: str, model: Component, compiler: str, files: Mapping[str, bytes], *, native: bool
+) -> Component:
+    """Return the code generated from ``model`` for ``target``: what a C compiler reads, but for libraries.
+
+    Of ``native`` code the licence is known: the model's, and mlfbuild's, whose text it has. What other compilers put
+    into theirs only they know.
+    """
+    return Component(
+        ref=f"code/{target}/{model.name}",
+        kind=Kind.CODE,
+        name=f"{model.name} code for {target}",
+        license=of_generated_code(model.license) if native else "",
+        license_concluded=native,
+        description=f"Code generated from the model {model.name} for {cpu}",
+        properties={"target": target, "cpu": cpu, "compiler": compiler},
+        files=_files(files, f"{target}/{model.name}"),
+    )
+
+
+def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> Component:
+    """Return the kernel headers ``files`` of mlfbuild, in the archives' folder ``folder``.
+
+    Those of another version of mlfbuild have its licence only where that is certain: nothing is said of it.
+    """
+    own = kernel_headers()
+    ours = all(own.get(name) == data for name, data in files.items())
+    return Component(
+        ref=f"kernels/{folder}",
+        kind=Kind.LIBRARY,
+        name="mlfbuild kernels",
+        version=version if ours else "",
+        purl=origins.pypi("mlfbuild", version, "mlfbuild/compilers/native/kernels") if ours else "",
+        license=OWN if ours else "",
+        description="Kernels of neural networks that generated code includes",
+        files=_files(files, folder),
+    )
+
+
+def runtime_component(files: Mapping[str, bytes], version: str) -> Component:
+    """Return the headers that mlfbuild brings for code of TVM."""
+    return Component(
+        ref=f"runtime/{_digest(files)}",
+        kind=Kind.LIBRARY,
+        name="mlfbuild runtime",
+        version=version,
+        purl=origins.pypi("mlfbuild", version, "mlfbuild/runtime/tvm"),
+        license=OWN,
+        description="What code of TVM includes and calls, by mlfbuild",
+        files=_files({path.removeprefix("executor/"): data for path, data in files.items()}, ""),
+    )
+
+
+def tvm_runtime_component(files: Mapping[str, bytes], version: str) -> Component:
+    """Return TVM's own runtime, which an archive of TVM ``version`` brings along."""
+    known = bool(_RELEASE.fullmatch(version))
+    return Component(
+        ref=f"tvm-runtime/{_digest(files)}",
+        kind=Kind.LIBRARY,
+        name="TVM standalone CRT",
+        version=version,
+        purl=origins.of_repository("tvm", "https://github.com/apache/tvm", f"v{version}") if known else "",
+        license=_TVM,
+        url="https://github.com/apache/tvm",
+        files=_files(files, ""),
+    )
+
+
+def board_component(board: str, files: Mapping[str, bytes], version: str) -> Component:
+    """Return mlfbuild's start-up code and linker scripts for a board."""
+    return Component(
+        ref=f"board/{board}",
+        kind=Kind.LIBRARY,
+        name=f"mlfbuild board support for {board}",
+        version=version,
+        purl=origins.pypi("mlfbuild", version, "mlfbuild/runtime/board"),
+        license=OWN,
+        files=_files(files, ""),
+    )
+
+
+def dependency_component(
+    provision: Provision, commit: str = "", tree: str = "", files: Mapping[str, bytes] | None = None
+) -> Component:
+    """Return an external dependency as the project provides it, with those of its files that are built.
+
+    ``commit`` and ``tree`` are Git's, of the version that was fetched.
+    """
+    known = known_dependency(provision.name)
+    public = origins.public_address(provision.place) if provision.kind in {"git", "url"} else ""
+    properties = {"provided-by": provision.kind}
+    if provision.kind == "package":
+        properties["package"] = provision.place
+    if tree:
+        properties["git-tree"] = tree
+    return Component(
+        ref=f"dependency/{provision.name}",
+        kind=Kind.LIBRARY,
+        name=known.title if known else provision.name,
+        version=provision.version,
+        purl=_dependency_purl(provision, public, commit),
+        license=provision.license or (known.license if known else ""),
+        url=public,
+        sha256=provision.sha256,
+        commit=commit,
+        properties=properties,
+        files=_files(files or {}, provision.name),
+    )
+
+
+def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = None) -> Component:
+    """Return an external dependency that an archive brings along, with those of its files that are built."""
+    known = known_dependency(facts.name)
+    public = origins.public_address(facts.url)
+    if public and facts.commit:
+        purl = origins.of_repository(facts.name, facts.url, facts.release, facts.commit)
+    elif known is not None:
+        purl = origins.with_version(known.purl, facts.release)
+    else:
+        purl = origins.generic(facts.name, facts.release, download_url=public)
+    return Component(
+        ref=f"dependency/{facts.name}",
+        kind=Kind.LIBRARY,
+        name=known.title if known else facts.name,
+        version=facts.release,
+        purl=purl,
+        license=facts.license,
+        url=public,
+        commit=facts.commit,
+        properties={"provided-by": "archive"},
+        files=_files(files or {}, facts.name),
+    )
+
+
+def wished_component(wish: Wish) -> Component:
+    """Return an external dependency that code needs and the project does not provide."""
+    known = known_dependency(wish.name)
+    name, version = printable(wish.name), printable(wish.version)
+    return Component(
+        ref=f"dependency/{name}",
+        kind=Kind.LIBRARY,
+        name=known.title if known else name,
+        version=version,
+        purl=origins.with_version(known.purl, version) if known else origins.generic(name, version),
+        license=known.license if known else "",
+    )
+
+
+def _dependency_purl(provision: Provision, public: str, commit: str) -> str:
+    known = known_dependency(provision.name)
+    if provision.kind == "git" and public:
+        return origins.of_repository(provision.name, provision.place, provision.version, commit)
+    if provision.kind == "url":
+        checksum = f"sha256:{provision.sha256}"
+        return origins.generic(provision.name, provision.version, download_url=public, checksum=checksum)
+    if known is not None:
+        return origins.with_version(known.purl, provision.version)
+    return origins.generic(provision.name, provision.version)
+
+
+def _files(files: Mapping[str, bytes], folder: str) -> tuple[BomFile, ...]:
+    before = f"{folder}/" if folder else ""
+    return tuple(bom_file(before + path, files[path]) for path in sorted(files))
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    """Return 12 digits that differ where names or contents do."""
+    return sha256("".join(f"{path} {sha256(files[path])}\n" for path in sorted(files)).encode())[:12]

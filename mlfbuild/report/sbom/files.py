@@ -1,0 +1,66 @@
+"""Bills of materials as files and as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.build.outputs import check_replaced
+from mlfbuild.core.files import read_bytes, write_atomic
+from mlfbuild.report.sbom import forms
+from mlfbuild.report.sbom.table import table
+from mlfbuild.report.sbom.types import Bom
+
+FORMS = forms.FORMS
+"""What ``document`` knows."""
+_BILL = "bill of materials"
+_MARKS: Mapping[str, re.Pattern[bytes]] = {
+    forms.CYCLONEDX: re.compile(rb'"bomFormat":\s*"CycloneDX"'),
+    forms.SPDX: re.compile(rb'"spdxVersion":\s*"SPDX-'),
+    forms.SPDX_TAG_VALUE: re.compile(rb"^SPDXVersion: SPDX-", re.MULTILINE),
+}
+
+
+def check_outputs(outputs: Mapping[Path, str]) -> None:
+    """Raise ``ConflictError`` where one of ``outputs`` (path -> form) holds something else than a bill of its form.
+
+    Raises ``UsageError`` where it is a folder, and ``ToolNotFoundError`` where a package is missing.
+    """
+    forms.require_packages()
+    for path, form in outputs.items():
+        check_replaced(path, (), _BILL, f"{_BILL} as {form}", partial(_is, form))
+
+
+def output_forms(paths: tuple[Path, ...], form: str | None) -> dict[Path, str]:
+    """Return the form of each output: ``form``, or what its name says; raises ``UsageError`` where that is nothing."""
+    return {path: form or forms.form_of(path) for path in paths}
+
+
+def _is(form: str, path: Path) -> bool:
+    data = read_bytes(path, _BILL)
+    return not data or _MARKS[form].search(data) is not None
+
+
+def document(bom: Bom, form: str) -> str:
+    """Return the text of ``bom`` in ``form``, one of ``FORMS``."""
+    return forms.document(bom, form)
+
+
+def write_document(bom: Bom, path: Path, form: str) -> None:
+    """Write ``bom`` to ``path`` in ``form``, one of ``FORMS``; raises ``StorageError``."""
+    write_atomic(path, forms.document(bom, form).encode())
+
+
+def as_text(bom: Bom) -> str:
+    """Return ``bom`` for people: a line a component."""
+    return table(bom)
+
+
+def as_json(bom: Bom) -> dict[str, Any]:
+    """Return ``bom`` as plain JSON values, for programs that want neither CycloneDX nor SPDX."""
+    plain = asdict(bom)
+    return {**plain, "relations": [{**one, "how": one["how"].value} for one in plain["relations"]]}

@@ -1,0 +1,135 @@
+"""What an unpacked tree is made of: generated code, kernels of mlfbuild, mlfbuild's runtime, TVM's runtime.
+
+Only files that a compiler or linker reads count; fragments, parameters and texts that lie beside them do not get into
+an image. Of the kernel headers, which every archive has all of, those count that its code includes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.build.tree.record import Record, is_file, reachable, read_record
+from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core.files import read_bytes, sha256
+from mlfbuild.library.bundling import FOLDER
+
+_ASSEMBLY_SUFFIXES = frozenset({".s", ".S"})
+_SUFFIXES = TEXT_SUFFIXES | LINKED_SUFFIXES | _ASSEMBLY_SUFFIXES
+_KERNEL = re.compile(r"codegen/host/include/(mlfbuild-[0-9a-f]{12})/([^/]+)")
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+RUNTIME_FOLDER = "executor/runtime/"
+"""Of the headers that mlfbuild brings for TVM's code."""
+_DEPENDENCIES = f"{FOLDER}/"
+"""Of libraries that an archive brings along: builds take them from the folder of the target."""
+BUNDLED_FOLDERS = ("runtime/", "templates/")
+"""Of TVM's own runtime, in archives that bring it along."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Files of an unpacked tree by relative path, each kind sorted."""
+
+    archive: str
+    """SHA-256 of the archive that was unpacked."""
+    code: Mapping[str, bytes]
+    kernels: Mapping[str, Mapping[str, bytes]]
+    """Kernel headers that the code includes, by name, for each folder of them."""
+    runtime: Mapping[str, bytes]
+    bundled: Mapping[str, bytes]
+    damage: tuple[str, ...]
+    """Files that are not as they were unpacked: a line each."""
+
+
+def read_tree(directory: Path) -> Tree | None:
+    """Return the files of the tree ``directory`` as they are now, ``None`` where there is no tree.
+
+    Raises ``ConflictError`` and ``InputFileError`` as ``read_record`` does.
+    """
+    record = read_record(directory)
+    if record is None:
+        return None
+    files, damage = _files_of(directory, record, _SUFFIXES)
+    if not record.complete:
+        damage.insert(0, f"{directory}: was unpacked half-way")
+    headers = {path: found for path in files if (found := _KERNEL.fullmatch(path))}
+    kinds: dict[str, dict[str, bytes]] = {"code": {}, "runtime": {}, "bundled": {}}
+    for path in files.keys() - headers.keys():
+        if not path.startswith(_DEPENDENCIES):
+            kinds[_kind(path)][path] = files[path]
+    kernels: dict[str, dict[str, bytes]] = {}
+    for path, found in headers.items():
+        kernels.setdefault(found[1], {})[found[2]] = files[path]
+    ordered = {kind: {path: held[path] for path in sorted(held)} for kind, held in kinds.items()}
+    included = {folder: reached(ordered["code"], folder, held) for folder, held in sorted(kernels.items())}
+    return Tree(
+        archive=record.archive,
+        kernels={folder: held for folder, held in included.items() if held},
+        damage=tuple(damage),
+        **ordered,
+    )
+
+
+def read_dependencies(directory: Path) -> tuple[dict[str, dict[str, bytes]], tuple[str, ...]]:
+    """Return the files of each library in ``directory``, the folder ``dependencies`` of a target, and what is damaged.
+
+    The files are those that models need, with licences, by path in the library's own folder. Raises as ``read_tree``.
+    """
+    record = read_record(directory)
+    if record is None:
+        return {}, ()
+    files, damage = _files_of(directory, record)
+    libraries: dict[str, dict[str, bytes]] = {}
+    for path, data in files.items():
+        name, inside, rest = path.partition("/")
+        if inside:
+            libraries.setdefault(name, {})[rest] = data
+    return libraries, tuple(damage)
+
+
+def _files_of(
+    directory: Path, record: Record, suffixes: frozenset[str] | None = None
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return the recorded files with one of ``suffixes`` as they are now, sorted by path, and what is not as it was."""
+    files: dict[str, bytes] = {}
+    damage: list[str] = []
+    for path in sorted(path for path in record.files if suffixes is None or Path(path).suffix in suffixes):
+        if not (reachable(directory, path) and is_file(directory / path)):
+            damage.append(f"{directory / path}: is missing")
+            continue
+        files[path] = read_bytes(directory / path, "file of the tree")
+        if sha256(files[path]) != record.files[path].sha256:
+            damage.append(f"{directory / path}: was edited")
+    return files, damage
+
+
+def _kind(path: str) -> str:
+    if path.startswith(RUNTIME_FOLDER):
+        return "runtime"
+    return "bundled" if path.startswith(BUNDLED_FOLDERS) else "code"
+
+
+def reached(code: Mapping[str, bytes], folder: str, headers: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return those of the kernel ``headers`` in ``folder`` that ``code`` includes, and that these include, by name.
+
+    Conditions of the preprocessor are not looked at: a header that only one compiler includes counts.
+    """
+    waiting = [
+        name[len(folder) + 1 :]
+        for text in code.values()
+        for name in _includes(text)
+        if name.startswith(f"{folder}/") and name[len(folder) + 1 :] in headers
+    ]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in _includes(headers[name]) if other in headers]
+    return {name: headers[name] for name in sorted(found)}
+
+
+def _includes(text: bytes) -> Iterator[str]:
+    yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))

@@ -1,0 +1,40 @@
+"""Models in an image that another build system links: it knows the libraries, and decides when to compare them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mlfbuild.build.conflicts import check_models
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.files import read_bytes, write_atomic
+
+
+def compare_linked(
+    libraries: Sequence[str], *, listing: Path | None = None, image: str = "image", stamp: Path | None = None
+) -> list[str]:
+    """Raise ``CheckFailedError`` where two models share a global symbol; else write ``stamp`` and return their names.
+
+    Each of ``libraries`` is ``MODEL=PATH`` of a static library or an object, or a path that says itself what the model
+    is called (``libmlf_<model>.a``), or ``=PATH`` for the firmware's own; ``listing`` is a text file with more of them,
+    one a line. Raises ``UsageError`` where there is none, and ``InputFileError`` for a file that cannot be read.
+    """
+    lines = os.fsdecode(read_bytes(listing, "list of libraries")).splitlines() if listing is not None else []
+    compiled = _by_model([*libraries, *lines])
+    if not compiled:
+        raise UsageError("no static library is named; write MODEL=LIBRARY, or --list FILE with one a line")
+    firmware = compiled.pop("", [])
+    check_models(compiled, image, firmware)
+    if stamp is not None:
+        write_atomic(stamp, b"")
+    return list(compiled)
+
+
+def _by_model(words: Iterable[str]) -> dict[str, list[Path]]:
+    compiled: dict[str, list[Path]] = {}
+    for word in words:
+        model, equals, path = word.partition("=")
+        name = model if equals else Path(word).stem.removeprefix("lib").removeprefix("mlf_")
+        compiled.setdefault(name, []).append(Path(path if equals else word))
+    return compiled

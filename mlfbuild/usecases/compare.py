@@ -1,0 +1,158 @@
+"""Run a network of each of two archives on the same inputs, and find the first operator whose result differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from mlfbuild.core.errors import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.library import TracedTensor
+from mlfbuild.verify.compare import Difference, first_difference
+from mlfbuild.verify.compare_report import RunComparison, Side, TensorDifference
+from mlfbuild.verify.compare_tensors import Pair, Traced, pair_ports, pair_traced
+from mlfbuild.verify.host import Model, load
+from mlfbuild.verify.vectors import load_inputs
+
+Array = npt.NDArray[Any]
+
+
+def compare_runs(
+    archives: tuple[Path, Path], models: tuple[str | None, str | None], inputs: Path, timeout: float
+) -> RunComparison:
+    """Run a network of each of ``archives`` on this machine with every case of ``inputs`` and compare all that is seen.
+
+    ``models`` are the networks' names, needed where an archive has several. Networks with state go on from case to
+    case. The code runs in processes of its own, each case at most ``timeout`` seconds. Integers must be equal, floats
+    as close as ``emulator.compare`` says.
+
+    Raises as ``mlfbuild.load`` does, ``UsageError`` where inputs or outputs of the two are not the same ones,
+    ``InputFileError`` where ``inputs`` does not fit them, and ``ProcessFailedError`` where one fails, crashes or hangs.
+    """
+    with ExitStack() as stack:
+        runners = []
+        for archive, name in zip(archives, models, strict=True):
+            runners.append(_loaded(archive, name, timeout))
+            stack.callback(runners[-1].model.close)
+        return _compare(runners[0], runners[1], inputs)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """A network, and the archive that messages about it name."""
+
+    archive: Path
+    model: Model
+
+    def run(self, values: Sequence[Array], *, traced: bool) -> tuple[list[Array], list[Array]]:
+        """Return the outputs for the flat ``values`` of the inputs and, if ``traced``, what operators have written."""
+        inputs = {
+            tensor.name: value if tensor.shape is None else value.reshape(tensor.shape)
+            for tensor, value in zip(self.model.inputs, values, strict=True)
+        }
+        try:
+            outputs, tensors = self.model.run_traced(inputs) if traced else (self.model.run(inputs), {})
+            return list(outputs.values()), list(tensors.values())
+        except ProcessFailedError as error:
+            raise _of_archive(self.archive, error) from None
+
+    def side(self) -> Side:
+        """Return what a report says of it."""
+        count = len(self.model.traced)
+        return Side(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
+
+
+def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
+    try:
+        return _Runner(archive, load(archive, name, isolated=True, timeout=timeout))
+    except (CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError) as error:
+        raise _of_archive(archive, error) from None
+
+
+def _of_archive(archive: Path, error: MlfError) -> MlfError:
+    """Return ``error`` with the archive in front: modules of both may have one name."""
+    if error.message.startswith(str(archive)):
+        return error
+    message = f"{archive}: {error.message}"
+    return type(error)(message, error.output) if isinstance(error, ProcessFailedError) else type(error)(message)
+
+
+class _Tally:
+    """The differences of numbered tensors over all cases."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[int, int, Difference]] = {}
+
+    def note(self, number: int, case: int, first: Array, second: Array) -> None:
+        """Compare two arrays, the first of which is right."""
+        difference = first_difference(first.reshape(-1), second.reshape(-1))
+        if difference is not None:
+            known = self._found.get(number, (case, 0, difference))
+            self._found[number] = (known[0], known[1] + 1, known[2])
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The tensors that differ."""
+        return sorted(self._found)
+
+    def case(self, number: int) -> int:
+        """Return the first case in which the tensor differs."""
+        return self._found[number][0]
+
+    def difference(self, number: int, tensor: TracedTensor, *, by_name: bool) -> TensorDifference:
+        """Return what is known of the ``tensor`` with that number."""
+        case, cases, difference = self._found[number]
+        return TensorDifference(tensor, by_name, case, cases, difference)
+
+
+def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
+    sources, results = (_ports(kind, first, second) for kind in ("input", "output"))
+    pairs = pair_traced(*(Traced(runner.model.name, runner.model.traced) for runner in (first, second)))
+    cases, arrays = load_inputs(path, first.model)
+    outputs, tensors = _Tally(), _Tally()
+    for case in range(cases):
+        values = [array[case] for array in arrays]
+        got = first.run(values, traced=bool(pairs))
+        values = [values[pair.first] for pair in sorted(sources, key=lambda pair: pair.second)]
+        other = second.run(values, traced=bool(pairs))
+        for kind, (tally, common) in enumerate(((outputs, results), (tensors, pairs))):
+            for number, pair in enumerate(common):
+                tally.note(number, case, got[kind][pair.first], other[kind][pair.second])
+    return RunComparison(
+        (first.side(), second.side()),
+        cases,
+        tuple(kind for kind, ports in (("inputs", sources), ("outputs", results)) if not all(p.by_name for p in ports)),
+        len(results),
+        pairs,
+        _first_operator(first.model, pairs, tensors, anyhow=bool(outputs.numbers)),
+        tuple(
+            outputs.difference(number, TracedTensor(first.model.outputs[results[number].first], "", ""), by_name=True)
+            for number in outputs.numbers
+        ),
+    )
+
+
+def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
+    sides = ((runner.model.inputs if kind == "input" else runner.model.outputs) for runner in (first, second))
+    try:
+        return pair_ports(kind, *sides)
+    except UsageError as error:
+        raise UsageError(
+            f"{first.archive} and {second.archive} cannot run on the same inputs: {error}; leave out --inputs"
+        ) from None
+
+
+def _first_operator(model: Model, pairs: Sequence[Pair], tally: _Tally, *, anyhow: bool) -> TensorDifference | None:
+    """Return the first tensor that differs: one of the same name, unless outputs differ ``anyhow`` or there is none.
+
+    What a state was after a case is what the next one begins with, so the first wrong case is where to look then.
+    """
+    wrong = [number for number in tally.numbers if anyhow or pairs[number].by_name] or tally.numbers
+    if not wrong:
+        return None
+    first = min(wrong, key=lambda number: (tally.case(number) if model.keeps_state else 0, number))
+    return tally.difference(first, model.traced[pairs[first].first], by_name=pairs[first].by_name)

@@ -1,0 +1,269 @@
+"""What is installed, what is missing for which target, and how to get it on this system."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+from mlfbuild.build.project_jobs import chosen_names, toolchain_of
+from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.core.processes import find_tool, tool_variable
+from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
+from mlfbuild.project import ModelSpec, Project, load_project
+from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, cpu_of_toolchain, require_compiler, toolchain_file
+from mlfbuild.targets.compilers import HOST_COMPILERS
+from mlfbuild.targets.cpus import compiler_program
+from mlfbuild.targets.libraries import has_c_library
+from mlfbuild.targets.types import GCC
+from mlfbuild.usecases.doctor_dependencies import DependencyState, dependency_states, needed_on
+from mlfbuild.usecases.doctor_models import ModelProgram, model_programs
+
+EMULATOR = "qemu-system-arm"
+_PROGRAMS = (
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+)  # fmt: skip
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_OLDEST_CMAKE = (3, 22)
+"""What the CMake files of mlfbuild ask for."""
+_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that builds use; ``path`` is ``None`` where it is not installed."""
+
+    name: str
+    path: Path | None
+    version: str = ""
+    chosen_by: str = ""
+    """The environment variable that says where it is, with its value, where that is so."""
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """What a target can do here."""
+
+    name: str
+    cpu: str
+    board: str | None
+    missing: tuple[str, ...]
+    """Why it cannot be built; empty where it can."""
+    unverified: str = ""
+    """Why it cannot be verified; empty where it can."""
+
+    @property
+    def builds(self) -> bool:
+        """Whether firmware for it can be built."""
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All that was found out."""
+
+    versions: dict[str, str]
+    """Of mlfbuild and of what it runs in, by name."""
+    programs: tuple[Program, ...]
+    targets: tuple[TargetState, ...]
+    project: Path | None
+    """The project file that the targets are of; ``None``: they are the rows of the table of CPUs."""
+    install: tuple[str, ...]
+    """Commands and words that bring what is missing for the targets."""
+    dependencies: tuple[DependencyState, ...] = ()
+    """Of the project."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every target of the project can be built."""
+        return self.project is None or all(target.builds for target in self.targets)
+
+
+def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
+    """Look at this machine for the project file ``project``, or, where that is ``None``, for every CPU of the table.
+
+    Raises ``ProjectFileError``, and ``UsageError`` for one of ``targets`` that the project does not have.
+    """
+    needed: list[str] = []
+    compiling: list[ModelProgram] = []
+    dependencies: list[DependencyState] = []
+    if project is None:
+        states = [_state(*cpu, needed) for cpu in _cpus()]
+    else:
+        known = load_project(project)
+        states = [_state(*target, needed) for target in _targets_of(known, targets)]
+        compiling += model_programs(_models_of(known, [state.name for state in states]))
+        states = [_with_models(state, known, compiling) for state in states]
+        dependencies += dependency_states(known)
+        states = [_with_dependencies(state, known, dependencies) for state in states]
+        if _found("git") is None and any(each.kind == "git" and each.missing for each in dependencies):
+            needed.append("git")
+    lacking = [(each.missing, each.advice) for each in compiling] + [
+        (each.missing, each.advice) for each in dependencies
+    ]
+    remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in lacking if missing)]
+    return Diagnosis(
+        versions={name: _installed(name) for name in ("mlfbuild", "scons")}
+        | {"python": platform.python_version(), "system": platform.platform(terse=True)},
+        programs=(
+            *(_program(name) for name in _PROGRAMS),
+            *(Program(each.name, each.path, each.version) for each in compiling),
+        ),
+        targets=tuple(states),
+        project=project,
+        install=tuple(remedies) if project else (),
+        dependencies=tuple(dependencies),
+    )
+
+
+def _remedies(needed: Sequence[str]) -> Iterator[str]:
+    wrong = {name: _chosen_by(name) for name in needed if _chosen_by(name)}
+    yield from how_to_install([name for name in needed if name not in wrong])
+    yield from (f"correct or unset {chosen.replace('=', ', which is ', 1)}" for chosen in wrong.values())
+
+
+_Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
+"""Name, CPU, board and toolchain file of a target, and whether its builds count instructions."""
+
+
+def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
+    """Yield the models that are built for one of ``targets``."""
+    yield from (model for model in project.models.values() if not set(model.targets).isdisjoint(targets))
+
+
+def _with_models(state: TargetState, project: Project, programs: Sequence[ModelProgram]) -> TargetState:
+    """Return ``state`` with what the models of the target lack."""
+    models = {model.name for model in project.models_on(state.name)}
+    return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _with_dependencies(state: TargetState, project: Project, found: Sequence[DependencyState]) -> TargetState:
+    """Return ``state`` with what the target lacks of other libraries."""
+    return replace(state, missing=(*state.missing, *needed_on(project, state.name, found)))
+
+
+def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
+    for name in chosen_names("target", names, project.targets):
+        target = project.targets[name]
+        board = BOARDS[target.board] if target.board else None
+        yield name, CPUS[target.cpu], board, toolchain_of(target), board is not None and _counts(project, name)
+
+
+def _counts(project: Project, target: str) -> bool:
+    """Whether a firmware for ``target``, or a model in it, has a budget of instructions."""
+    budgets = (
+        budget
+        for spec in project.firmware.values()
+        if target in spec.targets
+        for budget in (spec.budget, *(model.budget for model in project.models_on(target, spec.name)))
+    )
+    return any(budget.instructions is not None for budget in budgets)
+
+
+def _cpus() -> Iterator[_Wanted]:
+    for cpu in CPUS.values():
+        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
+        yield cpu.name, cpu, board, toolchain_file(cpu), False
+
+
+def _state(
+    name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
+) -> TargetState:
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
+    unverified = ""
+    if board is not None and _found(EMULATOR) is None:
+        needed.append(EMULATOR)
+        unverified = f"{EMULATOR} is missing"
+    elif board is None and toolchain is not None:
+        unverified = "no board that QEMU emulates"
+    return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
+
+
+def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[str]:
+    """Yield why firmware for ``cpu`` cannot be built; adds the programs that would do to ``needed``."""
+    for name in ("cmake", "ninja"):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing"
+    cmake = _found("cmake")
+    if cmake is not None and _older(_version(cmake), _OLDEST_CMAKE):
+        needed.append("cmake")
+        yield f"CMake {_version(cmake)} is older than {'.'.join(map(str, _OLDEST_CMAKE))}"
+    try:
+        require_compiler(toolchain)
+    except ToolNotFoundError as error:
+        needed.extend(_compilers(cpu, toolchain))
+        yield error.message.split("; ")[0]
+        return
+    own = toolchain is not None and cpu_of_toolchain(toolchain) is not None  # what others need is theirs to say
+    gcc = _found(compiler_program(cpu, GCC)) if own else None
+    if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
+        needed.append(compiler_program(cpu, GCC))
+        yield f"{gcc} has no C library for {cpu.name}"
+
+
+def _missing_to_count(needed: list[str]) -> Iterator[str]:
+    """Yield why budgets of instructions cannot be held; the emulator's plugin is compiled for this machine."""
+    for name in (EMULATOR, HOST_COMPILER):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing, which budgets of instructions need"
+
+
+def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:
+    if toolchain is None:
+        yield HOST_COMPILER
+        return
+    names = [compiler_program(cpu, family) for family in cpu.compilers if toolchain.name == cpu.toolchain_with(family)]
+    yield from (name for name in (*names, compiler_program(cpu, GCC)) if _found(name) is None)
+
+
+def _older(version: str, least: tuple[int, ...]) -> bool:
+    return bool(version) and tuple(int(part) for part in version.split(".")[: len(least)]) < least
+
+
+def _program(name: str) -> Program:
+    path = _found(name)
+    return Program(name, path, _version(path) if path else "", _chosen_by(name))
+
+
+def _chosen_by(name: str) -> str:
+    variable = tool_variable(name)
+    return f"{variable}={os.environ[variable]}" if os.environ.get(variable) else ""
+
+
+def _found(name: str) -> Path | None:
+    if name == HOST_COMPILER:
+        paths = (shutil.which(candidate) for candidate in (os.environ.get("CC", "").partition(" ")[0], *HOST_COMPILERS))
+        return next((Path(path) for path in paths if path), None)
+    try:
+        return find_tool(name)
+    except ToolNotFoundError:
+        return None
+
+
+def _version(path: Path) -> str:
+    """Return the version that a program tells of itself; empty where it tells none."""
+    try:
+        done = subprocess.run(
+            [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    # Distributions put a version of their own into brackets, before the program's: gcc (Debian 12.2.0-14) 12.2.0.
+    found = _VERSION.search(re.sub(r"\([^()]*\)", "", done.stdout.partition("\n")[0]))
+    return found[0] if found else ""
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

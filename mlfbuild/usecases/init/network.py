@@ -1,0 +1,95 @@
+"""What a project is written around: a model file or an archive, checked before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlfbuild.build.project_jobs import default_compiler, default_name
+from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.files import read_bytes
+from mlfbuild.executor.executables import with_c_interface
+from mlfbuild.library import Library
+from mlfbuild.project.sources import SOURCES, source_suffix
+from mlfbuild.targets import CPUS, Board
+from mlfbuild.usecases.init.archives import provisions_of, require_c_interface
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "templates" / "example" / "tones.tflite"
+"""The network of projects that start without one; scripts/make_tones.py made it."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """The model of a project."""
+
+    name: str
+    """In the project file."""
+    path: Path
+    """Where the user has it."""
+    compiler: str
+    """``native`` or ``archive``."""
+    file: str
+    """Path in the project."""
+    content: bytes
+    """Of that file."""
+    library: Library
+    notes: tuple[str, ...] = ()
+    """What the user should know of how it got there."""
+    dependencies: tuple[str, ...] = ()
+    """Lines of the project file with what its code needs beside it."""
+
+
+def read_network(path: Path, board: Board, *, archive: bool) -> Network:
+    """Read the model file at ``path``, or the archive that it is for certain where ``archive`` is set.
+
+    Raises ``InputFileError`` for what cannot be read, ``UnsupportedModelError`` for what does not run on ``board`` by
+    itself, and ``UsageError`` for an archive that was exported for another CPU.
+    """
+    compiler = "archive" if archive else default_compiler(path)
+    network = _from_archive(path, board) if compiler == "archive" else _from_model(path, board)
+    _check_memory(network, board)
+    return network
+
+
+def _from_model(path: Path, board: Board) -> Network:
+    name = default_name(path)
+    content = read_bytes(path, "model")
+    library = compiler_called("native").compile(CompileRequest(name, path, CPUS[board.cpu]))
+    suffix = source_suffix(path.name)
+    stem = path.name[: len(path.name) - len(suffix)]
+    file = f"models/{name}{suffix if SOURCES.get(suffix) == 'native' else '.tflite'}"
+    return Network(name, path, "native", file, content, library, _renamed("model", stem, name))
+
+
+def _from_archive(path: Path, board: Board) -> Network:
+    name = default_name(path)
+    library = compiler_called("archive").compile(CompileRequest(name, path, CPUS[board.cpu]))
+    parts_of(library)  # names that build files cannot hold
+    library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
+    require_c_interface(library, path)
+    dependencies = provisions_of(library, path)
+    if len(library.modules) == 1:
+        name = default_name(Path(library.modules[0].name))
+    suffix = source_suffix(path.name)
+    file = f"models/{name}{suffix if SOURCES.get(suffix) == 'archive' else '.tar'}"
+    notes = _renamed("module", library.modules[0].name, name) if len(library.modules) == 1 else ()
+    return Network(name, path, "archive", file, read_bytes(path, "archive"), library, notes, dependencies)
+
+
+def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:
+    return () if old == new else (f"the {what} {old!r} is called {new} in the project, as names become part of C",)
+
+
+def _check_memory(network: Network, board: Board) -> None:
+    arena = max(
+        sum(main.workspace_size for main in module.main) + module.state_size for module in network.library.modules
+    )
+    constants = sum(main.constants_size for module in network.library.modules for main in module.main)
+    for need, memory, what in ((arena, board.ram, "an arena"), (constants, board.flash, "constants")):
+        if need > memory.size:
+            raise UnsupportedModelError(
+                f"{network.path}: needs {what} of {need} bytes, but {board.name} has {memory.size} bytes of "
+                f"{'RAM' if memory is board.ram else 'flash'}; choose a larger board (--board) or a smaller model"
+            )

@@ -1,0 +1,163 @@
+"""The files of a new project, but for the model and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlfbuild.build.tree.target_tree import target_files
+from mlfbuild.targets import CPUS, Board, Cpu
+from mlfbuild.usecases.init.main_c import main_c, sample_h
+from mlfbuild.usecases.init.network import EXAMPLE, Network
+from mlfbuild.usecases.init.sample import Sample, why_no_verify
+from mlfbuild.usecases.init.templates import Template
+from mlfbuild.usecases.init.text import filled, worded
+
+
+@dataclass(frozen=True)
+class Repo:
+    """What a project is, and its files."""
+
+    title: str
+    """Name of its folder, in letters, digits, ``_`` and ``-``."""
+    template: Template
+    network: Network
+    sample: Sample | None
+    board: Board
+
+    @property
+    def cpu(self) -> Cpu:
+        """The board's core."""
+        return CPUS[self.board.cpu]
+
+    @property
+    def target(self) -> str:
+        """The target's name in the project file."""
+        return self.cpu.name.removeprefix("cortex-")
+
+    @property
+    def vectors(self) -> str:
+        """Path of the vectors in the project; empty where ``verify`` has none."""
+        return self.sample.file if self.sample else ""
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The commands to begin with: ``lock`` for dependencies, ``build``, ``run``, and ``verify`` for vectors."""
+        commands = {"lock": "mlfbuild lock"} if self.network.dependencies else {}
+        commands |= {"build": self.template.build, "run": self.template.run}
+        if self.vectors:
+            commands["verify"] = self.template.verify
+        return {name: worded(command, self._words) for name, command in commands.items()}
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files by their paths in the project; the committed tree is not among them."""
+        texts = {
+            "mlfbuild.yml": self._project_file(),
+            **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
+            "src/main.c": main_c(self.network.library, self.sample),
+        }
+        if self.sample:
+            texts["src/sample.h"] = sample_h(self.network.library, self.sample, self._origin)
+        texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
+        texts["README.md"] = self._readme()
+        files = {path: text.encode() for path, text in texts.items()}
+        if self.template.commits_tree:
+            files |= self._board_files()
+        files[self.network.file] = self.network.content
+        if self.sample and self.vectors:
+            files[self.vectors] = self.sample.vectors
+        return files
+
+    @property
+    def _words(self) -> dict[str, str]:
+        return {
+            "PROJECT": self.title,
+            "TARGET": self.target,
+            "BOARD": self.board.name,
+            "CPU": self.cpu.name,
+            "CPU_TITLE": self.cpu.title,
+            "CPU_FLAGS": " ".join(self.cpu.flags),
+            "OR_VERIFY": ", `scons verify` checks the network there" if self.vectors else "",
+            "VERIFY": 'env.Alias("verify", env.MlfVerify(models))' if self.vectors else "",
+        }
+
+    @property
+    def _origin(self) -> str:
+        assert self.sample is not None
+        if self.sample.computed:
+            return "worked out by mlfbuild from the model file, for inputs without any meaning"
+        return f"case 0 of {self.vectors or 'the vectors that `mlfbuild init` was given'}"
+
+    def _board_files(self) -> dict[str, bytes]:
+        files = target_files([], self.board, self.cpu)
+        return {path: data for path, data in files.items() if path.startswith("board/") and _is_for_make(path)}
+
+    # For people ------------------------------------------------------------------------------------------------------
+
+    def _project_file(self) -> str:
+        return filled(
+            "common/mlfbuild.yml",
+            TARGETS=worded(self.template.targets, self._words),
+            MODEL=self.network.name,
+            SOURCE=self.network.file,
+            VECTORS=f"vectors: {self.vectors}   # inputs and outputs, for `mlfbuild verify`" if self.vectors else "",
+            DEPENDENCIES=self._dependencies(),
+            FIRMWARE=self.template.firmware,
+        )
+
+    def _dependencies(self) -> str:
+        lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
+        return "\n".join(["\ndependencies:", *lines]) if lines else ""
+
+    def _readme(self) -> str:
+        width = max(len(command) for command in self.commands.values())
+        what = {
+            "lock": "get the libraries that the network's code needs; commit mlfbuild.lock",
+            "build": "build",
+            "run": f"run it on QEMU's {self.board.name}",
+            "verify": "check every output there",
+        }
+        rows = [
+            ("mlfbuild.yml", "models and targets"),
+            (self.network.file, self._about_model()),
+            *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
+            ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self.sample else "")),
+            *((worded(path, self._words), text) for path, text in self.template.about),
+        ]
+        return filled(
+            "common/README.md",
+            NAME=self.title,
+            MODEL=self.network.name,
+            BOARD=self.board.name,
+            CPU=self.cpu.name,
+            COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
+            NEEDS=f"{self.template.needs}\nThe emulator is qemu-system-arm.",
+            FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
+            NEXT=self._next_steps(),
+        )
+
+    def _about_model(self) -> str:
+        if self.network.path == EXAMPLE:
+            return "the network: tells which of four tones is in 32 samples of sound"
+        return "the network"
+
+    def _next_steps(self) -> str:
+        unverified = why_no_verify(self.network, self.board)
+        if unverified:
+            return f"{unverified}."
+        if self.sample is None:
+            return (
+                f"To check the numbers, put inputs and expected outputs into a file `tests/{self.network.name}.npz` "
+                "(arrays `in0`.. and `out0`..,\nthe first axis is the case) and add `vectors:` with its path to the "
+                "model in `mlfbuild.yml`:\n`mlfbuild verify` then checks every output."
+            )
+        if self.sample.computed:
+            return (
+                "mlfbuild worked the expected outputs out itself, by another implementation of each operator than the "
+                "firmware's.\nVectors from where the network was trained tell more: put them in their place, and a "
+                "case into `src/sample.h`."
+            )
+        return ""
+
+
+def _is_for_make(path: str) -> bool:
+    return not path.endswith((".cmake", "SConscript"))

@@ -1,0 +1,251 @@
+"""``mlfbuild.lock`` of a project: what is there now, in its words, and how the file is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlfbuild import __version__
+from mlfbuild.build.beforehand import make_archives
+from mlfbuild.build.inputs import inputs_hash
+from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.build.models import program_version
+from mlfbuild.build.pins import locked_pins, with_pins
+from mlfbuild.build.progress import Progress
+from mlfbuild.build.project_jobs import target_jobs
+from mlfbuild.build.toolchains import locked_toolchain
+from mlfbuild.core.errors import InputFileError, NotFetchedError, ProjectFileError, ToolNotFoundError
+from mlfbuild.core.files import file_sha256, open_binary, write_if_changed
+from mlfbuild.project import Project, Provision
+from mlfbuild.requirements.claims import without_secret
+from mlfbuild.requirements.drifts import differences
+from mlfbuild.requirements.git import GitPin
+from mlfbuild.requirements.lock import (
+    Lock,
+    LockedDependency,
+    LockedModel,
+    LockedToolchain,
+    check_replaceable,
+    lock_path,
+    read_lock,
+)
+
+__all__ = ["Locked", "archive_facts", "dependency_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
+
+
+@dataclass(frozen=True)
+class Locked:
+    """What became of a lock file."""
+
+    path: Path
+    changes: tuple[str, ...]
+    """A line for each fact that is another than before."""
+    notes: tuple[str, ...]
+    """What could not be found out here, and what became of it."""
+    written: bool
+
+
+def lock_project(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    offline: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Locked:
+    """Make the archives of the chosen targets and models (all where nothing is chosen) and lock what they came from.
+
+    What was not chosen stays as it was locked, and so does a toolchain that is not installed here. Dependencies are
+    fetched: repositories as their versions are now, where everything is chosen, else those that are not locked yet;
+    nothing goes out if ``offline``. The file is written whole or not at all, and only where it changes.
+
+    Raises what fetching and compiling do, ``ProjectFileError`` for a repository that is not locked if ``offline``, and
+    ``ConflictError`` or ``InputFileError``, before anything is made, for a file that ``check_replaceable`` keeps.
+    """
+    path = lock_path(project.path)
+    check_replaceable(path)
+    old, notes = _old_lock(path)
+    keep = locked_pins(project, old) if offline or targets or models else {}
+    project = _all_locked(with_pins(project, keep)) if offline else _fetched(project, keep, progress)
+    chosen = target_jobs(project, targets, models)
+    make_archives(chosen, target_jobs(project), every=True, jobs=jobs, progress=progress)
+    toolchains, missing = toolchain_facts(chosen, project.root)
+    new = Lock(
+        models={**_kept_models(old, project), **model_facts(project, chosen)},
+        archives=_with_kept(archive_facts(chosen), old, project),
+        dependencies=_with_kept_contents(dependency_facts(project), old),
+        toolchains={**_kept_toolchains(old, project), **toolchains},
+    )
+    changes = tuple(found.as_change() for found in differences(old or Lock(), new))
+    notes += [_not_here(target, reason, old) for target, reason in missing.items()]
+    return Locked(path, changes, tuple(notes), write_if_changed(path, new.to_text().encode()))
+
+
+def _old_lock(path: Path) -> tuple[Lock | None, list[str]]:
+    try:
+        return read_lock(path), []
+    except InputFileError as error:
+        reason = str(error).partition("; ")[0]
+        return None, [f"{reason}; nothing of it is kept"]
+
+
+def _all_locked(project: Project) -> Project:
+    """Return ``project``; raises ``ProjectFileError`` for repositories that have no commit."""
+    problems = [
+        f"{each.where}: {each.version} of {without_secret(each.place)} is not locked; leave --offline out"
+        for each in project.dependencies.values()
+        if each.kind == "git" and not each.commit
+    ]
+    if problems:
+        raise ProjectFileError(problems)
+    return project
+
+
+def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | None) -> Project:
+    """Return ``project`` with its repositories as they are now, but for those to ``keep``; all are here then."""
+    from mlfbuild.usecases.fetch import FETCHED_KINDS, fetch_dependencies  # reads from servers: builds do without
+
+    if not any(each.kind in FETCHED_KINDS for each in project.dependencies.values()):
+        return project
+    found = fetch_dependencies(project, pins=keep, progress=progress)
+    return with_pins(project, {each.provision.name: GitPin(each.commit, each.tree) for each in found if each.commit})
+
+
+def dependency_facts(project: Project) -> dict[str, LockedDependency]:
+    """Return what there is now of the dependencies of ``project``; its repositories are pinned.
+
+    Raises as ``provided_source`` does, but not for what was not fetched.
+    """
+    return {name: _dependency(each) for name, each in project.dependencies.items()}
+
+
+def _dependency(provision: Provision) -> LockedDependency:
+    return LockedDependency(
+        kind=provision.kind,
+        place=without_secret(provision.place),
+        version=provision.version,
+        commit=provision.commit,
+        tree=provision.tree,
+        sha256=provision.sha256,
+        content=_content(provision),
+        settings=_settings(provision),
+    )
+
+
+def _settings(provision: Provision) -> str:
+    """Return the keys that decide how a library is built, where they are not what they are by default."""
+    keys = {
+        "sources": " ".join(provision.sources),
+        "include-dirs": " ".join(provision.include_dirs),
+        "compile-options": " ".join(provision.compile_options),
+        "public-headers": "true" if provision.public_headers else "",
+        "target": provision.target if provision.target != provision.place else "",
+    }
+    return "; ".join(f"{key}: {value}" for key, value in keys.items() if value)
+
+
+def _content(provision: Provision) -> str:
+    """Return the hash of all files of ``provision``; empty for a package, and for what was not fetched."""
+    if provision.kind == "package" or (provision.kind == "git" and not provision.commit):
+        return ""
+    from mlfbuild.build.provided import provided_source
+    from mlfbuild.requirements.folder import content_sha256
+
+    try:
+        return content_sha256(provided_source(provision))
+    except NotFetchedError:
+        return ""
+
+
+def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:
+    """Return what is there now of the models of ``targets``.
+
+    Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` where a compiler is
+    somebody else's program, and missing.
+    """
+    jobs = {job.model: job for target in targets for job in target.models}
+    return {name: _model(job, project.root) for name, job in jobs.items()}
+
+
+def _model(job: CompileJob, root: Path) -> LockedModel:
+    with open_binary(job.request.source, "model") as file:
+        digest = file_sha256(file)
+    program = job.request.program
+    version = __version__ if program is None else program_version(job)
+    return LockedModel(
+        source=Path(os.path.relpath(job.request.source, root)).as_posix(),
+        sha256=digest,
+        compiler=f"{job.compiler} {version}".strip(),
+        inputs=inputs_hash(program) if program is not None and program.inputs else "",
+    )
+
+
+def archive_facts(targets: Sequence[TargetJob]) -> dict[str, dict[str, str]]:
+    """Return the hashes of the archives of ``targets``, which are there; raises ``InputFileError``."""
+    return {target.name: {job.model: _archive_sha256(job.archive) for job in target.models} for target in targets}
+
+
+def _archive_sha256(path: Path) -> str:
+    with open_binary(path, "archive") as file:
+        return file_sha256(file)
+
+
+def toolchain_facts(targets: Sequence[TargetJob], root: Path) -> tuple[dict[str, LockedToolchain], dict[str, str]]:
+    """Return the toolchains of ``targets`` that are installed here, and why the others are not, both by target."""
+    found, missing = {}, {}
+    for target in targets:
+        toolchain = _toolchain(target, root)
+        if isinstance(toolchain, LockedToolchain):
+            found[target.name] = toolchain
+        else:
+            missing[target.name] = toolchain
+    return found, missing
+
+
+def _toolchain(target: TargetJob, root: Path) -> LockedToolchain | str:
+    """Return the toolchain of ``target``, or why there is none here."""
+    try:
+        return locked_toolchain(target, root)
+    except ToolNotFoundError as error:
+        return str(error).partition("; ")[0]
+
+
+def _not_here(target: str, reason: str, old: Lock | None) -> str:
+    known = old is not None and target in old.toolchains
+    state = "stays as it was locked" if known else "is not locked, so that frozen builds of it fail"
+    return f"toolchain of {target}: {state}: {reason}; run `mlfbuild lock` where it is installed"
+
+
+def _kept_models(old: Lock | None, project: Project) -> Mapping[str, LockedModel]:
+    return {} if old is None else {name: entry for name, entry in old.models.items() if name in project.models}
+
+
+def _kept_toolchains(old: Lock | None, project: Project) -> Mapping[str, LockedToolchain]:
+    return {} if old is None else {name: entry for name, entry in old.toolchains.items() if name in project.targets}
+
+
+def _with_kept_contents(now: Mapping[str, LockedDependency], old: Lock | None) -> dict[str, LockedDependency]:
+    """Return ``now`` with the hash of files that were not fetched, where they are what was locked before."""
+    before = {} if old is None else old.dependencies
+    return {
+        name: before[name]
+        if name in before and not entry.content and replace(before[name], content="") == entry
+        else entry
+        for name, entry in now.items()
+    }
+
+
+def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:
+    """Return the hashes in ``made``, and those of ``old`` that the project still has."""
+    wanted = {name: {model.name for model in project.models_on(name)} for name in project.targets}
+    kept = {} if old is None else old.archives
+    return {
+        target: {
+            **{model: digest for model, digest in kept.get(target, {}).items() if model in models},
+            **made.get(target, {}),
+        }
+        for target, models in wanted.items()
+    }

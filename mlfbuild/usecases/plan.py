@@ -1,0 +1,198 @@
+"""What a build will do: every file it reads and writes, known before anything is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.build.inputs import read_files, watched_inputs
+from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
+from mlfbuild.build.libraries import memory_file, original_files, original_folders, target_dependencies
+from mlfbuild.build.models import is_current, key_file, outline_of, stray_files, tree_is_whole
+from mlfbuild.build.outline import Outline
+from mlfbuild.build.project_jobs import firmware_jobs, target_jobs, vectors_of
+from mlfbuild.build.tree import target_files, tree_files
+from mlfbuild.build.tree.cmake import FRAGMENT
+from mlfbuild.build.tree.dependencies import dependency_files
+from mlfbuild.build.tree.placement import PLACEMENT_FOLDER
+from mlfbuild.build.tree.record import RECORD
+from mlfbuild.core.files import holds
+from mlfbuild.core.package import package_files, package_fingerprint
+from mlfbuild.library import Content, Library, chunks
+from mlfbuild.project import Project
+from mlfbuild.requirements.lock import lock_path
+from mlfbuild.requirements.types import Dependency, Package
+from mlfbuild.targets import RUNTIME, cpu_of_toolchain, macro_rules
+
+
+def plan_build(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    build: Path | None = None,
+    *,
+    frozen: bool = False,
+) -> dict[str, Any]:
+    """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
+
+    ``build`` is the folder that everything goes to, as for ``target_jobs``. Nothing is written and nothing is compiled:
+    compilers know the names of what they make beforehand. Where somebody else's program compiles, only its archive
+    tells: a model without a current one is not ``complete`` (``make_archives`` helps). Settings of ``frozen`` models
+    have what is locked of them. Objects and other files of CMake's and Ninja's own are inside ``build`` of each
+    firmware. Raises what ``Compiler.outline`` raises, and of ``frozen`` models what ``freeze_beforehand`` does.
+    """
+    jobs = target_jobs(project, targets, models, build)
+    if frozen:
+        from mlfbuild.usecases.frozen import freeze_beforehand  # most plans are not, and do without
+
+        jobs = freeze_beforehand(project, jobs)
+    vectors = vectors_of(project)
+    lock = lock_path(project.path)
+    return {
+        "project": _text(project.path),
+        "lock": _text(lock) if lock.exists() else None,
+        "targets": [_target(job) for job in jobs],
+        "models": [_model(model, project, vectors.get(model.model, {})) for job in jobs for model in job.models],
+        "firmware": [_firmware(job, project) for job in firmware_jobs(project, jobs, build)],
+        "generator": _generator(),
+    }
+
+
+def plan_text(planned: dict[str, Any]) -> str:
+    """Return a plan as lines for people: files read have ``<`` before them, files written ``>``."""
+    return "\n".join(_lines(planned))
+
+
+def plan_lines(planned: dict[str, Any]) -> str:
+    """Return a plan as lines of JSON, for readers that would parse all of it for each part: names, then a part a line.
+
+    The first line has the names of targets and models and the generator; a line each follows for targets and models.
+    """
+    names = {f"{kind}s": [entry[kind] for entry in planned[f"{kind}s"]] for kind in ("target", "model")}
+    first = {"project": planned["project"], "lock": planned["lock"], "generator": planned["generator"], **names}
+    return "\n".join(json.dumps(entry) for entry in (first, *planned["targets"], *planned["models"]))
+
+
+def _target(job: TargetJob) -> dict[str, Any]:
+    dependencies = target_dependencies(job)
+    files: dict[str, Content] = {
+        **target_files(job.in_fragment(), job.board, job.cpu, placed=job.placed, with_dependencies=bool(dependencies))
+    }
+    needed = dependency_files(dependencies) if dependencies else {}
+    copies = [job.dependencies_folder / path for path in needed]
+    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD, memory_file(job)] if needed else [])]
+    originals = original_files(job, dependencies)
+    placement = {path: bytes(data).decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
+    return {
+        "target": job.name,
+        "cpu": job.cpu.name,
+        "board": job.board.name if job.board else None,
+        "toolchain": _text(job.toolchain) if job.toolchain else None,
+        "tree": _text(job.tree),
+        "compiler": [vars(rule) for rule in macro_rules(job.cpu)],
+        "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
+        "placement_files": placement,
+        "dependencies": [_dependency(dependency) for dependency in dependencies],
+        "watched": [_text(path) for path in (*originals, *original_folders(job, dependencies), *copies)],
+        "up_to_date": all(holds(job.tree / path, chunks(data)) for path, data in files.items())
+        and all(holds(job.dependencies_folder / path, chunks(data)) for path, data in needed.items()),
+        "reads": [_text(path) for path in originals],
+        "writes": [_text(path) for path in (*(job.tree / path for path in files), *copies, *records)],
+        "strays": [
+            {"model": name, "tree": _text(job.tree / name), "files": [_text(path) for path in paths]}
+            for name, paths in stray_files(job).items()
+        ],
+    }
+
+
+def _dependency(dependency: Dependency) -> dict[str, str]:
+    kind = "package" if isinstance(dependency, Package) else "source"
+    return {"dependency": dependency.name, "version": dependency.version, "kind": kind}
+
+
+def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
+    known = outline_of(job)
+    outline = known or Library(())
+    files = tree_files(known, model=job.model, placement=job.request.placement) if known else {FRAGMENT: b""}
+    return {
+        "model": job.model,
+        "target": job.target,
+        "compiler": job.compiler,
+        "archive": _text(job.archive),
+        "tree": _text(job.tree),
+        "modules": [module.name for module in outline.modules],
+        "fragment": bytes(files[FRAGMENT]).decode(),
+        "settings": job.tree_settings(),
+        "vectors": _vectors(vectors),
+        "up_to_date": is_current(job) and tree_is_whole(job.tree),
+        "complete": known is not None,
+        "reads": [_text(path) for path in (project.path, *read_files(job))],
+        "watched": [_text(path) for path in watched_inputs(job)],
+        "changing": [_text(job.tree / path) for path in Outline(job, outline).changing],
+        "writes": [
+            _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
+        ],
+    }
+
+
+def _vectors(vectors: Mapping[str, Path]) -> str | dict[str, str] | None:
+    """Return the files as the project file names them: one, one a module, or none."""
+    files = {module: _text(path) for module, path in vectors.items()}
+    return files.get("", files) or None
+
+
+def _firmware(job: FirmwareJob, project: Project) -> dict[str, Any]:
+    sources = job.sources if job.cmake is None else (job.cmake / "CMakeLists.txt",)
+    held = [job.budget_file.path] if job.budget_file and job.target.toolchain else []
+    held += [path for run in job.budgeted_runs for path in run.vectors.values()]
+    return {
+        "firmware": job.name,
+        "target": job.target.name,
+        "build": _text(job.build),
+        "elf": _text(job.elf),
+        "reads": [_text(path) for path in (project.path, *sources, job.target.tree / "mlf.cmake", *held)],
+        "writes": [_text(path) for path in _images(job)],
+    }
+
+
+def _images(job: FirmwareJob) -> Iterator[Path]:
+    yield job.elf
+    if job.target.toolchain is not None and cpu_of_toolchain(job.target.toolchain) is not None:
+        yield job.linker_map
+    if job.params_section is not None:
+        yield job.params_binary
+
+
+def _generator() -> dict[str, Any]:
+    """Return mlfbuild's own sources that decide what is generated, and one hash of them all."""
+    return {"fingerprint": package_fingerprint(), "reads": [_text(path) for path in package_files()]}
+
+
+def _text(path: Path) -> str:
+    return path.as_posix()
+
+
+def _lines(planned: dict[str, Any]) -> Iterator[str]:
+    for entry in planned["models"]:
+        yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
+        yield from _files(entry)
+        if not entry["complete"]:
+            yield f"  > {entry['tree']}/...: what its archive will hold; --complete makes it first"
+    for entry in planned["targets"]:
+        device = entry["cpu"] + (f" on {entry['board']}" if entry["board"] else "")
+        yield f"target {entry['target']} ({device}): {_state(entry)}"
+        yield from _files(entry)
+    for entry in planned["firmware"]:
+        yield f"firmware {entry['firmware']} for {entry['target']}: CMake and Ninja decide, in {entry['build']}"
+        yield from _files(entry)
+
+
+def _state(entry: dict[str, Any]) -> str:
+    return "up to date" if entry["up_to_date"] else "to be made"
+
+
+def _files(entry: dict[str, Any]) -> Iterator[str]:
+    yield from (f"  < {path}" for path in entry["reads"])
+    yield from (f"  > {path}" for path in entry["writes"])

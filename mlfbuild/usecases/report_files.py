@@ -1,0 +1,158 @@
+"""Reports as files and as text: of a build or from a file, alone or compared with an older one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.build.outputs import check_replaced
+from mlfbuild.core.errors import InputFileError, UsageError
+from mlfbuild.core.files import read_bytes, write_atomic
+from mlfbuild.core.text import listed, printable, shown
+from mlfbuild.report.budgets.baseline import differences
+from mlfbuild.report.compare import Comparison, compare_reports, comparison_json
+from mlfbuild.report.compare_text import comparison_text
+from mlfbuild.report.operators_text import all_operators
+from mlfbuild.report.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
+from mlfbuild.report.runs_text import all_runs
+from mlfbuild.report.stack.text import measured_in, stack_lines, stacks_in
+from mlfbuild.report.text import sizes_text
+
+
+@dataclass(frozen=True)
+class Presented:
+    """A report as it is shown: in full, or what changed since an older one."""
+
+    report: Report
+    """The JSON form."""
+    text: Callable[[bool], str]
+    """The text form; of everything where its argument is true."""
+    before: Report | None = None
+    """The older one."""
+    before_name: str = ""
+    """What that is called."""
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What changed, where there is an older report."""
+        return compare_reports(self.report, self.before) if self.before is not None else None
+
+    def as_text(self, *, verbose: bool = False) -> str:
+        """Return the report for people; what changed where there is an older one."""
+        comparison = self.comparison
+        if comparison is None:
+            return self.text(verbose)
+        return comparison_text(comparison, self.before_name, verbose=verbose)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for programs, with what changed where there is an older one."""
+        comparison = self.comparison
+        return {**self.report, **({"compared": comparison_json(comparison)} if comparison else {})}
+
+    def write(self, path: Path) -> None:
+        """Write it to ``path`` in the form that its suffix tells; raises as ``form_of``, and ``StorageError``."""
+        write_atomic(path, f"{_FORMS[form_of(path)](self)}\n".encode())
+
+
+def _json_file(presented: Presented) -> str:
+    return json.dumps(presented.as_json(), indent=2)
+
+
+def _html_file(presented: Presented) -> str:
+    from mlfbuild.report.html import page  # loads templates
+
+    return page(presented.report, presented.before)
+
+
+_FORMS: Mapping[str, Callable[[Presented], str]] = {
+    ".txt": Presented.as_text,
+    ".json": _json_file,
+    ".html": _html_file,
+}
+_NAMES = {".txt": "text", ".json": "JSON", ".html": "HTML"}
+_MARKS = {
+    ".txt": re.compile(rb"[^\n]+(: [\d,]+ bytes of flash, [\d,]+ of RAM \(|: the same image as in |, compared with )"),
+    ".json": re.compile(rb'\s*\{\s*"mlfbuild_report"\s*:'),
+    ".html": re.compile(rb"<!DOCTYPE html>.*? mlfbuild report</title>", re.DOTALL),
+}
+"""How a report of each form begins."""
+
+
+def form_of(path: Path) -> str:
+    """Return the suffix of ``path``, which says what form a report has; raises ``UsageError`` where none does."""
+    if path.suffix not in _FORMS:
+        raise UsageError(f"{path}: reports are text, JSON or HTML: call it .txt, .json or .html")
+    return path.suffix
+
+
+def check_report_output(output: Path, *sources: Path) -> None:
+    """Raise ``ConflictError`` where ``output`` is one of ``sources`` or holds something else than a report of its form.
+
+    Raises ``UsageError`` as ``form_of``, and where it is a folder.
+    """
+    form = form_of(output)
+    check_replaced(output, sources, "report", f"report as {_NAMES[form]}", lambda path: _is_report(path, _MARKS[form]))
+
+
+def _is_report(path: Path, beginning: re.Pattern[bytes]) -> bool:
+    data = read_bytes(path, "report")
+    return not data or beginning.match(data) is not None
+
+
+def saved(path: Path, *, operators: bool = False) -> Presented:
+    """Return the report in the file ``path``, of a build before or of another machine.
+
+    Its text has ``operators``, too, if asked for. Raises as ``read_report``.
+    """
+    found = read_report(path)
+
+    def text(verbose: bool) -> str:
+        return "\n\n".join(_image_text(image, path, verbose=verbose, operators=operators) for image in found["images"])
+
+    return Presented(found, text)
+
+
+def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) -> str:
+    sizes, budgets, whole = sizes_in(image)
+    head = f"{printable(title_of(image))}: {image['flash']:,} bytes of flash, {image['ram']:,} of RAM ({path})"
+    parts = [head, sizes_text(sizes, budgets, whole, verbose=verbose)]
+    depths = stacks_in(image)
+    if depths is not None:
+        held = {name: budget.stack for name, budget in {**budgets, "": whole}.items() if budget.stack is not None}
+        parts.append("\n".join(stack_lines(depths, held, measured_in(image), verbose=verbose)))
+    if "baseline" in image:
+        parts.append("\n".join(differences(sizes, image["baseline"], list(budgets), Path("the baseline"))))
+    if operators:
+        networks = {printable(model["name"]): networks_in(model) for model in image["models"]}
+        parts += all_operators(sizes.models, networks)
+    limits = {name: budget.instructions for name, budget in {**budgets, "": whole}.items()}
+    known = {name: limit for name, limit in limits.items() if limit is not None}
+    parts += all_runs(runs_in(image), known, verbose=verbose)
+    return "\n\n".join(parts)
+
+
+def older(path: Path) -> Report:
+    """Return the report in the file ``path``, to compare one with; raises as ``read_report``."""
+    return read_report(path)
+
+
+def compared_with(presented: Presented, before: Report, old: Path) -> Presented:
+    """Return the report, compared with that ``before``, which was read from ``old``.
+
+    Raises ``InputFileError`` where the two have no image in common.
+    """
+    titles, own = ([title_of(image) for image in report["images"]] for report in (before, presented.report))
+    if not set(titles) & set(own):
+        raise InputFileError(
+            f"{old}: is a report of other firmware: it has {_shown(titles)}, this report {_shown(own)}; name one of "
+            "the same firmware and target"
+        )
+    return Presented(presented.report, presented.text, before, str(old))
+
+
+def _shown(titles: list[str]) -> str:
+    return listed([shown(title, 60) for title in titles])

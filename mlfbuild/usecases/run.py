@@ -1,0 +1,107 @@
+"""Run an archive's network with the inputs of a file, here or on an emulated board, and keep its outputs."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.archive import open_archive
+from mlfbuild.build.outputs import check_arrays_output
+from mlfbuild.core.errors import ProcessFailedError
+from mlfbuild.core.files import write_atomic
+from mlfbuild.executor.choice import chosen_module
+from mlfbuild.library import TensorInfo
+from mlfbuild.requirements.alone import brought_along
+from mlfbuild.targets import Board, board_called
+from mlfbuild.verify.host import Model, load
+from mlfbuild.verify.vectors import load_inputs
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What was run."""
+
+    model: str
+    cases: int
+    outputs: tuple[TensorInfo, ...]
+
+
+def run_archive(
+    archive: Path, model: str | None, inputs: Path, output: Path, timeout: float, board: str | None = None
+) -> RunResult:
+    """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
+
+    ``output`` is an ``.npz`` file of one array an output, named as the tensor, whose first axis counts cases. A network
+    with state goes on from case to case. Without ``board`` its code runs in a process of its own on this machine, else
+    as firmware on QEMU; either way each case takes at most ``timeout`` seconds.
+
+    Raises as ``mlfbuild.load`` and ``run_on_board`` do, ``InputFileError`` where ``inputs`` does not fit the network,
+    ``UsageError`` for an unknown board, and ``ProcessFailedError``, which names the case, where the network fails,
+    crashes or hangs: then nothing is written. ``ConflictError`` where ``output`` is there and is no ``.npz`` file, or
+    is what is to be read.
+    """
+    check_arrays_output(output, archive, inputs)
+    if board is None:
+        result, arrays = _run_here(archive, model, inputs, timeout)
+    else:
+        result, arrays = _run_on_board(archive, model, inputs, timeout, board_called(board))
+    write_atomic(output, _npz(arrays))
+    return result
+
+
+def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> tuple[RunResult, dict[str, Array]]:
+    network = load(archive, model, isolated=True, timeout=timeout)
+    try:
+        cases, arrays = load_inputs(path, network)
+        outputs: dict[str, list[Array]] = {tensor.name: [] for tensor in network.outputs}
+        for case in range(cases):
+            named = {t.name: _shaped(array[case], t) for t, array in zip(network.inputs, arrays, strict=True)}
+            for name, value in _run_case(network, case, named).items():
+                outputs[name].append(value)
+    finally:
+        network.close()
+    return RunResult(network.name, cases, network.outputs), {name: np.stack(values) for name, values in outputs.items()}
+
+
+def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, Array]:
+    try:
+        return network.run(inputs)
+    except ProcessFailedError as error:
+        reason = error.message.removeprefix(f"{network.name}: ")
+        raise type(error)(f"{network.name}: case {case}: {reason}", error.output) from None
+
+
+def _run_on_board(
+    archive: Path, model: str | None, path: Path, timeout: float, board: Board
+) -> tuple[RunResult, dict[str, Array]]:
+    from mlfbuild.verify.emulator.run import run_on_board
+
+    library, where = open_archive(archive), str(archive)
+    module = chosen_module(library, model, where)
+    cases, arrays = load_inputs(path, module)
+    outputs = run_on_board(module, board, arrays, where, timeout, brought_along(library, module, where))
+    named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
+    return RunResult(module.name, cases, module.outputs), named
+
+
+def _shaped(values: Array, tensor: TensorInfo) -> Array:
+    return values if tensor.shape is None else values.reshape(tensor.shape)
+
+
+def _npz(arrays: Mapping[str, Array]) -> bytes:
+    """Return ``arrays`` as ``numpy.savez`` would write them, but for dates and for names that it cannot take."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+    return data.getvalue()

@@ -1,0 +1,168 @@
+"""The software bill of materials of a project, as its build folder has it now; nothing is built for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild import __version__
+from mlfbuild.archive import open_archive_with_id
+from mlfbuild.archive.epoch import source_date
+from mlfbuild.build.jobs import CompileJob
+from mlfbuild.build.models import is_current
+from mlfbuild.build.pins import pinned
+from mlfbuild.build.project_jobs import target_jobs
+from mlfbuild.core.errors import CheckFailedError, UsageError
+from mlfbuild.core.files import read_bytes
+from mlfbuild.core.text import counted, quoted
+from mlfbuild.library import Library
+from mlfbuild.library.requirement import exporter_version
+from mlfbuild.project import Project
+from mlfbuild.report.sbom.bill import Bill
+from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
+from mlfbuild.report.sbom.components import (
+    archive_component,
+    code_component,
+    kernels_component,
+    mlfbuild_tool,
+    model_component,
+    runtime_component,
+    tvm_runtime_component,
+    tvm_tool,
+)
+from mlfbuild.report.sbom.images import add_board, add_images, images_of
+from mlfbuild.report.sbom.licenses import spdx_expression
+from mlfbuild.report.sbom.requirements import add_declared, add_dependencies
+from mlfbuild.report.sbom.trees import Tree, read_tree
+from mlfbuild.report.sbom.types import Bom, Component, How, Kind
+
+
+def bill_of_materials(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    build: Path | None = None,
+    *,
+    elfs: Sequence[Path] = (),
+    name: str = "",
+    version: str = "",
+    supplier: str = "",
+) -> Bom:
+    """Return the bill of materials of the chosen targets and models (all where nothing is chosen).
+
+    ``build`` is the folder that everything was built in, as for ``target_jobs``; ``elfs`` are images of another build,
+    of the one target that is chosen then. ``name``, ``version`` and ``supplier`` are those of the product, which by
+    default is called as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the
+    bill has what is declared of it.
+
+    Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and ``InputFileError`` and
+    ``ConflictError`` for files that cannot be read.
+    """
+    project = pinned(project)
+    jobs = target_jobs(project, targets, models, build)
+    if elfs and len(jobs) > 1:
+        names = ", ".join(job.name for job in jobs)
+        raise UsageError(f"{elfs[0]}: is an image of one target, and the project has {names}; choose it with --target")
+    bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version, supplier=supplier), source_date())
+    tool = bill.add(mlfbuild_tool(__version__))
+    chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
+    found = {model: _add_model(bill, project, model) for model in chosen}
+    for target in jobs:
+        codes = [code for job in target.models if (code := _add_code(bill, job, found[job.model], tool)) is not None]
+        add_dependencies(bill, project, target, codes)
+        add_board(bill, target)
+        images = images_of(project, target, elfs if target is jobs[0] else (), build)
+        add_images(bill, images, codes)
+    if any(f"code/{job.target}/{job.model}" not in bill for target in jobs for job in target.models):
+        add_declared(bill, project)
+    for one in bill.components:
+        _check_license(bill, project, one)
+    return bill.done()
+
+
+def check_complete(bom: Bom) -> None:
+    """Raise ``CheckFailedError`` where something is missing in ``bom``."""
+    if bom.notes:
+        count = counted(len(bom.notes), "thing")
+        are = "is" if len(bom.notes) == 1 else "are"
+        raise CheckFailedError(f"sbom: {count} {are} missing in it; see above")
+
+
+def _name(project: Project) -> str:
+    return "+".join(project.firmware or project.models)
+
+
+# Models --------------------------------------------------------------------------------------------------------------
+
+
+def _add_model(bill: Bill, project: Project, name: str) -> Component:
+    spec = project.models[name]
+    model = model_component(spec, read_bytes(spec.source, "model"))
+    bill.add(model)
+    return model
+
+
+def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code | None:
+    """Add the archive and the code of a model for a target, with what the code includes; ``None`` without a build."""
+    tree = read_tree(job.tree)
+    if tree is None or not job.archive.is_file():
+        bill.note(f"{job.title}: is not built, so its code is not in the bill; {BUILD}")
+        return None
+    for damage in tree.damage:
+        bill.note(f"{damage}; {REPAIR}")
+    library, digest = open_archive_with_id(job.archive)
+    if _is_stale(job, model, library) or tree.archive != digest:
+        bill.note(
+            f"{job.title}: was built from another model file, with other settings, or by another mlfbuild; {BUILD}"
+        )
+    archive = bill.add(archive_component(job.target, job.model, job.archive, digest))
+    native = all(module.model_id for module in library.modules)
+    code = bill.add(code_component(job.target, job.request.cpu.name, model, job.compiler, tree.code, native=native))
+    bill.relate(archive, How.GENERATED_FROM, model.ref)
+    bill.relate(code, How.GENERATED_FROM, archive)
+    bill.relate(code, How.GENERATED_FROM, model.ref)
+    bill.relate(code, How.MADE_BY, tool)
+    _add_own_libraries(bill, code, tree, library)
+    return Code(code, job, library, digest)
+
+
+def _add_own_libraries(bill: Bill, code: str, tree: Tree, library: Library) -> None:
+    """Add what the archive and mlfbuild bring along, and the TVM that exported the archive."""
+    for folder, headers in tree.kernels.items():
+        bill.relate(code, How.DEPENDS_ON, bill.add(kernels_component(folder, headers, __version__)))
+    if tree.runtime:
+        bill.relate(code, How.DEPENDS_ON, bill.add(runtime_component(tree.runtime, __version__)))
+    exporters = {version for module in library.modules if (version := exporter_version(module))}
+    for version in sorted(exporters):
+        bill.relate(code, How.MADE_BY, bill.add(tvm_tool(version)))
+    if tree.bundled:
+        version = min(exporters) if len(exporters) == 1 else ""
+        bill.relate(code, How.DEPENDS_ON, bill.add(tvm_runtime_component(tree.bundled, version)))
+
+
+def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
+    """Whether the archive was made from something else than there is now; of programs' own inputs nobody is asked."""
+    if job.request.program is None:
+        return not is_current(job)
+    sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
+    return bool(sources - {model.sha256})
+
+
+# Licences ------------------------------------------------------------------------------------------------------------
+
+
+def _check_license(bill: Bill, project: Project, one: Component) -> None:
+    """Note a licence that somebody should tell: of a model, a dependency, or kernels of another version."""
+    section, _, name = one.ref.partition("/")
+    where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
+    if where is not None and name in (project.models if section == "model" else project.dependencies):
+        if not one.license:
+            advice = "add `license:`, an SPDX expression, as Apache-2.0 or LicenseRef-Proprietary"
+            bill.note(project.problems([(where, f"its licence is unknown; {advice}")])[0])
+        elif spdx_expression(one.license) is None:
+            reason = f"its file says {quoted(one.license)}, which is no SPDX expression"
+            bill.note(project.problems([(where, f"{reason}; add `license:` with the one that it is")])[0])
+    elif one.properties.get("provided-by") == "archive" and not one.license:
+        bill.note(f"{name}: an archive brings it along and says no licence; bundle it again with `license:`")
+    elif section == "kernels" and not one.license:
+        bill.note(f"{one.ref}: kernels of another version of mlfbuild, whose licence this one cannot tell; {BUILD}")

@@ -1,0 +1,149 @@
+"""What came of running two networks on the same inputs, in words and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlfbuild.core.text import counted, quoted
+from mlfbuild.library import TensorInfo, TracedTensor
+from mlfbuild.verify.compare import Difference
+from mlfbuild.verify.compare_tensors import Pair
+
+
+@dataclass(frozen=True)
+class TensorDifference:
+    """A tensor of the first network that is another one in the second."""
+
+    tensor: TracedTensor
+    """Of an output neither operator nor function is told."""
+    by_name: bool
+    """Whether it is called the same in both; else it is known by its place among others."""
+    case: int
+    """The first case in which it differs."""
+    cases: int
+    """In how many cases it does."""
+    difference: Difference
+    """In that case; the first network's element is the expected one."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the difference as JSON-ready data."""
+        tensor = self.tensor.tensor
+        return {
+            "name": tensor.name,
+            "operator": self.tensor.operator or None,
+            "function": self.tensor.function or None,
+            "dtype": tensor.dtype,
+            "shape": None if tensor.shape is None else list(tensor.shape),
+            "by_name": self.by_name,
+            "case": self.case,
+            "cases": self.cases,
+            "difference": asdict(self.difference),
+        }
+
+    def described(self) -> str:
+        """Return what the tensor is, on one line."""
+        tensor, function = self.tensor.tensor, self.tensor.function
+        called = f", function {quoted(function)}" if function and function != tensor.name else ""
+        return f"{self.tensor.operator} {quoted(tensor.name)}, {_type(tensor)}{called}".lstrip()
+
+
+def _type(tensor: TensorInfo) -> str:
+    return tensor.dtype if tensor.shape is None else f"{tensor.dtype} {list(tensor.shape)}"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two networks."""
+
+    archive: str
+    model: str
+    tensors: int
+    """How many it hands out, beside its outputs."""
+    advice: str
+    """How to see more of it, where it hands out none."""
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What is the same in two networks and what is not."""
+
+    sides: tuple[Side, Side]
+    cases: int
+    by_position: tuple[str, ...]
+    """``inputs`` and ``outputs``, where their names in one network are not those in the other."""
+    outputs: int
+    pairs: tuple[Pair, ...]
+    """Of what operators write."""
+    operator: TensorDifference | None
+    """The first that differs."""
+    wrong_outputs: tuple[TensorDifference, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all outputs are equal, and all tensors of the same name."""
+        return not self.wrong_outputs and (self.operator is None or not self.operator.by_name)
+
+    @property
+    def by_name(self) -> int:
+        """How many of the pairs have one name."""
+        return sum(pair.by_name for pair in self.pairs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the comparison as JSON-ready data."""
+        return {
+            "equal": self.equal,
+            "archives": [side.archive for side in self.sides],
+            "models": [side.model for side in self.sides],
+            "cases": self.cases,
+            "by_position": list(self.by_position),
+            "outputs_compared": self.outputs,
+            "tensors": [side.tensors for side in self.sides],
+            "paired_by_name": self.by_name,
+            "paired_by_order": len(self.pairs) - self.by_name,
+            "operator": None if self.operator is None else self.operator.to_json(),
+            "outputs": [output.to_json() for output in self.wrong_outputs],
+        }
+
+    def text(self) -> str:
+        """Return the comparison as lines for people, the last one without a line end."""
+        return "\n".join([*self._compared(), *self._found()])
+
+    def _compared(self) -> Iterator[str]:
+        what = counted(self.outputs, "output")
+        if self.pairs:
+            what += f" and {counted(len(self.pairs), 'tensor')} on the way"
+        yield f"{self.sides[0].archive} and {self.sides[1].archive}: {counted(self.cases, 'case')}, {what} compared"
+        if self.by_position:
+            yield f"  {' and '.join(self.by_position)} are paired by position, as they have other names"
+        by_order = len(self.pairs) - self.by_name
+        if by_order:
+            yield f"  paired by name: {self.by_name:,}, by the order among tensors of one type and shape: {by_order:,}"
+        yield from (
+            f"  {side.archive} hands out its outputs alone: {side.advice}" for side in self.sides if side.advice
+        )
+        if all(side.tensors for side in self.sides):
+            counts = [(side.tensors - len(self.pairs), side.archive) for side in self.sides]
+            alone = [f"{count:,} of {archive}" for count, archive in counts if count]
+            if alone:
+                yield f"  not compared, as they have no counterpart: {' and '.join(alone)}"
+
+    def _found(self) -> Iterator[str]:
+        if self.operator is not None:
+            sure = self.operator.by_name or self.wrong_outputs
+            what = "the first operator that differs" if sure else "differs, but no output does"
+            yield f"{what}: {self.operator.described()}"
+            yield from self._where(self.operator)
+        for output in self.wrong_outputs:
+            yield f"output {output.described()} differs"
+            yield from self._where(output)
+        if not self.wrong_outputs:
+            yield "all outputs are equal"
+
+    def _where(self, found: TensorDifference) -> Iterator[str]:
+        yield f"  case {found.case}: {found.difference}"
+        if self.cases > 1:
+            yield f"  differs in {found.cases:,} of {counted(self.cases, 'case')}"
+        if not found.by_name and found.tensor.function:
+            yield "  paired by order: perhaps it is not the same tensor in both"

@@ -1,0 +1,28 @@
+"""The plugin of QEMU that counts instructions: compiled by this machine's compiler, kept under the cache folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from mlfbuild.core.files import cache_folder, make_once, read_bytes, sha256
+from mlfbuild.core.processes import find_tool, run
+
+_SOURCE = Path(__file__).with_name("counter.c")
+_FLAGS = ("-O2", "-shared", "-fPIC")
+
+
+def counting_plugin() -> Path:
+    """Return the shared object of ``counter.c``, compiled now unless the cache has it.
+
+    Raises ``ToolNotFoundError`` without a C compiler, ``StorageError`` where the cache cannot be written.
+    """
+    compiler = find_tool("gcc", os.environ.get("CC") or None)
+    key = sha256(read_bytes(_SOURCE, "plugin") + run([compiler, "--version"]).encode())
+    return make_once(cache_folder("counter") / f"{key}.so", lambda folder: _compiled(compiler, folder))
+
+
+def _compiled(compiler: Path, folder: Path) -> Path:
+    made = folder / "counter.so"
+    run([compiler, *_FLAGS, _SOURCE, "-o", made])
+    return made

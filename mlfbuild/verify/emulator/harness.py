@@ -1,0 +1,117 @@
+"""The test firmware around one module: built with CMake from ``runtime/verify``, run on a board or this machine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mlfbuild.build.tree.verification import HOST, module_header
+from mlfbuild.core.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
+from mlfbuild.core.files import holds, write_atomic, write_if_changed
+from mlfbuild.core.processes import Tell, find_tool, run, run_ninja, tell_nobody
+from mlfbuild.executor.headers import missing_header
+from mlfbuild.library import Module
+from mlfbuild.targets import RUNTIME, Board, require_compiler
+from mlfbuild.verify.emulator.qemu import RunResult, run_elf
+from mlfbuild.verify.emulator.watch import run_while_it_writes
+
+_OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
+"""What GNU ld says, and LLVM's in other quotes."""
+
+
+def build_harness(
+    tree: Path,
+    module: Module,
+    board: Board | None,
+    toolchain: Path | None,
+    workdir: Path,
+    *,
+    twice: bool = True,
+    placement: Path | None = None,
+    tell: Tell = tell_nobody,
+) -> Path:
+    """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
+
+    It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one.
+    A second build does what changed. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
+    where the code includes what is not in the archive or the image is larger than the board's memory, and
+    ``ProcessFailedError`` with the compiler's output.
+    """
+    generated = workdir / "generated"
+    name = board.name if board else HOST
+    write_if_changed(generated / "verify_module.h", module_header(module, name, twice=twice).encode())
+    require_compiler(toolchain)
+    cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
+    definitions = {
+        "CMAKE_MAKE_PROGRAM": str(ninja),
+        "CMAKE_BUILD_TYPE": "RelWithDebInfo",
+        "MLF_TREE": str(tree.resolve()),
+        "MLF_MODULE": module.name,
+        "MLF_GENERATED": str(generated.resolve()),
+        "MLF_BOARD": board.name if board else "",
+        "MLF_PLACEMENT": str(placement.resolve()) if placement else "",
+    }
+    if toolchain is not None:
+        definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
+    _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))
+    options = [f"-D{name}={value}" for name, value in definitions.items()]
+    tell("configuring", 0, 0)
+    run([cmake, "-G", "Ninja", "-S", RUNTIME / "verify", "-B", folder, "--no-warn-unused-cli", *options])
+    try:
+        run_ninja([cmake, "--build", folder], tell)
+    except ProcessFailedError as error:
+        raise missing_header(module, error.output) or _overflow(module, name, error.output) or error from None
+    return folder / "verify.elf"
+
+
+def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError | None:
+    """Return the error for an image that is larger than the board's memory, where the linker's output tells of one."""
+    found = _OVERFLOW.search(output)
+    if found is None:
+        return None
+    return UnsupportedModelError(
+        f"{module.name}: the test firmware does not fit {board}: its {found[1]} is {int(found[2]):,} bytes too small; "
+        "choose a larger board or a smaller model"
+    )
+
+
+def _start_afresh_if(folder: Path, settings: str) -> None:
+    """Empty the build folder where it was made with other settings: CMake takes a toolchain file only once."""
+    record = folder / "settings.txt"
+    if not holds(record, settings.encode()):
+        shutil.rmtree(folder, ignore_errors=True)
+        write_atomic(record, settings.encode())
+
+
+def run_harness(
+    image: Path,
+    board: Board | None,
+    arguments: Sequence[str],
+    workdir: Path,
+    timeout: float,
+    plugin: str | None = None,
+    grown: Callable[[int], None] | None = None,
+) -> RunResult:
+    """Run the test firmware in ``workdir`` with the names of a file to read and one to write, its ``arguments``.
+
+    ``plugin`` is one of QEMU's, with its arguments. ``grown`` is told how many bytes are written, now and then.
+
+    On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where no more is
+    written for ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
+    """
+    written = workdir / arguments[-1]
+    if board is not None:
+        return run_elf(
+            image, board, cwd=workdir, arguments=arguments, timeout=timeout, written=written, plugin=plugin, grown=grown
+        )
+    command = [str(image.resolve()), *arguments]
+    try:
+        status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written, grown=grown)
+    except subprocess.TimeoutExpired:
+        raise TimedOutError(
+            f"{image}: still running after {timeout:g} s, stopped; give it more time, or look for an endless loop"
+        ) from None
+    return RunResult(output.decode(errors="replace"), status)

@@ -1,0 +1,105 @@
+"""Run a module on an emulated board: this machine feeds the inputs and reads the outputs through semihosting."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.build.tree.verification import Subject, subject_of
+from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.core.processes import find_tool
+from mlfbuild.executor.memory import ram_size
+from mlfbuild.library import Module
+from mlfbuild.requirements.types import Source
+from mlfbuild.targets import Board
+from mlfbuild.verify.emulator.board_image import board_image
+from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
+
+Array = npt.NDArray[Any]
+
+ADVICE = "check its inputs, or export it again"
+
+
+def run_on_board(
+    module: Module,
+    board: Board,
+    inputs: Sequence[Array],
+    where: str,
+    timeout: float,
+    libraries: Sequence[Source] = (),
+) -> tuple[Array, ...]:
+    """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
+
+    ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them. Outputs are (cases, *shape),
+    or (cases, elements) where the module's archive, which ``where`` names in messages, tells no shape. A case may take
+    ``timeout`` seconds. ``libraries`` are what the module needs beside its archive.
+
+    Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` where the disk is full, and
+    ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults
+    or hangs.
+    """
+    image, subject = runnable(module, board, where, libraries)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        runs = checked_runs(image, subject, board, inputs, Path(folder), timeout)
+    return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+
+
+def runnable(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> tuple[Path, Subject]:
+    """Return the image of ``module`` that runs each case once on ``board``, and what it says of itself.
+
+    Raises as ``run_on_board``, before anything is built where there is no QEMU or too little RAM.
+    """
+    find_tool("qemu-system-arm")
+    subject = subject_of(module, board.name)
+    _check_ram(module, board, where)
+    return board_image(module, board, where, libraries), subject
+
+
+def checked_runs(
+    image: Path,
+    subject: Subject,
+    board: Board,
+    inputs: Sequence[Array],
+    folder: Path,
+    timeout: float,
+    plugin: str | None = None,
+) -> npt.NDArray[Any]:
+    """Run the ``image`` in ``folder`` with every case of ``inputs``; returns a record a case, as ``read_runs``.
+
+    ``plugin`` is one of QEMU's. Raises ``ProcessFailedError`` for the first case that went wrong.
+    """
+    stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin)
+    runs = read_runs(folder, subject, 1)["run0"]
+    _check(subject, runs, len(inputs[0]), stopped)
+    return runs
+
+
+def _check_ram(module: Module, board: Board, where: str) -> None:
+    """Raise ``UnsupportedModelError`` where the module takes more than the board's RAM, before anything is built."""
+    need = ram_size(module)
+    if need > board.ram.size:
+        raise UnsupportedModelError(
+            f"{where}: module {module.name!r} needs {need} bytes of RAM, but {board.name} has {board.ram.size}; choose "
+            "a larger board or a smaller model"
+        )
+
+
+def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | None) -> None:
+    """Raise ``ProcessFailedError`` for the first case that went wrong."""
+    for case, run in enumerate(runs):
+        flaw = next(flaws(subject, run), None)
+        if flaw is not None:
+            raise ProcessFailedError(f"{subject.name}: case {case}: {flaw}; {ADVICE}")
+    if stopped is not None or len(runs) < cases:
+        reason, _, output = (stopped or ENDED_EARLY).partition("\n")
+        raise ProcessFailedError(f"{subject.name}: case {len(runs)}: {reason}; {ADVICE}", output)
+
+
+def _shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
+    own = np.array(values, values.dtype.newbyteorder("="))
+    return own if shape is None else own.reshape(len(values), *shape)

@@ -1,0 +1,60 @@
+"""Run a program that writes a file, for as long as the file grows."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from mlfbuild.core.processes import running
+
+_LOOK_SECONDS = 0.25
+
+
+def run_while_it_writes(
+    command: Sequence[str],
+    *,
+    cwd: Path | None,
+    timeout: float | None,
+    written: Path | None,
+    grown: Callable[[int], None] | None = None,
+) -> tuple[int, bytes]:
+    """Run ``command`` and return its exit status (negative: the signal that ended it) and what it printed.
+
+    It is stopped where it takes longer than ``timeout`` seconds, counted anew whenever the file ``written`` has grown:
+    then ``subprocess.TimeoutExpired``, with the output so far. ``grown`` is told the size of the file in bytes whenever
+    it has changed. Raises ``ProcessFailedError`` where it cannot start.
+    """
+    with running(command, cwd=cwd) as process:
+        output = _output(process, timeout, written, grown)
+    return process.returncode, output
+
+
+def _output(
+    process: subprocess.Popen[bytes], timeout: float | None, written: Path | None, grown: Callable[[int], None] | None
+) -> bytes:
+    if timeout is None and grown is None:
+        return process.communicate()[0]
+    allowed = math.inf if timeout is None else timeout
+    size, deadline = _size(written), time.monotonic() + allowed
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return process.communicate(timeout=min(max(left, 0), _LOOK_SECONDS))[0]
+        except subprocess.TimeoutExpired as error:
+            now = _size(written)
+            if now != size:
+                size, deadline = now, time.monotonic() + allowed
+                if grown is not None:
+                    grown(size)
+            elif left <= 0:
+                raise subprocess.TimeoutExpired(process.args, allowed, error.output) from None
+
+
+def _size(path: Path | None) -> int:
+    try:
+        return path.stat().st_size if path is not None else 0
+    except OSError:
+        return 0

@@ -1,0 +1,120 @@
+"""What test firmware reads and writes: the inputs of all cases go in, a record and the outputs of each run come out.
+
+    inputs.bin -> [image on QEMU or this machine] -> outputs.bin
+
+``runtime/verify/verify.c`` is the other side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.build.tree.verification import Subject
+from mlfbuild.core.errors import StorageError, TimedOutError
+from mlfbuild.core.files import read_bytes, write_atomic
+from mlfbuild.core.text import shown
+from mlfbuild.targets import Board
+from mlfbuild.verify.emulator.harness import run_harness
+
+Array = npt.NDArray[Any]
+
+SECONDS_A_CASE = 120.0
+"""How long a check waits for the next result, by default: generous, as QEMU is slow and machines are busy."""
+ENDED_EARLY = "the firmware ended before it was done"
+"""Of an image that reached its end, as far as it says, and left cases out."""
+_INPUTS, _OUTPUTS = "inputs.bin", "outputs.bin"
+_FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
+_FILES_STATUS = 2  # EXIT_FILES
+_RECORD = [(name, "<i4" if name == "status" else "<u4") for name in ("status", "damage", "index", "workspace", "stack")]
+
+
+def interleaved(inputs: Sequence[Array]) -> bytes:
+    """Return ``inputs``, of which each holds all cases, case by case."""
+    cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
+    return np.concatenate(cases, axis=1).tobytes()
+
+
+def run_cases(
+    image: Path,
+    board: Board | None,
+    inputs: bytes,
+    workdir: Path,
+    timeout: float,
+    plugin: str | None = None,
+    grown: Callable[[int], None] | None = None,
+) -> str | None:
+    """Run the image on ``inputs`` in ``workdir``; returns why it stopped early, ``None`` where nothing says that.
+
+    It may take ``timeout`` seconds from one result to the next. ``plugin`` is one of QEMU's, for a board. ``grown`` is
+    told now and then how many bytes of results there are. Raises ``StorageError`` where the results do not fit the
+    disk, ``ProcessFailedError`` where the emulator itself fails.
+    """
+    write_atomic(workdir / _INPUTS, inputs)
+    (workdir / _OUTPUTS).unlink(missing_ok=True)
+    try:
+        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin, grown)
+    except TimedOutError:
+        return f"no result after {timeout:g} s, stopped"
+    if result.exit_status == 0:
+        return None
+    if result.exit_status == _FAULT_STATUS:
+        return f"the firmware faulted\n{result.stdout.strip()}"
+    if result.exit_status == _FILES_STATUS:
+        raise StorageError(f"{workdir}: the test firmware cannot write its results there; check free space")
+    if result.exit_status < 0:
+        return f"the program was ended by signal {-result.exit_status}"
+    return f"the firmware ended with exit status {result.exit_status}\n{result.stdout.strip()}".rstrip()
+
+
+def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
+    """Return a record array of the cases that were finished, each with ``runs`` runs: ``run0``, ``run1``.
+
+    Each run has the fields of verify.c's record, and ``out0``, ...: the outputs, flat.
+    """
+    layout = _layout(subject, runs)
+    path = workdir / _OUTPUTS
+    data = read_bytes(path, "output of the test firmware") if path.exists() else b""
+    return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
+
+
+def case_size(subject: Subject, runs: int) -> int:
+    """Return how many bytes the firmware writes for a case of ``runs`` runs."""
+    return _layout(subject, runs).itemsize
+
+
+def _layout(subject: Subject, runs: int) -> np.dtype[Any]:
+    outputs = []
+    for index, tensor in enumerate(subject.outputs):
+        element = np.dtype(tensor.dtype).newbyteorder("<")
+        outputs.append((f"out{index}", element, (tensor.size // element.itemsize,)))
+    return np.dtype([(f"run{number}", np.dtype([*_RECORD, *outputs])) for number in range(runs)])
+
+
+def flaws(subject: Subject, run: Any) -> Iterator[str]:
+    """Yield what went wrong in a run, whatever the numbers are: it failed, or wrote where it must not."""
+    if run["status"] != 0:
+        yield f"the run function returned {run['status']}, not 0"
+    index = int(run["index"])
+    texts = (
+        None,
+        f"input {index} was changed",
+        f"wrote beside input {index}",
+        f"wrote beside output {index}",
+        _beside_workspace(subject, index),
+        f"wrote beside the state of {subject.state_size} bytes",
+    )
+    text = texts[run["damage"]]
+    if text is not None:
+        yield text
+
+
+def _beside_workspace(subject: Subject, index: int) -> str:
+    if index < len(subject.pools):
+        name, size = subject.pools[index]
+        return f"wrote beside the pool {shown(name)} of {size} bytes"
+    return f"wrote beside the workspace of {subject.workspace_size} bytes"

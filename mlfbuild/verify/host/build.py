@@ -1,0 +1,105 @@
+"""Compiles a module's C with this machine's compiler into a shared object, kept under the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import mlfbuild
+from mlfbuild.c_analysis.files import SOURCE_SUFFIXES
+from mlfbuild.compilers.fit import check_fit
+from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.core.files import cache_folder, make_once, sha256
+from mlfbuild.core.processes import find_tool, run
+from mlfbuild.executor.executables import Executable, executable
+from mlfbuild.executor.headers import missing_header
+from mlfbuild.library import Library, Module
+from mlfbuild.library.names import MERGED_SYSTEM_LIBRARY
+from mlfbuild.requirements.types import Source
+from mlfbuild.targets import CPUS
+from mlfbuild.verify.host.shim import print_shim
+from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim
+
+_FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbolic", "-Wl,--no-undefined")
+_COMPILE_SECONDS = 600.0
+
+
+def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
+    """Return the shared object of ``module`` and the ``libraries`` that it needs, compiled now unless the cache has it.
+
+    Raises ``UsageError`` for objects that were compiled for another machine, what ``executable`` does,
+    ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler,
+    ``ProcessFailedError`` where the code does not compile or calls what nobody defines.
+    """
+    build = _executable(module)
+    files = {f"codegen/{file.path}": file.data for file in module.codegen}
+    files |= {path: bytes(content) for path, content in build.generated.items()}
+    files["host_shim.c"] = _shim(module).encode()
+    compiler = find_tool("gcc", os.environ.get("CC") or None)
+    build, files = _with_libraries(build, files, libraries)
+    path = cache_folder("host") / f"{_key(files, build, compiler)}.so"
+    return make_once(path, lambda folder: _compiled(module, files, build, compiler, folder))
+
+
+def _with_libraries(
+    build: Executable, files: dict[str, bytes], libraries: Sequence[Source]
+) -> tuple[Executable, dict[str, bytes]]:
+    """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and left out."""
+    for source in libraries:
+        folder = f"dependencies/{source.name}"
+        files = {**files, **{f"{folder}/{path}": bytes(content) for path, content in source.files.items()}}
+        build = replace(
+            build,
+            files=(*build.files, *(f"{folder}/{path}" for path in source.sources)),
+            private_include_dirs=(*(f"{folder}/{path}" for path in source.include_dirs), *build.private_include_dirs),
+        )
+    return build, files
+
+
+def _shim(module: Module) -> str:
+    if is_graph(module):
+        return "\n".join([print_shim(module), *print_graph_trace(module), ""])
+    return "\n".join([*print_traced_shim(module), ""]) if module.trace else print_shim(module)
+
+
+def _executable(module: Module) -> Executable:
+    if not module.inputs or not module.outputs:
+        raise UnsupportedModelError(f"{module.name}: does not tell its inputs and outputs; export it again")
+    check_fit(Library((module,)), CPUS["host"], module.name)
+    found = executable(module)
+    if found is not None:
+        # The table of merged modules names functions of those that are not here, and nobody asks it.
+        files = tuple(path for path in found.files if PurePosixPath(path).name != MERGED_SYSTEM_LIBRARY)
+        return replace(found, files=files)
+    sources = tuple(f"codegen/{file.path}" for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
+    if not sources or not module.model_id:
+        raise UnsupportedModelError(f"{module.name}: has no code that can be called; export it for the target c")
+    return Executable(sources, ("codegen/host/include",), ())
+
+
+def _key(files: dict[str, bytes], build: Executable, compiler: Path) -> str:
+    parts = [mlfbuild.__version__, run([compiler, "--version"]), *_FLAGS, *build.files]
+    parts += [f"{path} {sha256(data)}" for path, data in sorted(files.items())]
+    return sha256("\n".join(parts).encode())
+
+
+def _compiled(module: Module, files: dict[str, bytes], build: Executable, compiler: Path, folder: Path) -> Path:
+    for relative, data in files.items():
+        (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+        (folder / relative).write_bytes(data)
+    includes = [f"-I{folder / each}" for each in (*build.include_dirs, *build.private_include_dirs)]
+    sources = [folder / source for source in (*build.files, "host_shim.c")]
+    made = folder / "module.so"
+    try:
+        macros = ["-DMLF_TRACE"] if is_graph(module) else []
+        # Compilers for Arm bring the types with their intrinsics, and sources of CMSIS-NN count on that.
+        types = ["-include", "stdint.h"] if any(path.startswith("dependencies/") for path in files) else []
+        run([compiler, *_FLAGS, *macros, *types, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
+    except ProcessFailedError as error:
+        failed = ProcessFailedError(
+            f"{module.name}: its C cannot be built on this machine; see the compiler's words, below", error.output
+        )
+        raise missing_header(module, error.output) or failed from None
+    return made

@@ -1,0 +1,218 @@
+"""A model on this machine: ``load`` an archive, ``run`` it with numpy arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.archive.load import open_archive
+from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
+from mlfbuild.executor.choice import chosen_module
+from mlfbuild.library import Module, TensorInfo, TracedTensor
+from mlfbuild.library.numpy_types import dtype_called
+from mlfbuild.requirements.alone import brought_along
+from mlfbuild.verify.host.build import shared_object
+from mlfbuild.verify.host.trace import traced_tensors
+
+Array = npt.NDArray[Any]
+
+_MOST_TRACED = 1 << 30
+"""Bytes of all tensors of one traced run: they are in memory together, and archives may say what they like."""
+
+
+class Machine(Protocol):
+    """Where a model's code runs: in this process or in a child."""
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Return the status and the outputs for inputs in call order, all checked."""
+
+    def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Run as ``run`` and return, behind the outputs, what operators have written, in this order."""
+
+    def reset(self) -> int:
+        """Begin the state anew and return the status."""
+
+    def close(self) -> None:
+        """End what was begun for the model."""
+
+
+class Model:
+    """A network or an operator of an archive, ready to run on this machine."""
+
+    def __init__(self, module: Module, machine: Machine) -> None:
+        self._module = module
+        self._machine = machine
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        return self._module.name
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """The inputs in call order: name, dtype, shape (``None`` where the archive does not tell), bytes."""
+        return self._module.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """The outputs in call order, as ``inputs``."""
+        return self._module.outputs
+
+    @cached_property
+    def traced(self) -> tuple[TracedTensor, ...]:
+        """What ``trace`` returns, in order of execution; empty where the network hands nothing out."""
+        return traced_tensors(self._module)
+
+    @property
+    def how_to_trace(self) -> str:
+        """What lets a network hand tensors out that does not."""
+        compiled_here = bool(self._module.model_id)
+        return "compile it with -O trace=true" if compiled_here else "export it for the graph executor"
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether it keeps something between runs."""
+        return self._module.state_size > 0
+
+    def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+        """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
+
+        Raises ``ValueError`` where an input is missing, unknown, or has another dtype or shape, before any code of the
+        model runs, and ``ProcessFailedError`` where the model returns an error, crashes or takes too long.
+        """
+        return self._named(*self._machine.run(self._in_order(inputs)))
+
+    def trace(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
+        """Run once and return what each operator has written, by tensor name and in order of execution.
+
+        The second tensor of a name is ``<name>#2``. Raises as ``run`` does, and ``UnsupportedModelError`` where the
+        network hands nothing out: it is neither a graph nor compiled with the option ``trace``.
+        """
+        return self.run_traced(inputs)[1]
+
+    def run_traced(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return what ``run`` and ``trace`` would, of one run; raises as ``trace`` does."""
+        if not self.traced:
+            raise UnsupportedModelError(f"{self.name}: hands out no intermediate tensors; {self.how_to_trace}")
+        size = sum(each.tensor.size for each in self.traced)
+        if size > _MOST_TRACED:
+            raise UnsupportedModelError(
+                f"{self.name}: hands out {size} bytes a run, at most {_MOST_TRACED} are taken; use a smaller model"
+            )
+        status, outputs, traced = self._machine.trace(self._in_order(inputs))
+        named = zip(self.traced, traced, strict=True)
+        return self._named(status, outputs), {each.tensor.name: array for each, array in named}
+
+    def _in_order(self, inputs: Mapping[str, npt.ArrayLike]) -> list[Array]:
+        unknown = inputs.keys() - {tensor.name for tensor in self.inputs}
+        if unknown:
+            names = ", ".join(repr(tensor.name) for tensor in self.inputs)
+            raise ValueError(f"{self.name}: has no input {min(unknown)!r}; its inputs are {names}")
+        return [_checked(self.name, tensor, inputs.get(tensor.name)) for tensor in self.inputs]
+
+    def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
+        if status != 0:
+            raise ProcessFailedError(
+                f"{self.name}: its run function returned {status}; check its inputs, or export it again"
+            )
+        return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
+
+    def reset(self) -> None:
+        """Let a network that keeps something between runs begin anew; others have nothing to forget."""
+        self._machine.reset()
+
+    def close(self) -> None:
+        """Give back what the model holds; it cannot run any more."""
+        self._machine.close()
+
+
+def load(
+    archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+) -> Model:
+    """Return the network or operator called ``model`` of ``archive``, compiled for this machine.
+
+    Where there is only one, it needs no name.
+
+    With ``isolated`` its code runs in a process of its own: a crash, or a run of more than ``timeout`` seconds, is an
+    error of that run and takes nothing else along. Without, it runs in this process, as fast as it is.
+
+    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have,
+    ``UnsupportedModelError`` where it needs a library that it does not bring along, and as ``build.shared_object``.
+    """
+    library, where = open_archive(Path(archive)), str(archive)
+    module = chosen_module(library, model, where)
+    path = shared_object(module, brought_along(library, module, where))
+    if not isolated:
+        return Model(module, InProcess(path, module))
+    from mlfbuild.verify.host.isolated import Child
+
+    return Model(module, Child(path, module, timeout))
+
+
+def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:
+    where = f"{model}: input {tensor.name!r}"
+    if given is None:
+        raise ValueError(f"{where}: is missing")
+    value = np.asarray(given)
+    if value.dtype != dtype_called(tensor.dtype):
+        raise ValueError(f"{where}: is {value.dtype}, must be {tensor.dtype}")
+    fits = value.nbytes == tensor.size if tensor.shape is None else value.shape == tensor.shape
+    if not fits:
+        wanted = f"{tensor.size} bytes" if tensor.shape is None else f"shape {list(tensor.shape)}"
+        raise ValueError(f"{where}: has shape {list(value.shape)}, must have {wanted}")
+    return np.ascontiguousarray(value)
+
+
+def empty_output(tensor: TensorInfo) -> Array:
+    """Return an array for an output: of its shape, a vector where the archive does not tell."""
+    dtype = dtype_called(tensor.dtype)
+    return np.zeros(tensor.size // dtype.itemsize if tensor.shape is None else tensor.shape, dtype)
+
+
+class InProcess:
+    """The shared object in this process; a copy of its own, as the module's memory is static."""
+
+    def __init__(self, path: Path, module: Module) -> None:
+        self._outputs = module.outputs
+        self._traced = [traced.tensor for traced in traced_tensors(module)]
+        self._lock = threading.Lock()
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "module.so"
+            shutil.copyfile(path, copy)
+            self._code = ctypes.CDLL(str(copy))
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Run once; as ``Machine``."""
+        outputs = [empty_output(tensor) for tensor in self._outputs]
+        with self._lock:
+            status = int(self._code.mlf_host_run(_pointers(inputs), _pointers(outputs)))
+        return status, outputs
+
+    def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Run once and hand out what operators write; as ``Machine``."""
+        outputs, traced = ([empty_output(tensor) for tensor in tensors] for tensors in (self._outputs, self._traced))
+        with self._lock:
+            status = int(self._code.mlf_host_trace(_pointers(inputs), _pointers(outputs), _pointers(traced)))
+        return status, outputs, traced
+
+    def reset(self) -> int:
+        """Begin anew; as ``Machine``."""
+        with self._lock:
+            return int(self._code.mlf_host_reset())
+
+    def close(self) -> None:
+        """Nothing can be given back: C libraries that were loaded stay."""
+
+
+def _pointers(arrays: list[Array]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * max(1, len(arrays)))(*(array.ctypes.data for array in arrays))

@@ -1,0 +1,106 @@
+"""The C between ctypes and a module: all inputs and outputs as arrays of pointers, pools brought along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.library import Module, Pool, TensorInfo
+from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
+
+
+def print_shim(module: Module) -> str:
+    """Return a C file with ``mlf_host_run(inputs, outputs)`` and ``mlf_host_reset()`` for ``module``.
+
+    Raises ``UnsupportedModelError`` where its caller must bring what this machine does not have.
+    """
+    if module.devices:
+        raise UnsupportedModelError(
+            f"{module.name}: wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
+        )
+    external = [pool for pool in module.pools if pool.external]
+    unknown = [pool.name for pool in external if pool.size is None]
+    if unknown:
+        raise UnsupportedModelError(
+            f"{module.name}: its header does not tell the size of pool {unknown[0]}; export the model again"
+        )
+    run = _run_in_pools if module.workspace_io else _run
+    return "\n".join([*_head(module), *_pools(module, external), *run(module, external), *_reset(module), ""])
+
+
+def _head(module: Module) -> Iterator[str]:
+    yield f'#include "{struct_prefix(module.name)}.h"'
+    yield "#include <string.h>"
+    yield ""
+
+
+def _pools(module: Module, external: list[Pool]) -> Iterator[str]:
+    for pool in external:
+        name = sanitize_name(pool.name)
+        macro = f"{macro_prefix(module.name)}_{name.upper()}"
+        if pool.kind == "workspace":
+            yield f"static uint8_t pool_{name}[{macro}_WORKSPACE_POOL_SIZE] __attribute__((aligned(64)));"
+        else:
+            yield f"static uint8_t pool_{name}[{macro}_CONSTANT_POOL_SIZE] __attribute__((aligned(64))) = {{"
+            yield f"    {macro}_CONSTANT_POOL_DATA"
+            yield "};"
+
+
+def _run(module: Module, external: list[Pool]) -> Iterator[str]:
+    prefix = struct_prefix(module.name)
+    yield from _run_begins()
+    for kind in ("inputs", "outputs"):
+        yield f"    struct {prefix}_{kind} its_{kind};"
+    arguments = ["&its_inputs", "&its_outputs"]
+    if external:
+        yield _pools_struct(prefix, external)
+        arguments.append("&pools")
+    for kind, tensors in (("inputs", module.inputs), ("outputs", module.outputs)):
+        yield f"    memcpy(&its_{kind}, {kind}, {len(tensors)} * sizeof(void *));"
+    yield f"    return {struct_prefix(module.name)}_run({', '.join(arguments)});"
+    yield "}"
+
+
+def _run_in_pools(module: Module, external: list[Pool]) -> Iterator[str]:
+    """Yield the function for a module whose inputs and outputs lie in the pools: they are copied in and out."""
+    prefix = struct_prefix(module.name)
+    yield from _run_begins()
+    yield _pools_struct(prefix, external)
+    for kind in ("inputs", "outputs"):
+        yield f"    struct {prefix}_{kind} its_{kind} = {struct_prefix(module.name)}_map_{kind}(&pools);"
+    yield from (_copied(f"its_inputs.{_member(each)}", f"inputs[{at}]", each) for at, each in enumerate(module.inputs))
+    yield f"    int32_t status = {struct_prefix(module.name)}_run(&pools);"
+    yield from (
+        _copied(f"outputs[{at}]", f"its_outputs.{_member(each)}", each) for at, each in enumerate(module.outputs)
+    )
+    yield "    return status;"
+    yield "}"
+
+
+def _run_begins() -> Iterator[str]:
+    yield "int32_t mlf_host_run(void **inputs, void **outputs);"
+    yield "int32_t mlf_host_run(void **inputs, void **outputs)"
+    yield "{"
+
+
+def _pools_struct(prefix: str, external: list[Pool]) -> str:
+    names = [sanitize_name(pool.name) for pool in external]
+    members = ", ".join(f".{name} = pool_{name}" for name in names)
+    return f"    struct {prefix}_workspace_pools pools = {{{members}}};"
+
+
+def _copied(to: str, source: str, tensor: TensorInfo) -> str:
+    return f"    memcpy({to}, {source}, {tensor.size});"
+
+
+def _member(tensor: TensorInfo) -> str:
+    return sanitize_name(tensor.name)
+
+
+def _reset(module: Module) -> Iterator[str]:
+    body = f"return {struct_prefix(module.name)}_reset();" if module.state_size else "return 0;"
+    yield "int32_t mlf_host_reset(void);"
+    yield "int32_t mlf_host_reset(void)"
+    yield "{"
+    yield f"    {body}"
+    yield "}"

@@ -1,0 +1,113 @@
+"""Find the operator that a wrong result comes from.
+
+The model is compiled once more with the result of every operator as an output, run on the target with the inputs of the
+case that went wrong, and compared, operator by operator, with the numpy reference of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlfbuild.archive import open_archive_with_id
+from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.build.libraries import target_dependencies
+from mlfbuild.build.tree import unpack
+from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
+from mlfbuild.core.errors import MlfError
+from mlfbuild.core.files import make_folder
+from mlfbuild.frontends import read_model
+from mlfbuild.graph import Array, Graph
+from mlfbuild.graph.evaluation import evaluate_in_turn
+from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.vectors import load_vectors
+
+
+def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, report: VerifyReport) -> str:
+    """Return a line about the first operator that goes wrong on the target, for the first wrong case of ``report``.
+
+    Everything is built below ``folder``. Empty where that cannot be told: the model was compiled elsewhere, or all its
+    tensors together do not fit the board.
+    """
+    if job.compiler != "native":
+        return ""
+    try:
+        return _locate(job, target, vectors, folder / "operators", report.wrong[0][0])
+    except MlfError:
+        return ""  # a hint: what is wrong has been said, and this must not hide it
+
+
+def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
+    graph = observed(read_model(job.request.source, job.model))
+    library, archive_id = open_archive_with_id(job.archive)
+    arrays = load_vectors(vectors, library.modules[0]).inputs
+    cases = range(case + 1) if graph.states else [case]  # a state comes from all cases before
+    runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
+    found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)))
+    board = target.board.name if target.board else "this machine"
+    if not found.wrong:
+        return (
+            f"{job.model}: every operator gives on {board} what its reference gives, so the expected outputs come from "
+            "other arithmetic: make them with TensorFlow Lite Micro, from this model file"
+        )
+    name = graph.outputs[found.wrong[0][1]]
+    node = next(node for node in graph.nodes if name in node.outputs)
+    return f"{job.model}: the first operator that goes wrong on {board} is {node.operator.name} {node.name!r}"
+
+
+def observed(graph: Graph) -> Graph:
+    """Return ``graph`` with the result of every node as an output, in order of execution, and tensors renamed t0, t1..
+
+    The names of a model's inner tensors need not be different in C.
+    """
+    names = {name: f"t{index}" for index, name in enumerate(graph.tensors)}
+    nodes = [
+        replace(
+            node,
+            inputs=tuple(None if name is None else names[name] for name in node.inputs),
+            outputs=tuple(names[name] for name in node.outputs),
+        )
+        for node in graph.nodes
+    ]
+    return Graph(
+        graph.name,
+        [replace(tensor, name=names[name]) for name, tensor in graph.tensors.items()],
+        nodes,
+        [names[name] for name in graph.inputs],
+        [name for node in nodes for name in node.outputs],
+        [replace(state, before=names[state.before], after=names[state.after]) for state in graph.states],
+    )
+
+
+def _inputs(graph: Graph, arrays: list[Array]) -> dict[str, Array]:
+    tensors = [graph.tensor(name) for name in graph.inputs]
+    return {tensor.name: array.reshape(tensor.shape) for tensor, array in zip(tensors, arrays, strict=True)}
+
+
+def _run(
+    job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, runs: list[dict[str, Array]]
+) -> VerifyReport:
+    from mlfbuild.compilers.native.build import compile_graph
+
+    library = compile_graph(graph, job.request, model_id)
+    make_folder(folder)
+    unpack(library, folder / "tree", archive_id=model_id)
+    write_dependencies(folder / DEPENDENCIES_FOLDER, target_dependencies(target))  # of the same kernels
+    vectors = folder / "vectors.npz"
+    arrays: dict[str, Any] = {}
+    for kind, names in (("in", graph.inputs), ("out", graph.outputs)):
+        arrays |= {f"{kind}{index}": np.stack([values[name] for values in runs]) for index, name in enumerate(names)}
+    np.savez(vectors, **arrays)
+    module = library.modules[0]
+    return verify_module(
+        folder / "tree",
+        module,
+        target.board,
+        vectors,
+        folder / "run",
+        toolchain=target.toolchain,
+        placement=target.placement_fragment if target.placed else None,
+    )

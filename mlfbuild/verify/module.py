@@ -1,0 +1,167 @@
+"""Verify a module: run its vectors in a test firmware on the target's board and compare every output element.
+
+Each case runs twice in one image, so that state kept between runs shows; ``runtime/verify/verify.c`` tells how memory
+around the module is guarded and measured. The image does not depend on the vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.build.tree.verification import HOST, Subject, subject_of
+from mlfbuild.core.errors import UsageError
+from mlfbuild.core.processes import Tell, tell_nobody
+from mlfbuild.library import Module
+from mlfbuild.targets import BOARDS, Board
+from mlfbuild.verify.compare import first_difference
+from mlfbuild.verify.emulator.harness import build_harness
+from mlfbuild.verify.exchange import (
+    ENDED_EARLY,
+    SECONDS_A_CASE,
+    case_size,
+    flaws,
+    interleaved,
+    read_runs,
+    run_cases,
+)
+from mlfbuild.verify.image import read_subject
+from mlfbuild.verify.result import VerifyReport
+from mlfbuild.verify.vectors import Vectors, load_vectors
+
+__all__ = ["VerifyReport", "verify_image", "verify_module"]
+
+_RUNS = 2
+"""Of each case, in one image."""
+
+
+def verify_module(
+    tree: Path,
+    module: Module,
+    board: Board | None,
+    vectors: Path,
+    workdir: Path,
+    *,
+    toolchain: Path | None = None,
+    timeout: float | None = None,
+    placement: Path | None = None,
+    tell: Tell = tell_nobody,
+) -> VerifyReport:
+    """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
+
+    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the
+    fragment that puts sections into memory regions. A case may take ``timeout`` seconds, by default generously many.
+    Everything is built and kept in ``workdir``, and ``tell`` is told how far it is. What is wrong with the module is in
+    the report; raised are ``CheckFailedError`` where the file holds no cases, ``InputFileError``,
+    ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test
+    firmware cannot be built or the emulator fails.
+    """
+    if board is None and toolchain is not None:
+        raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")
+    loaded = load_vectors(vectors, module)
+    subject = subject_of(module, board.name if board else HOST)
+    image = build_harness(tree, module, board, toolchain, workdir, placement=placement, tell=tell)
+    return _check(image, subject, loaded, workdir, timeout, tell)
+
+
+def verify_image(
+    image: Path,
+    vectors: Path,
+    workdir: Path,
+    *,
+    board: str | None = None,
+    timeout: float | None = None,
+    tell: Tell = tell_nobody,
+) -> VerifyReport:
+    """Check the test firmware ``image``, which says itself what it is, against the file ``vectors``.
+
+    It runs in ``workdir``. Raises as ``verify_module``, ``InputFileError`` also where the image is no test firmware,
+    and ``UsageError`` where it is for another board than ``board``.
+    """
+    subject = read_subject(image)
+    if board is not None and board != subject.board:
+        raise UsageError(f"{image}: runs on {_place(subject)}, not on {board}; link it for the board you want")
+    return _check(image, subject, load_vectors(vectors, subject), workdir, timeout, tell)
+
+
+def _place(subject: Subject) -> str:
+    return "this machine" if subject.board == HOST else subject.board
+
+
+def _check(
+    image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None, tell: Tell
+) -> VerifyReport:
+    board = None if subject.board == HOST else BOARDS[subject.board]
+    # A single case twice, as the arena is measured with two paints; a module with state would go on from the first.
+    again = vectors.cases == 1 and not subject.state_size
+    inputs = interleaved(vectors.inputs) * (2 if again else 1)
+    size = case_size(subject, _RUNS)
+
+    def grown(written: int) -> None:
+        tell("running", min(written // size, vectors.cases), vectors.cases)
+
+    grown(0)
+    stopped = run_cases(image, board, inputs, workdir, timeout or SECONDS_A_CASE, grown=grown)
+    runs = read_runs(workdir, subject, _RUNS)
+    problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
+    if stopped is not None or len(runs) < vectors.cases:
+        problems.append(f"{subject.name}: case {len(runs) % vectors.cases}: {stopped or ENDED_EARLY}")
+    return VerifyReport(
+        module=subject.name,
+        board=subject.board,
+        cases=vectors.cases,
+        problems=tuple(problems),
+        wrong=tuple(_wrong(vectors, runs)),
+        workspace_size=subject.workspace_size,
+        workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
+        stack_used=_largest(runs, "stack") if board else None,
+    )
+
+
+def _largest(runs: npt.NDArray[Any], field: str) -> int | None:
+    if len(runs) == 0:
+        return None
+    return int(max(runs["run0"][field].max(), runs["run1"][field].max()))
+
+
+def _problems(module: Subject, vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[str]:
+    for number, run in enumerate(runs):
+        case = number % vectors.cases
+        where = f"{module.name}: case {case}"
+        for record in (run["run0"], run["run1"]):
+            yield from (f"{where}: {text}" for text in flaws(module, record))
+        if not _failed(run):
+            yield from (f"{where}, {text}" for text in _differences(module, vectors, case, run))
+
+
+def _failed(run: Any) -> bool:
+    """Whether a run of the case returned an error: what it left in the outputs means nothing."""
+    return any(run[f"run{number}"]["status"] != 0 for number in range(_RUNS))
+
+
+def _wrong(vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+    for case, run in enumerate(runs[: vectors.cases]):
+        if _failed(run):
+            continue
+        for index, expected in enumerate(vectors.outputs):
+            if first_difference(expected[case], run["run0"][f"out{index}"]) is not None:
+                yield case, index
+
+
+def _differences(module: Subject, vectors: Vectors, case: int, run: Any) -> Iterator[str]:
+    for index, (tensor, expected) in enumerate(zip(module.outputs, vectors.outputs, strict=True)):
+        first, second = run["run0"][f"out{index}"], run["run1"][f"out{index}"]
+        where = f"output {index} ({tensor.name})"
+        difference = first_difference(expected[case], first)
+        if difference is not None:
+            yield f"{where}, {difference}"
+        elif first.tobytes() != second.tobytes():
+            element = int(np.flatnonzero(first.view(np.uint8) != second.view(np.uint8))[0]) // first.itemsize
+            yield (
+                f"{where}, element {element}: the second run differs from the first "
+                f"({second[element]} after {first[element]})"
+            )

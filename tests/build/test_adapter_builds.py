@@ -1,0 +1,258 @@
+"""Packages in builds of their systems: the very firmware of ``tree-firmware``, on QEMU, and the systems' own tools.
+
+Where a system is too large for a test, a few of its functions stand in for it; the README.md of the project says what a
+build with them proves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import kconfiglib
+import pytest
+import yaml
+
+from mlfbuild.build.tree import unpack, write_target_tree
+from mlfbuild.targets import CPUS
+from support.libraries import graph_library, native_library
+from support.tree_firmware import CLEAN, PROJECT, PROJECTS, assert_right, expected, files, make_repo, run, scons
+
+PACKAGES = ("--for", "zephyr", "--for", "rt-thread", "--for", "esp-idf", "--for", "platformio")
+GIT = {
+    **CLEAN,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    **{f"GIT_{who}_{what}": "test@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """The folder of trees, a package of every system."""
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git"):
+        tool(name)
+    return make_repo(tmp_path_factory.mktemp("packages") / "repo", *PACKAGES) / "models"
+
+
+@pytest.fixture(autouse=True)
+def _back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parent)
+
+
+def project(name: str, folder: Path, main: str = "src/main.c") -> Path:
+    """Copy a project to ``folder`` and put the firmware's ``main.c`` into it."""
+    shutil.copytree(PROJECTS / name, folder)
+    (folder / main).parent.mkdir(parents=True)
+    shutil.copy(PROJECT / "src/main.c", folder / main)
+    return folder
+
+
+def cmake(folder: Path, *options: str) -> None:
+    toolchain = f"-DCMAKE_TOOLCHAIN_FILE={PROJECT / 'arm-none-eabi.cmake'}"
+    run(folder, "cmake", "-B", "build", "-G", "Ninja", toolchain, *options)
+    run(folder, "cmake", "--build", "build")
+
+
+def configure(kconfig: Path, settings: Mapping[str, str], folder: Path) -> kconfiglib.Kconfig:
+    """Read Kconfig files with no warning; what they are given must be among their symbols."""
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        configuration = kconfiglib.Kconfig(str(kconfig), warn_to_stderr=False)
+    finally:
+        os.chdir(here)
+    for name, value in settings.items():
+        assert configuration.syms[name].set_value(value)
+    assert configuration.warnings == []
+    return configuration
+
+
+# Zephyr --------------------------------------------------------------------------------------------------------------
+
+
+def west(folder: Path, *arguments: str) -> str:
+    path = f"{Path(shutil.which('git') or 'git').parent}:{CLEAN['PATH']}"
+    return run(folder, sys.executable, "-m", "west", *arguments, env={**GIT, "PATH": path, "HOME": str(folder)})
+
+
+@pytest.fixture
+def workspace(models: Path, tmp_path: Path) -> Path:
+    """A workspace that west made of the application's repository and, as a module, that of the models."""
+    upstream = Path(shutil.copytree(models, tmp_path / "workspace/upstream/models"))
+    for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "models"]):
+        run(upstream, "git", *command, env=GIT)
+    project("zephyr-module/app", tmp_path / "workspace/app")
+    west(tmp_path / "workspace", "init", "-l", "app")
+    west(tmp_path / "workspace", "manifest", "--validate")
+    west(tmp_path / "workspace", "update")
+    return tmp_path / "workspace"
+
+
+def zephyr_modules(workspace: Path) -> dict[str, Path]:
+    """What Zephyr would find: the name of each project of the workspace with a zephyr/module.yml -> its folder."""
+    folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
+    found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
+    return {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
+
+
+def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
+    """Do what Zephyr does with a module and with ``prj.conf``."""
+    build = yaml.safe_load((module / "zephyr/module.yml").read_text())["build"]
+    (workspace / "Kconfig").write_text(
+        f'menu "mlf_models"\nosource "{module / build["kconfig"]}"\nconfig ZEPHYR_MLF_MODELS_MODULE\n\tbool\n'
+        "\tdefault y\nendmenu\n"
+        'config REQUIRES_FULL_LIBC\n\tbool "Require complete C library"\n'
+    )
+    configuration = configure(workspace / "Kconfig", {}, workspace)
+    configuration.load_config(str(workspace / "app/prj.conf"))
+    assert configuration.warnings == []
+    assert configuration.syms["REQUIRES_FULL_LIBC"].str_value == "y"
+    configuration.write_config(str(workspace / "app/.config"))
+    cmake(workspace / "app", f"-DMODULE_CMAKE={module / build['cmake']}", *options)
+
+
+def test_zephyr(workspace: Path) -> None:
+    modules = zephyr_modules(workspace)
+    assert modules == {"mlf_models": workspace / "models"}
+    before = files(workspace / "models")
+    build_zephyr(workspace, modules["mlf_models"])
+    assert_right(workspace / "app/build/app.elf")
+    assert files(workspace / "models") == before
+
+
+def test_zephyr_links_the_models_that_are_switched_on(workspace: Path) -> None:
+    (workspace / "app/prj.conf").write_text("CONFIG_MLF_BETA=y\n")
+    (workspace / "app/src/main.c").write_text(
+        '#include "tvmgen_beta.h"\nint main(void) { return tvmgen_beta_run(0, 0); }\n'
+    )
+    build_zephyr(workspace, workspace / "models")
+    symbols = run(workspace, "arm-none-eabi-nm", "app/build/app.elf")
+    assert "tvmgen_beta_run" in symbols and "alpha" not in symbols
+
+
+def test_switches_of_zephyr_are_off_by_default(models: Path) -> None:
+    configuration = configure(models / "zephyr/Kconfig", {}, models)
+    assert [(symbol.name, symbol.str_value) for symbol in configuration.unique_defined_syms] == [
+        ("MLF_ALPHA", "n"),
+        ("MLF_BETA", "n"),
+    ]
+
+
+# RT-Thread -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bsp(models: Path, tmp_path: Path) -> Path:
+    folder = project("rt-thread-package", tmp_path / "bsp", "applications/main.c")
+    shutil.copy(PROJECT / "rt-thread/building.py", folder)
+    shutil.copytree(models, folder / "packages/models")
+    return folder
+
+
+def build_rt_thread(bsp: Path, **switches: str) -> str:
+    configuration = configure(Path("Kconfig"), switches, bsp)
+    configuration.config_prefix = ""  # as RT-Thread's tools have it
+    configuration.write_autoconf(str(bsp / "rtconfig.h"))
+    return scons(bsp, "-Q")
+
+
+def test_rt_thread(bsp: Path) -> None:
+    before = files(bsp / "packages")
+    assert "groups: Applications mlf_alpha mlf_beta" in build_rt_thread(bsp, PKG_USING_MLF_MODELS="y")
+    assert_right(bsp / "build/app.elf")
+    assert files(bsp / "packages") == before
+
+
+def test_rt_thread_compiles_the_models_that_are_switched_on(bsp: Path) -> None:
+    (bsp / "applications/main.c").write_text("int main(void) { return 0; }\n")
+    assert "groups: Applications\n" in build_rt_thread(bsp)
+    output = build_rt_thread(bsp, PKG_USING_MLF_MODELS="y", MLF_MODELS_USING_ALPHA="n")
+    assert "groups: Applications mlf_beta\n" in output
+    assert "beta_lib0.c" in output and "alpha_lib0" not in output
+
+
+def test_the_package_of_rt_thread_is_a_tree_for_scons_too(models: Path, tmp_path: Path) -> None:
+    repo = Path(shutil.copytree(PROJECT, tmp_path / "repo"))
+    shutil.copytree(models, repo / "models")
+    scons(repo, "-Q")
+    assert_right(repo / "build/scons/app.elf")
+
+
+# ESP-IDF and PlatformIO ----------------------------------------------------------------------------------------------
+
+
+def test_esp_idf(models: Path, tmp_path: Path) -> None:
+    folder = project("esp-idf-component", tmp_path / "app")
+    shutil.copytree(models, folder / "components/models")
+    cmake(folder)
+    assert_right(folder / "build/app.elf")
+
+
+def test_platformio_library_compiles_with_its_flags_and_sources_alone(models: Path, tmp_path: Path) -> None:
+    build = json.loads((models / "library.json").read_text())["build"]
+    sources = [entry[2:-1] for entry in build["srcFilter"] if entry.startswith("+")]
+    run(models, "gcc", *build["flags"], PROJECT / "src/main.c", *sources, "-o", tmp_path / "app")
+    assert run(tmp_path, "./app").splitlines() == expected()
+
+
+# What archives of other compilers hold -------------------------------------------------------------------------------
+
+MAIN = """\
+#include "mlf_net_blobs.h"
+#include "tvmgen_pre.h"
+
+int main(void)
+{
+    int8_t x[4] = {1, 2, 3, 4}, y[4];
+    struct tvmgen_pre_inputs inputs = {x};
+    struct tvmgen_pre_outputs outputs = {y};
+    return tvmgen_pre_run(&inputs, &outputs) + (y[3] == 7 && mlf_net_graph_json[0] == '{' ? 0 : 1);
+}
+"""
+
+
+def compiled(folder: Path) -> None:
+    """Put the object of the only source of a tree in its place, as archives of compiled code have it."""
+    (source,) = (folder / "codegen/host/src").glob("*.c")
+    include = folder / "codegen/host/include"
+    run(folder, "gcc", f"-I{include}", "-c", source, "-o", source.with_suffix(".o"))
+    source.unlink()
+    record = json.loads((folder / "RECORD.json").read_text())
+    name = source.relative_to(folder).as_posix()
+    record["files"][name.replace(".c", ".o")] = record["files"].pop(name)
+    (folder / "RECORD.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("system", ["zephyr", "esp-idf"])
+def test_graphs_and_compiled_objects(system: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("ninja")
+    tree = tmp_path / "my app/models"
+    unpack(graph_library(), tree / "net", archive_id="a")
+    unpack(native_library("pre"), tree / "pre", archive_id="b")
+    compiled(tree / "pre")
+    write_target_tree(tree, ["net", "pre"], None, CPUS["host"], [system])
+    app = tree.parent
+    (app / "main.c").write_text(MAIN)
+    lines: Sequence[str]
+    if system == "zephyr":
+        shutil.copy(PROJECTS / "zephyr-module/app/zephyr.cmake", app)
+        lines = [
+            "include(zephyr.cmake)",
+            "set(CONFIG_MLF_NET y)\nset(CONFIG_MLF_PRE y)",
+            "add_subdirectory(models/zephyr)\nadd_executable(app main.c)\nlink_zephyr_libraries(app)",
+        ]
+    else:
+        text = (PROJECTS / "esp-idf-component/CMakeLists.txt").read_text()
+        function = text[text.index("function(") : text.index("endfunction()")]
+        lines = [function + "endfunction()", "add_subdirectory(models)", "add_executable(app main.c)",
+                 "target_link_libraries(app PRIVATE component)"]  # fmt: skip
+    (app / "CMakeLists.txt").write_text("\n".join(["cmake_minimum_required(VERSION 3.22)\nproject(app C)", *lines]))
+    run(app, "cmake", "-B", "build", "-G", "Ninja")
+    run(app, "cmake", "--build", "build")
+    subprocess.run([app / "build/app"], check=True)

@@ -1,0 +1,312 @@
+"""`mlfbuild build --tree --for`: which files make a folder of trees a package, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from mlfbuild.archive import open_archive
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.build.tree import ADAPTERS, check_target_tree, tree_damage, unpack, write_target_tree
+from mlfbuild.build.tree.adapters import ModelFiles, Package, adapter_files, adapter_paths, model_files
+from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.library import CodegenFile, Library
+from mlfbuild.targets import CPUS
+from support.command import Folder
+from support.libraries import graph_library, native_library
+
+M4 = CPUS["cortex-m4"]
+SYSTEMS = tuple(ADAPTERS)
+EVERYTHING = Package(
+    "cortex-m4",
+    (
+        ModelFiles("kws", ("kws/codegen/host/src/kws_lib0.c",), (), ("kws/codegen/host/include",), ()),
+        ModelFiles(
+            "graph_2",
+            ("graph_2/codegen/host/src/lib0.c", "graph_2/blobs/graph_2_blobs.c"),
+            (),
+            ("graph_2/blobs",),
+            ("graph_2/runtime/include",),
+        ),
+    ),
+)
+OBJECTS = Package("cortex-m4", (ModelFiles("pre", (), ("pre/codegen/host/lib/pre.o",), ("pre/include",), ()),))
+SPACE = Package("cortex-m4", (ModelFiles("kws", ("kws/codegen/host/src/my lib.c",), (), (), ()),))
+PACKAGES = {"everything": EVERYTHING, "none": Package("cortex-m4", ()), "objects": OBJECTS, "space": SPACE}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    return Folder(tmp_path, capsys)
+
+
+# What adapters write -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_files(system: str, golden: Callable[[str, str], None]) -> None:
+    texts = [f"==== {path}\n{text.decode()}" for path, text in adapter_files([system], EVERYTHING).items()]
+    golden("\n".join(texts), "files.txt")
+
+
+@pytest.mark.parametrize("system", ["zephyr", "esp-idf"])
+def test_compiled_objects(system: str, golden: Callable[[str, str], None]) -> None:
+    golden(next(text.decode() for path, text in adapter_files([system], OBJECTS).items() if "CMake" in path), "cmake")
+
+
+def test_no_two_systems_want_one_file() -> None:
+    fragments = ["mlf.cmake", "mlf.mk", "SConscript", "RECORD.json"]
+    paths = [path for system in SYSTEMS for path in adapter_paths([system])] + fragments
+    assert len({path.casefold() for path in paths}) == len(paths) == 4 + 3 + 3 + 2 + 1
+
+
+@pytest.mark.parametrize("package", ["everything", "none"])
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_paths_do_not_hang_on_the_models(system: str, package: str) -> None:
+    assert list(adapter_files([system], PACKAGES[package])) == adapter_paths([system])
+
+
+@pytest.mark.parametrize(
+    ("package", "message"),
+    [
+        (
+            "objects",
+            (
+                "model 'pre': holds compiled objects (pre/codegen/host/lib/pre.o), which a PlatformIO library cannot; "
+                "leave out --for platformio"
+            ),
+        ),
+        (
+            "space",
+            (
+                "model 'kws': kws/codegen/host/src/my lib.c has a space in its name, which the flags of a PlatformIO "
+                "library cannot hold; leave out --for platformio"
+            ),
+        ),
+    ],
+)
+def test_what_platformio_cannot_take(package: str, message: str) -> None:
+    with pytest.raises(UnsupportedModelError) as error:
+        adapter_files(["platformio"], PACKAGES[package])
+    assert str(error.value) == message
+
+
+# What they are made from ---------------------------------------------------------------------------------------------
+
+
+def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
+    """Unpack ``library`` and compare what its record tells with what its modules say."""
+    unpack(library, folder / "net", archive_id="ab", model="net")
+    parts = parts_of(library, "net").modules
+
+    def below(*paths: str) -> list[str]:
+        return [f"net/{path}" for path in paths]
+
+    found = model_files(folder, "net")
+    blobs = [part.blobs for part in parts if part.blobs]
+    assert sorted(found.sources) == sorted(
+        below(*(path for part in parts for path in part.sources), *(blob.array for blob in blobs))
+    )
+    assert sorted(found.objects) == sorted(below(*(path for part in parts for path in part.objects)))
+    folders = {path for part in parts for path in part.include_dirs} | {blob.include_dir for blob in blobs}
+    assert sorted(found.include_dirs) == sorted(below(*folders))
+    private = {path for part in parts for path in part.private_include_dirs}
+    assert sorted(found.private_include_dirs) == sorted(below(*private))
+    return found
+
+
+@pytest.mark.parametrize(
+    "library", [native_library("net"), native_library("one", "two"), graph_library()], ids=["one", "two", "graph"]
+)
+def test_the_record_tells_what_the_modules_say(library: Library, tmp_path: Path) -> None:
+    assert assert_as_parts_say(library, tmp_path).sources
+
+
+def test_other_suffixes_and_folders(tmp_path: Path) -> None:
+    (module,) = native_library("net").modules
+    paths = ["host/src/more.cc", "host/src/more.cpp", "host/src/table.inc", "host/lib/pre.o", "acc/include/acc.h"]
+    more = tuple(CodegenFile(PurePosixPath(path), b"/* */\n") for path in paths)
+    found = assert_as_parts_say(Library((replace(module, codegen=(*module.codegen, *more)),)), tmp_path)
+    assert found.objects == ("net/codegen/host/lib/pre.o",)
+    assert found.include_dirs == ("net/codegen/acc/include", "net/codegen/host/include")
+    assert [PurePosixPath(path).name for path in found.sources] == ["more.cc", "more.cpp", "net_lib0.c"]
+
+
+@pytest.mark.parametrize("name", ["kws_int8-graph", "conv-llvm_graph_m4", "many-aotc", "kws_int8-cmsisnn_m4"])
+def test_archives_of_tvm(name: str, shared: Path, tmp_path: Path) -> None:
+    assert_as_parts_say(open_archive(shared / "archives" / f"{name}.tar"), tmp_path)
+
+
+@pytest.mark.parametrize("record", [None, b"{", b'{"mlfbuild_record": 1, "complete": false, "files": {}}'])
+def test_a_tree_with_no_whole_record(record: bytes | None, tmp_path: Path) -> None:
+    (tmp_path / "kws").mkdir()
+    if record is not None:
+        (tmp_path / "kws/RECORD.json").write_bytes(record)
+    with pytest.raises(InputFileError) as error:
+        write_target_tree(tmp_path, ["kws"], None, M4, ["zephyr"])
+    assert str(error.value) == f"{tmp_path}/kws/RECORD.json: is missing or damaged; build model 'kws' again"
+    assert not (tmp_path / "mlf.cmake").exists()
+
+
+@pytest.mark.parametrize(
+    ("system", "model", "reason"),
+    [
+        ("zephyr", "zephyr", "the module's own files lie there"),
+        ("rt-thread", "kconfig", "the package has a file Kconfig, the same name where case is not told apart"),
+    ],
+)
+def test_names_that_a_package_needs(system: str, model: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        check_target_tree(tmp_path, ["kws", model], None, M4, [system])
+    assert str(error.value) == (
+        f"{model!r} cannot name a model in a package for {system}: {reason}; choose another name"
+    )
+    others = [name for name in SYSTEMS if name != system]
+    check_target_tree(tmp_path, ["kws", model], None, M4, others)
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+ALL = [word for system in SYSTEMS for word in ("--for", system)]
+OWN = set(adapter_paths(SYSTEMS))
+
+
+def test_one_folder_for_all_systems_and_no_second_write(folder: Folder) -> None:
+    ended = folder.run("build", "--tree", "tree", *ALL)
+    assert (ended.status, ended.out.splitlines()[2:]) == (
+        0,
+        ["tree: package for zephyr, rt-thread, esp-idf, platformio"],
+    )
+    assert {path for path in OWN if (folder.root / "tree" / path).is_file()} == OWN
+    assert tree_damage(folder.root / "tree") == []
+    before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")}
+    again = [word for system in reversed(SYSTEMS) for word in ("--for", system, "--for", system)]
+    assert folder.run("build", "--tree", "tree", *again).status == 0
+    assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
+
+
+def test_the_folder_is_a_package_of_what_was_asked_for_last(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", *ALL)
+    plain = "for model in MODELS:\n        result +="
+    assert plain not in (folder.root / "tree/SConscript").read_text()
+    assert folder.run("build", "--tree", "tree", "--for", "esp-idf").status == 0
+    left = {path for path in OWN if (folder.root / "tree" / path).exists()}
+    assert left == {"CMakeLists.txt", "idf_component.yml"} and not (folder.root / "tree/zephyr").exists()
+    assert plain in (folder.root / "tree/SConscript").read_text()
+    assert folder.run("build", "--tree", "tree").status == 0
+    assert not any((folder.root / "tree" / path).exists() for path in OWN)
+
+
+def test_a_model_that_is_gone_is_gone_from_the_package(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", *ALL)
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("  beta: {source: models/beta.tflite}\n", "").replace(", beta]", "]"))
+    assert folder.run("build", "--tree", "tree", *ALL).status == 0
+    for path in OWN:
+        written = (folder.root / "tree" / path).read_text()
+        assert "beta" not in written.lower(), path
+    assert "alpha" in (folder.root / "tree/zephyr/CMakeLists.txt").read_text()
+
+
+def test_the_order_of_models_is_always_the_same(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", *ALL)
+    before = {path: (folder.root / "tree" / path).read_bytes() for path in OWN}
+    assert folder.run("build", "--tree", "tree", *ALL, "--model", "beta").status == 0
+    assert {path: (folder.root / "tree" / path).read_bytes() for path in OWN} == before
+
+
+def test_an_edited_file_is_healed(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", "--for", "zephyr")
+    folder.write("tree/zephyr/Kconfig", "mine\n")
+    assert folder.run("build", "--tree", "tree", "--for", "zephyr").status == 0
+    assert tree_damage(folder.root / "tree") == []
+
+
+@pytest.mark.parametrize(
+    ("system", "path"),
+    [
+        ("zephyr", "zephyr/module.yml"),
+        ("rt-thread", "README.md"),
+        ("esp-idf", "CMakeLists.txt"),
+        ("platformio", "library.json"),
+    ],
+)
+@pytest.mark.parametrize("content", ["mine\n", ""])
+def test_files_of_others_are_refused_before_anything_is_written(
+    folder: Folder, system: str, path: str, content: str
+) -> None:
+    folder.write(f"tree/{path}", content)
+    before = folder.files()
+    ended = folder.run("build", "--tree", "tree", "--for", system)
+    assert (ended.status, ended.out, ended.err) == (
+        6,
+        "",
+        f"mlfbuild: tree: would overwrite what mlfbuild did not write: {path}; move it away or choose another folder\n",
+    )
+    assert folder.files() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--for", "zephyr"], "--for zephyr means nothing without --tree; add that, with the folder of the package"),
+        (["--tree", "t", "--for", "zephir"], "--for 'zephir': unknown build system (did you mean \"zephyr\"?)"),
+        (
+            ["--tree", "t", "--for", "keil"],
+            "--for 'keil': unknown build system (supported: zephyr, rt-thread, esp-idf, platformio)",
+        ),
+        (["--tree", "t", "--for", ""], ("--for '': unknown build system (supported: zephyr, rt-thread, esp-idf, "
+         "platformio)")),
+    ],
+)  # fmt: skip
+def test_wrong_words(folder: Folder, arguments: list[str], message: str) -> None:
+    before = folder.files()
+    ended = folder.run("build", *arguments)
+    assert (ended.status, ended.out, ended.err) == (2, "", f"mlfbuild: {message}\n")
+    assert folder.files() == before
+
+
+def test_a_model_that_cannot_have_its_name(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("  beta:", "  zephyr:").replace(", beta]", "]"))
+    before = folder.files()
+    ended = folder.run("build", "--tree", "tree", "--for", "zephyr")
+    assert (ended.status, ended.err) == (
+        2,
+        (
+            "mlfbuild: 'zephyr' cannot name a model in a package for zephyr: the module's own files lie there; choose "
+            "another name\n"
+        ),
+    )
+    assert folder.files() == before
+    assert folder.run("build", "--tree", "tree", "--for", "esp-idf").status == 0
+
+
+def test_the_manifests_are_what_their_formats_ask_for(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", *ALL)
+    library = json.loads((folder.root / "tree/library.json").read_text())
+    assert {"name", "version", "description"} <= library.keys()
+    first, *sources = library["build"]["srcFilter"]
+    assert first == "-<*>" and len(sources) == 2
+    assert all((folder.root / "tree" / entry[2:-1]).is_file() for entry in sources)
+    assert all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in library["build"]["flags"])
+    package = json.loads((folder.root / "tree/package.json").read_text())
+    assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
+
+
+def test_the_page_names_every_system_file_and_switch() -> None:
+    page = (Path(__file__).parents[2] / "docs/packages.md").read_text()
+    for system in SYSTEMS:
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| [`{system}`]")]
+        assert [path for path in adapter_paths([system]) if f"`{path}`" not in row] == []
+        text = "".join(content.decode() for content in adapter_files([system], EVERYTHING).values())
+        switches = re.findall(r"^(?:menu)?config (\w*(?:KWS|PKG)\w*)", text, re.MULTILINE)
+        assert [name for name in switches if f"{name}`" not in row] == []

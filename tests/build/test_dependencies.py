@@ -1,0 +1,450 @@
+"""Libraries that models need, built with what a firmware has: CMake and Ninja, GNU Make, SCons."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.requirements.types import Package
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.build.tree import tree_damage
+from mlfbuild.build.tree.dependencies import write_dependencies
+from mlfbuild.build.tree.dependency_cmake import cmake_text
+from mlfbuild.build.tree.dependency_make import make_text
+from mlfbuild.build.tree.dependency_scons import scons_text
+from mlfbuild.build.tree.fragment import library_fragment
+from mlfbuild.build.tree.make import make_fragment
+from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.build.tree.sconscript import scons_fragment
+from mlfbuild.library import ExternalDependency, Library
+from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
+from support.tree_firmware import PROJECTS, scons
+
+CALL = """\
+    struct tvmgen_{0}_inputs in_{0} = {{x}};
+    struct tvmgen_{0}_outputs out_{0} = {{y}};
+    tvmgen_{0}_run(&in_{0}, &out_{0});
+    printf("{0} %d\\n", y[3]);"""
+WARNINGS = "-Wall -Wextra -Wconversion -Wsign-conversion -Werror"
+
+
+def write_main(folder: Path, *models: str) -> None:
+    """Write ``main.c``, which prints the last element of each model, and does not see the library's headers."""
+    headers = "".join(f'#include "tvmgen_{name}.h"\n' for name in models)
+    body = "\n".join(CALL.format(name) for name in models)
+    (folder / "main.c").write_text(
+        f"#include <stdio.h>\n{headers}"
+        '#ifndef SEES_TINY\n#define SEES_TINY 0\n#endif\n#if __has_include("tiny.h") != SEES_TINY\n'
+        "#error the headers of the library\n#endif\n"
+        f"int main(void)\n{{\n    int8_t x[4] = {{1, 2, 3, 4}};\n    int8_t y[4];\n{body}\n    return 0;\n}}\n"
+    )
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    done = subprocess.run([str(word) for word in command], cwd=folder, text=True, capture_output=True)
+    text = done.stdout + done.stderr
+    if done.returncode != 0:
+        raise RuntimeError(" ".join(text.split()))  # CMake breaks the lines of messages anywhere
+    return text
+
+
+# Text
+
+
+def test_the_fragments_of_a_library(golden: Callable[[str, str], None]) -> None:
+    golden(cmake_text(tiny_source()), "tiny.cmake")
+    golden(make_text(tiny_source()), "tiny.mk")
+    golden(scons_text(tiny_source()), "tiny.SConscript")
+
+
+def test_the_fragments_of_a_package(golden: Callable[[str, str], None]) -> None:
+    golden(cmake_text(Package("tiny", "Tiny", "Tiny::tiny", wanted="v1.0")), "tiny.cmake")
+
+
+def test_the_fragments_of_a_model_that_needs_one(golden: Callable[[str, str], None]) -> None:
+    parts = parts_of(Library((dependent_module("one"),)))
+    golden(library_fragment(parts), "one.cmake")
+    golden(make_fragment(parts), "one.mk")
+    golden(scons_fragment(parts), "one.SConscript")
+
+
+def test_names_from_an_archive_lead_nowhere_else() -> None:
+    for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
+        needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
+        module = replace(dependent_module("one"), external_dependencies=(needed,))
+        with pytest.raises(InputFileError, match="needs a library of a name that no build target can have; use"):
+            parts_of(Library((module,)))
+
+
+def test_a_version_from_an_archive_is_no_code() -> None:
+    needed = ExternalDependency("tiny", "https://example.org/tiny", "git", '1")\nmessage(FATAL_ERROR "x')
+    module = replace(dependent_module("one"), external_dependencies=(needed,))
+    assert 'FATAL_ERROR "x' not in library_fragment(parts_of(Library((module,))))
+
+
+def test_a_file_whose_name_a_build_cannot_hold(tmp_path: Path) -> None:
+    source = tiny_source(files={**FILES, "src/a$b.c": b""})
+    with pytest.raises(InputFileError, match=r"tiny: 'src/a\$b.c': has a name that build files cannot hold; rename"):
+        write_dependencies(tmp_path / "dependencies", [source])
+    assert not (tmp_path / "dependencies").exists()
+
+
+# The folder
+
+
+def test_copies_are_healed_and_pruned(tmp_path: Path) -> None:
+    folder = tmp_path / "dependencies"
+    assert "tiny/src/offset.c" in write_dependencies(folder, [tiny_source()]).written
+    assert write_dependencies(folder, [tiny_source()]).written == ()
+    (folder / "tiny/src/offset.c").write_text("edited")
+    (folder / "tiny/inc/tiny.h").unlink()
+    (folder / "notes.txt").write_text("somebody's")
+    assert len(tree_damage(folder)) == 2
+    healed = write_dependencies(folder, [tiny_source()])
+    assert set(healed.written) == {"tiny/src/offset.c", "tiny/inc/tiny.h"} and healed.edited == ("tiny/src/offset.c",)
+    files = {path: content for path, content in FILES.items() if path != "src/offset.c"}
+    less = write_dependencies(folder, [tiny_source(files=files, sources=("src/add.c",))])
+    assert less.removed == ("tiny/src/offset.c",)
+    assert "tiny/src/add.c" in write_dependencies(folder, []).removed
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+
+
+# CMake
+
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.22)
+project(app LANGUAGES C)
+add_compile_options({warnings})
+include_directories(other)
+{before}
+include({include})
+add_executable(app main.c)
+target_link_libraries(app PRIVATE {link})
+"""
+
+
+def write_cmake(folder: Path, include: str = "mlf/mlf.cmake", link: str = "mlf::models", before: str = "") -> None:
+    (folder / "other").mkdir(exist_ok=True)
+    (folder / "CMakeLists.txt").write_text(
+        CMAKE.format(warnings=WARNINGS.replace(" ", ";"), include=include, link=link, before=before)
+    )
+
+
+def cmake(folder: Path, *options: str) -> str:
+    log = run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options, folder=folder)
+    return log + run("cmake", "--build", folder / "build", folder=folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+    for name in ("cmake", "ninja", "gcc", "make"):
+        tool(name)
+    write_main(tmp_path, "one", "two")
+    return tmp_path
+
+
+def test_one_library_for_two_models_in_cmake(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    write_cmake(folder)
+    log = cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert sorted(path.name for path in folder.rglob("*tiny*.a")) == ["libmlf_dep_tiny.a"]
+    assert "warning" not in log
+    commands = run("ninja", "-C", folder / "build", "-t", "commands", folder=folder).splitlines()
+    compiled = {re.search(r"-c (\S+)", line)[1].rpartition("/")[2]: line for line in commands if " -c " in line}  # type: ignore[index]
+    assert set(compiled) == {"main.c", "one_lib0.c", "two_lib0.c", "add.c", "offset.c"}
+    assert [name for name, line in compiled.items() if "OFFSET" in line] == ["add.c", "offset.c"]
+    assert "no work to do" in run("cmake", "--build", folder / "build", folder=folder)
+
+
+def test_headers_of_the_library_come_before_others_of_that_name(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    write_cmake(folder)
+    (folder / "other/own.h").write_text("#error another library's\n")
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_public_headers_are_for_the_application_too(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source(public_headers=True))
+    write_cmake(folder, before="add_compile_definitions(SEES_TINY=1)")
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_the_tree_of_one_model_finds_what_it_needs(folder: Path) -> None:
+    write_main(folder, "two")
+    write_dependent_tree(folder / "mlf", tiny_source())
+    write_cmake(folder, include="mlf/two/mlf.cmake", link="mlf::two")
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "two 7\n"
+
+
+def test_a_tree_without_the_library_says_what_is_missing(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf")
+    write_cmake(folder, include="mlf/two/mlf.cmake", link="mlf::two")
+    with pytest.raises(RuntimeError, match=r"mlf/two/mlf.cmake: two needs tiny v1.0, which is not here: add tiny to"):
+        cmake(folder)
+
+
+def test_what_the_firmware_has_is_not_built_again(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    own = folder / "own"
+    own.mkdir()
+    (own / "tiny.h").write_bytes(FILES["inc/tiny.h"])
+    (own / "tiny.c").write_text("#include <tiny.h>\nint8_t tiny_add(int8_t x) { return (int8_t)(x + 10); }\n")
+    defined = "add_library(firmware_tiny own/tiny.c)\ntarget_include_directories(firmware_tiny PUBLIC own)\n"
+    write_cmake(folder, before=f"{defined}add_library(mlf::dep::tiny ALIAS firmware_tiny)")
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 14\ntwo 14\n"
+    assert not list(folder.rglob("*add.c.o"))
+
+
+def test_two_trees_with_the_same_library_build_it_once(folder: Path) -> None:
+    write_dependent_tree(folder / "a", tiny_source(), models=("one",))
+    write_dependent_tree(folder / "b", tiny_source(), models=("two",))
+    write_cmake(folder, include="a/one/mlf.cmake)\ninclude(b/two/mlf.cmake", link="mlf::one mlf::two")
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+    assert len(list(folder.rglob("*add.c.o"))) == 1
+
+
+def test_two_trees_with_other_files_of_one_library_are_refused(folder: Path) -> None:
+    write_dependent_tree(folder / "a", tiny_source(), models=("one",))
+    write_dependent_tree(folder / "b", tiny_source(4), models=("two",))
+    write_cmake(folder, include="a/one/mlf.cmake)\ninclude(b/two/mlf.cmake", link="mlf::one mlf::two")
+    with pytest.raises(
+        RuntimeError, match=r"b/\S*tiny.cmake: brings other files of tiny than \S*a/\S*tiny.cmake in the"
+    ):
+        cmake(folder)
+
+
+# A package of the firmware
+
+
+TINY_CONFIG = """\
+set(Tiny_VERSION {version})
+add_library(Tiny::tiny STATIC IMPORTED)
+set_target_properties(Tiny::tiny PROPERTIES IMPORTED_LOCATION "${{CMAKE_CURRENT_LIST_DIR}}/libtiny.a"
+                      INTERFACE_INCLUDE_DIRECTORIES "${{CMAKE_CURRENT_LIST_DIR}}")
+"""
+
+
+def install_tiny(folder: Path, version: str) -> str:
+    """Install the library as a package of CMake; returns the option that lets CMake find it."""
+    place = folder / "installed"
+    place.mkdir(exist_ok=True)
+    (place / "tiny.h").write_bytes(FILES["inc/tiny.h"])
+    (place / "tiny.c").write_text('#include "tiny.h"\nint8_t tiny_add(int8_t x) { return (int8_t)(x + 20); }\n')
+    run("gcc", "-c", "tiny.c", "-o", "tiny.o", folder=place)
+    run("ar", "rcs", "libtiny.a", "tiny.o", folder=place)
+    (place / "TinyConfig.cmake").write_text(TINY_CONFIG.format(version=version))
+    return f"-DTiny_DIR={place}"
+
+
+PACKAGE = Package("tiny", "Tiny", "Tiny::tiny", wanted="v1.0")
+
+
+def test_a_package_is_linked_and_nothing_is_compiled(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    write_cmake(folder)
+    cmake(folder, install_tiny(folder, "1.0"))
+    assert run(folder / "build/app", folder=folder) == "one 24\ntwo 24\n"
+    assert not list(folder.rglob("*add.c*"))
+
+
+def test_a_package_of_another_version_is_refused(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    write_cmake(folder)
+    with pytest.raises(RuntimeError, match=r"tiny: the package Tiny is version 1.1, models need 1.0; install that one"):
+        cmake(folder, install_tiny(folder, "1.1"))
+
+
+def test_a_package_that_is_nowhere(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    write_cmake(folder)
+    with pytest.raises(
+        RuntimeError, match=r"has no target Tiny::tiny, and find_package\(Tiny\) brings none; define it"
+    ):
+        cmake(folder)
+
+
+def test_a_target_that_does_not_tell_its_version_needs_it_stated(folder: Path) -> None:
+    write_cmake(folder, before="add_library(t INTERFACE)\nadd_library(Tiny::tiny ALIAS t)")
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    with pytest.raises(RuntimeError, match=r"models need version v1.0, and Tiny::tiny does not tell its own; state it"):
+        cmake(folder)
+    write_dependent_tree(folder / "mlf", replace(PACKAGE, version="v1.0"))
+    with pytest.raises(RuntimeError, match=r"tiny\.h: No such file"):  # of an empty target: configured, that is
+        cmake(folder)
+
+
+# GNU Make
+
+
+MAKEFILE = """\
+CFLAGS = {warnings}
+{before}
+include {include}
+CPPFLAGS += $(MLF_INCLUDES)
+app: main.o $(MLF_LIBRARIES)
+\t$(CC) $^ -o $@
+"""
+
+
+def make(folder: Path, include: str = "mlf/mlf.mk", before: str = "") -> str:
+    (folder / "Makefile").write_text(MAKEFILE.format(warnings=WARNINGS, include=include, before=before))
+    return run("make", folder=folder)
+
+
+def test_one_library_for_two_models_in_make(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    log = make(folder)
+    assert run(folder / "app", folder=folder) == "one 7\ntwo 7\n"
+    assert log.count("add.c.o") == 2, "compiled once, and put into one library"
+    assert "is up to date" in make(folder)
+
+
+def test_make_of_a_single_tree_and_of_none(folder: Path) -> None:
+    write_main(folder, "two")
+    write_dependent_tree(folder / "mlf", tiny_source())
+    make(folder, "mlf/two/mlf.mk")
+    assert run(folder / "app", folder=folder) == "two 7\n"
+    write_dependent_tree(folder / "mlf")
+    with pytest.raises(RuntimeError, match=r"mlf/two: two needs tiny v1\.0, which is not here: add tiny to the depend"):
+        make(folder, "mlf/two/mlf.mk")
+    with pytest.raises(RuntimeError, match=r"tiny\.h: No such file"):
+        make(folder, "mlf/two/mlf.mk", "MLF_PROVIDED = tiny")
+
+
+def test_make_cannot_find_packages(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    with pytest.raises(RuntimeError, match=r"tiny: is a package of CMake, which make cannot find; where the firmware"):
+        make(folder)
+
+
+# SCons
+
+
+SCONSTRUCT = """\
+env = Environment(CCFLAGS="{warnings}".split())
+{before}
+models = SConscript("{script}", exports="env", variant_dir="build/models", duplicate=False)
+env.Append(**models)
+env.Program("app", ["main.c"])
+"""
+
+
+def build_with_scons(folder: Path, script: str = "mlf/SConscript", before: str = "") -> str:
+    (folder / "SConstruct").write_text(SCONSTRUCT.format(warnings=WARNINGS, script=script, before=before))
+    return scons(folder)
+
+
+def test_one_library_for_two_models_in_scons(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    log = build_with_scons(folder)
+    assert run(folder / "app", folder=folder) == "one 7\ntwo 7\n"
+    assert log.count("-o build/models/dependencies/tiny/src/add.o") == 1
+    assert "warning" not in log
+    assert "is up to date" in scons(folder)
+    assert not list((folder / "mlf").rglob("*.o"))
+
+
+def test_scons_of_a_single_tree_and_of_none(folder: Path) -> None:
+    write_main(folder, "two")
+    write_dependent_tree(folder / "mlf", tiny_source())
+    build_with_scons(folder, "mlf/two/SConscript")
+    assert run(folder / "app", folder=folder) == "two 7\n"
+    write_dependent_tree(folder / "mlf")
+    with pytest.raises(AssertionError, match=r"two needs tiny v1\.0, which is not here: add tiny to the dependencies"):
+        build_with_scons(folder, "mlf/two/SConscript")
+    with pytest.raises(AssertionError, match=r"tiny\.h: No such file"):
+        build_with_scons(folder, "mlf/two/SConscript", 'env.Append(MLF_PROVIDED=["tiny"])')
+
+
+def test_scons_without_variant_dir(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", tiny_source())
+    (folder / "SConstruct").write_text(
+        'env = Environment()\nenv.Append(**SConscript("mlf/SConscript", exports="env"))\n'
+        'env.Program("app", ["main.c"])\n'
+    )
+    scons(folder)
+    assert run(folder / "app", folder=folder) == "one 7\ntwo 7\n"
+
+
+# Packages of other build systems
+
+
+def test_a_zephyr_module_with_a_library(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["zephyr"])
+    shutil.copy(PROJECTS / "zephyr-module/app/zephyr.cmake", folder)
+    (folder / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(app C)\ninclude(zephyr.cmake)\nset(CONFIG_MLF_ONE y)\n"
+        f"add_compile_options({WARNINGS.replace(' ', ';')})\n"
+        "set(CONFIG_MLF_TWO y)\nadd_subdirectory(models/zephyr)\n"
+        "add_executable(app main.c)\nlink_zephyr_libraries(app)\n"
+    )
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_an_esp_idf_component_with_a_library(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["esp-idf"])
+    text = (PROJECTS / "esp-idf-component/CMakeLists.txt").read_text()
+    function = text[text.index("function(") : text.index("endfunction()")]
+    (folder / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.22)\nproject(app C)\nadd_compile_options({WARNINGS.replace(' ', ';')})\n"
+        f"{function}endfunction()\nadd_subdirectory(models)\nadd_executable(app main.c)\n"
+        "target_link_libraries(app PRIVATE component)\n"
+    )
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_a_platformio_library_with_a_library(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(compile_options=()), systems=["platformio"])
+    build = json.loads((folder / "models/library.json").read_text())["build"]
+    sources = [entry[2:-1] for entry in build["srcFilter"] if entry.startswith("+")]
+    options = ("-DOFFSET=5", "-DSEES_TINY=1", *build["flags"])
+    run("gcc", *options, folder / "main.c", *sources, "-o", folder / "app", folder=folder / "models")
+    assert run(folder / "app", folder=folder) == "one 9\ntwo 9\n"
+    with pytest.raises(UnsupportedModelError, match="dependency 'tiny': has compile-options of its own, and all files"):
+        write_dependent_tree(folder / "more", tiny_source(), systems=["platformio"])
+
+
+def test_rt_thread_defines_a_group_once(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["rt-thread"])
+    groups = rt_thread_groups(folder)
+    assert [name for name, *_ in groups] == ["mlf_dep_tiny", "mlf_one", "mlf_two"]
+    (_, sources, parameters), *_ = groups
+    assert sources == ["models/dependencies/tiny/src/add.c", "models/dependencies/tiny/src/offset.c"]
+    assert parameters["LOCAL_CFLAGS"] == " -O1 -DOFFSET=(3 + 0)"
+
+
+def rt_thread_groups(folder: Path) -> list[tuple[str, list[str], dict[str, object]]]:
+    """What the package's SConscript defines with RT-Thread's ``building``, of which this has the interface."""
+    (folder / "building.py").write_text(
+        "def GetDepend(names):\n    return True\n\n\n"
+        "def DefineGroup(name, src, depend, **parameters):\n"
+        "    print('GROUP', repr((name, [file.path for file in src], parameters)))\n    return src\n"
+    )
+    (folder / "SConstruct").write_text(
+        "import sys\nsys.path.insert(0, '.')\nimport building\nSConscript('models/SConscript')\n"
+    )
+    log = scons(folder, "-Q", "-n")
+    return [ast.literal_eval(line.removeprefix("GROUP ")) for line in log.splitlines() if line.startswith("GROUP ")]
+
+
+def test_scons_cannot_find_packages(folder: Path) -> None:
+    write_dependent_tree(folder / "mlf", PACKAGE)
+    with pytest.raises(AssertionError, match=r"tiny: is a package of CMake, which SCons cannot find; where the"):
+        build_with_scons(folder)

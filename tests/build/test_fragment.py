@@ -1,0 +1,336 @@
+"""Fragments, built with CMake, Ninja and the host's compiler: what a firmware's own CMakeLists.txt sees."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from mlfbuild.build.tree import unpack
+from mlfbuild.build.tree.fragment import library_fragment
+from mlfbuild.build.tree.make import make_fragment
+from mlfbuild.build.tree.parts import Parts, parts_of
+from mlfbuild.build.tree.sconscript import scons_fragment
+from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
+from support.libraries import graph_library, native_library, native_module
+
+MAIN = """\
+#include <stdio.h>
+{includes}
+int main(void)
+{{
+    int8_t x[4] = {{1, 2, 3, 4}};
+    int8_t y[4];
+{calls}
+    return 0;
+}}
+"""
+CALL = """\
+    struct tvmgen_{0}_inputs in_{0} = {{x}};
+    struct tvmgen_{0}_outputs out_{0} = {{y}};
+    tvmgen_{0}_run(&in_{0}, &out_{0});
+    printf("{0} %d\\n", y[3]);"""
+
+
+class Project:
+    """A small CMake project around unpacked trees, in a folder with a space in its name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "a firmware"
+        self.build = self.folder / "build"
+        self.folder.mkdir()
+
+    def write(self, *modules: str, link: str, include: str, languages: str = "C") -> None:
+        """Write sources that call ``modules`` and a CMakeLists.txt that includes ``include`` and links ``link``."""
+        includes = "\n".join(f'#include "tvmgen_{name}.h"' for name in modules)
+        calls = "\n".join(CALL.format(name) for name in modules)
+        (self.folder / "main.c").write_text(MAIN.format(includes=includes, calls=calls))
+        (self.folder / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.22)\n"
+            f"project(app LANGUAGES {languages})\n"
+            f"{include}\n"
+            "add_executable(app main.c)\n"
+            f"target_link_libraries(app PRIVATE {link})\n"
+        )
+
+    def configure(self) -> str:
+        return run("cmake", "-S", self.folder, "-B", self.build, "-G", "Ninja")
+
+    def make(self) -> str:
+        return run("cmake", "--build", self.build)
+
+    def output(self) -> str:
+        return run(self.build / "app")
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True)
+    text = done.stdout + done.stderr
+    if done.returncode != 0:
+        raise RuntimeError(" ".join(text.split()))  # CMake breaks the lines of messages anywhere
+    return text
+
+
+@pytest.fixture
+def project(tmp_path: Path, tool: Callable[[str], str]) -> Project:
+    for name in ("cmake", "ninja", "gcc"):
+        tool(name)
+    return Project(tmp_path)
+
+
+def included(*trees: str) -> str:
+    return "\n".join(f"include({tree}/mlf.cmake)" for tree in trees)
+
+
+# Text
+
+
+def test_the_fragment_of_a_native_library(golden: Callable[[str, str], None]) -> None:
+    golden(library_fragment(parts_of(native_library())), "mlf.cmake")
+
+
+def test_the_fragment_of_a_graph_library_by_another_name(golden: Callable[[str, str], None]) -> None:
+    golden(library_fragment(parts_of(graph_library(), "wake_word")), "mlf.cmake")
+
+
+@pytest.mark.parametrize(
+    ("parts", "name"),
+    [(parts_of(native_library()), "native"), (parts_of(graph_library(), "wake_word"), "graph")],
+    ids=["native", "graph"],
+)
+def test_the_fragments_for_make_and_scons(golden: Callable[[str, str], None], parts: Parts, name: str) -> None:
+    golden(make_fragment(parts), f"{name}.mk")
+    golden(scons_fragment(parts), f"{name}.SConscript")
+
+
+def test_the_text_names_no_place(tmp_path: Path) -> None:
+    unpack(native_library(), tmp_path, archive_id="a")
+    assert not any(str(tmp_path) in (tmp_path / name).read_text() for name in ("mlf.cmake", "mlf.mk", "SConscript"))
+
+
+def test_files_outside_the_usual_folders_are_no_include_folders() -> None:
+    files = tuple(
+        CodegenFile(PurePosixPath(path), b"") for path in ("x.h", "host/include", "host/include/x.h", "a/b/c.h")
+    )
+    text = library_fragment(parts_of(Library((replace(native_module(), codegen=files),))))
+    assert "add_library(mlf_tiny INTERFACE)" in text
+    assert text.count("target_include_directories") == 1 and "codegen/host/include" in text
+
+
+# Builds
+
+
+def test_two_models_in_one_firmware(project: Project) -> None:
+    unpack(native_library("one"), project.folder / "mlf" / "one", archive_id="a")
+    unpack(Library((native_module("two", 5),)), project.folder / "mlf" / "two", archive_id="b")
+    project.write("one", "two", link="mlf::one mlf::two", include=included("mlf/one", "mlf/two", "mlf/one"))
+    project.configure()
+    project.make()
+    assert project.output() == "one 7\ntwo 9\n"
+
+
+def test_two_modules_of_one_archive_and_the_projects_name_for_both(project: Project) -> None:
+    unpack(native_library("one", "two"), project.folder / "both", archive_id="a", model="pair")
+    project.write("one", "two", link="mlf::pair", include=included("both"))
+    project.configure()
+    project.make()
+    assert project.output() == "one 7\ntwo 8\n"
+
+
+def test_the_projects_name_for_the_only_module(project: Project) -> None:
+    unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
+    project.write("default", link="mlf::kws", include=included("kws"))
+    project.configure()
+    project.make()
+    assert project.output() == "default 7\n"
+
+
+def test_the_tree_may_be_moved(project: Project) -> None:
+    unpack(native_library(), project.folder / "here", archive_id="a")
+    shutil.move(project.folder / "here", project.folder / "over there")
+    project.write("tiny", link="mlf::tiny", include='include("over there/mlf.cmake")')
+    project.configure()
+    project.make()
+    assert project.output() == "tiny 7\n"
+
+
+def with_sources(library: Library, *names: str) -> Library:
+    (module,) = library.modules
+    files = tuple(CodegenFile(PurePosixPath("host/src") / name, b"typedef int nothing;\n") for name in names)
+    return Library((replace(module, codegen=(*module.codegen, *files)),))
+
+
+def test_ninja_alone_follows_every_change_of_the_tree(project: Project) -> None:
+    tree = project.folder / "tiny"
+    unpack(with_sources(native_library(), "tiny_lib1.c"), tree, archive_id="a")
+    project.write("tiny", link="mlf::tiny", include=included("tiny"))
+    project.configure()
+    project.make()
+    objects = [path.name for path in project.build.rglob("*.o")]
+    assert sorted(objects) == ["main.c.o", "tiny_lib0.c.o", "tiny_lib1.c.o"]
+
+    unpack(with_sources(native_library(), "tiny_lib1.c"), tree, archive_id="a")
+    assert "no work to do" in project.make()
+
+    unpack(native_library(), tree, archive_id="b")
+    log = project.make()
+    assert "Re-running CMake" in log and "tiny_lib0.c.o" not in log, "a source that is gone changes the list alone"
+    assert "no work to do" in project.make()
+
+    unpack(Library((native_module(offset=20),)), tree, archive_id="c")
+    log = project.make()
+    assert "Re-running CMake" not in log and "tiny_lib0.c.o" in log
+    assert project.output() == "tiny 24\n"
+
+
+def test_models_that_nobody_links_are_not_built(project: Project) -> None:
+    unpack(native_library("one"), project.folder / "one", archive_id="a")
+    unpack(graph_library("two"), project.folder / "two", archive_id="b")
+    project.write("one", link="mlf::one", include=included("one", "two"))
+    project.configure()
+    assert "two" not in project.make()
+
+
+def test_objects_of_an_archive_are_linked(project: Project) -> None:
+    unpack(native_library(), project.folder / "source", archive_id="a")
+    codegen = project.folder / "source" / "codegen" / "host"
+    compiled = project.folder / "tiny_lib0.o"
+    run("gcc", "-c", codegen / "src" / "tiny_lib0.c", "-I", codegen / "include", "-o", compiled)
+    module = native_module()
+    headers = [file for file in module.codegen if file.path.suffix == ".h"]
+    made = CodegenFile(PurePosixPath("host/lib/tiny_lib0.o"), compiled.read_bytes())
+    unpack(Library((replace(module, codegen=(made, *headers)),)), project.folder / "tiny", archive_id="a")
+    project.write("tiny", link="mlf::tiny", include=included("tiny"))
+    project.configure()
+    assert "tiny_lib0.c" not in project.make()
+    assert project.output() == "tiny 7\n"
+
+
+def test_headers_of_tvms_runtime_are_for_the_module_alone(project: Project) -> None:
+    def including(module: Module) -> Module:
+        files = [
+            replace(file, content=b"#include <tvm/runtime.h>\n" + file.data) if file.path.suffix == ".c" else file
+            for file in module.codegen
+        ]
+        return replace(module, codegen=tuple(files))
+
+    runtime = ArchiveFile(PurePosixPath("runtime/include/tvm/runtime.h"), b"typedef int tvm_type;\n")
+    unpack(Library((including(native_module()),), other_files=(runtime,)), project.folder / "tiny", archive_id="a")
+    project.write("tiny", link="mlf::tiny", include=included("tiny"))
+    project.configure()
+    project.make()
+    assert project.output() == "tiny 7\n"
+    assert "runtime/include" not in next(
+        line
+        for line in (project.build / "build.ninja").read_text().splitlines()
+        if "tiny" in line and "app.dir" in line
+    )
+
+
+# Mistakes
+
+
+def test_a_project_without_c_is_told_what_to_write(project: Project) -> None:
+    unpack(native_library(), project.folder / "tiny", archive_id="a")
+    project.write("tiny", link="mlf::tiny", include=included("tiny"), languages="NONE")
+    with pytest.raises(RuntimeError, match=r"needs the language C: project\(<name> LANGUAGES C\)"):
+        project.configure()
+
+
+def test_sources_in_cxx_ask_for_the_language(project: Project) -> None:
+    unpack(with_sources(native_library(), "tiny_lib1.cc"), project.folder / "tiny", archive_id="a")
+    project.write("tiny", link="mlf::tiny", include=included("tiny"))
+    with pytest.raises(RuntimeError, match=r"needs the language CXX: project\(<name> LANGUAGES C CXX\)"):
+        project.configure()
+
+
+def test_one_module_in_two_archives_is_told_apart(project: Project) -> None:
+    unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
+    unpack(native_library("default"), project.folder / "vww", archive_id="a", model="vww")
+    project.write("default", link="mlf::kws mlf::vww", include=included("kws", "vww"))
+    with pytest.raises(RuntimeError, match="two archives with a module called default do not fit"):
+        project.configure()
+
+
+def test_a_misspelt_target_fails_at_configure_time(project: Project) -> None:
+    unpack(native_library(), project.folder / "tiny", archive_id="a")
+    project.write("tiny", link="mlf::tinny", include=included("tiny"))
+    with pytest.raises(RuntimeError, match="mlf::tinny"):
+        project.configure()
+
+
+# Make and SCons
+
+
+@pytest.mark.parametrize("blobs", ["incbin", "array"])
+def test_make_puts_graph_and_parameters_into_the_library(
+    project: Project, tool: Callable[[str], str], blobs: str
+) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a", model="wake_word")
+    makefile = "include tree/mlf.mk\nall: $(MLF_LIBRARIES_wake_word)\n"
+    (project.folder / "Makefile").write_text(makefile)
+    options = [f"MLF_BLOBS={blobs}", "MLF_BUILD=out"]
+    run(tool("make"), "-C", project.folder, *options, "all")
+    (library,) = (project.folder / "out").glob("*.a")
+    name = library.stem.removeprefix("libmlf_")
+    symbols = run("nm", library)
+    assert f" R mlf_{name}_graph_json\n" in symbols and f" R mlf_{name}_params\n" in symbols
+    before = library.stat().st_mtime_ns
+    run(tool("make"), "-C", project.folder, *options, "all")
+    assert library.stat().st_mtime_ns == before
+    (graph,) = (project.folder / "tree/executor-config/graph").iterdir()
+    os.utime(graph)
+    run(tool("make"), "-C", project.folder, *options, "all")
+    assert (library.stat().st_mtime_ns != before) == (blobs == "incbin")
+
+
+def test_make_refuses_two_modules_of_one_name(project: Project, tool: Callable[[str], str]) -> None:
+    for tree in ("a", "b"):
+        unpack(native_library(), project.folder / tree, archive_id=tree)
+    (project.folder / "Makefile").write_text("include a/mlf.mk a/mlf.mk\nall: ;\n")
+    run(tool("make"), "-C", project.folder)
+    (project.folder / "Makefile").write_text("include a/mlf.mk b/mlf.mk\nall: ;\n")
+    with pytest.raises(RuntimeError, match="b: there is a module tiny already: a; two archives with a module of this"):
+        run(tool("make"), "-C", project.folder)
+
+
+def test_make_says_which_file_it_cannot_hold(project: Project, tool: Callable[[str], str]) -> None:
+    unpack(with_sources(native_library(), "with space.c"), project.folder / "tree", archive_id="a")
+    (project.folder / "Makefile").write_text("include tree/mlf.mk\nall: ;\n")
+    with pytest.raises(RuntimeError, match=r"tree: codegen/host/src/with space\.c has a space in its name, which"):
+        run(tool("make"), "-C", project.folder)
+
+
+@pytest.mark.parametrize("blobs", ["incbin", "array"])
+def test_scons_puts_graph_and_parameters_into_the_library(project: Project, blobs: str) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a")
+    (project.folder / "SConstruct").write_text(
+        f"env = Environment(CPPPATH='elsewhere', LIBS='m', MLF_BLOBS={blobs!r})\n"  # strings: SCons takes them, too
+        "env.Append(**SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
+    )
+    command = [sys.executable, "-m", "SCons", "-Q", "-C", project.folder]
+    output = run(*command)
+    (library,) = (project.folder / "out").glob("*.a")
+    name = library.stem.removeprefix("libmlf_")
+    symbols = run("nm", library)
+    assert f" R mlf_{name}_graph_json\n" in symbols and f" R mlf_{name}_params\n" in symbols
+    assert f"tree/blobs/{name}_blobs.{'S' if blobs == 'incbin' else 'c'}\n" in output
+    assert "is up to date" in run(*command)
+    (params,) = (project.folder / "tree/parameters").iterdir()
+    params.write_bytes(params.read_bytes() + b"more")
+    assert ("is up to date" in run(*command)) == (blobs == "array"), "the assembler reads the file itself"
+
+
+def test_scons_says_which_forms_of_graph_and_parameters_there_are(project: Project) -> None:
+    unpack(graph_library(), project.folder / "tree", archive_id="a")
+    (project.folder / "SConstruct").write_text(
+        "env = Environment(MLF_BLOBS='hex')\nSConscript('tree/SConscript', exports='env')\n"
+    )
+    with pytest.raises(RuntimeError, match="MLF_BLOBS is 'hex'; it must be array or incbin"):
+        run(sys.executable, "-m", "SCons", "-Q", "-C", project.folder)

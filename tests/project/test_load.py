@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.compilers import COMPILERS
+from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.project import (
+    Budget,
+    BudgetFile,
+    FirmwareSpec,
+    ModelSpec,
+    Placement,
+    Project,
+    Provision,
+    Target,
+    load_project,
+    rules,
+)
+from mlfbuild.project.program import Program, filled
+
+VALID = Path(__file__).parent / "valid"
+SMALLEST = (VALID / "smallest.yml").read_text()
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    path = folder / "mlfbuild.yml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def failure(path: Path) -> list[str]:
+    with pytest.raises(ProjectFileError) as caught:
+        load_project(path)
+    return list(caught.value.problems)
+
+
+def test_a_budget_file_and_its_growth(tmp_path: Path) -> None:
+    project = load_project(VALID / "budget_file.yml")
+    assert project.budget_file == BudgetFile(VALID / "ci/sizes.json", Decimal("2.5"))
+    assert load_project(write(tmp_path, SMALLEST)).budget_file is None
+    by_default = load_project(write(tmp_path, SMALLEST + "budget-file: sizes.json\n")).budget_file
+    assert by_default == BudgetFile(tmp_path / "sizes.json", Decimal(1))
+
+
+def test_budgets_arrive() -> None:
+    project = load_project(VALID / "budgets.yml")
+    assert project.models["kws"].budget == Budget(flash=96 * 1024, ram=32 * 1024, stack=2048)
+    assert project.models["vww"].budget == Budget(ram=98304, instructions=2_900_000), "counts are decimal"
+    assert project.models["net"].budget == Budget()
+    assert project.firmware["app"].budget == Budget(flash=512 * 1024, stack=8192, instructions=4_000_000)
+
+
+def test_every_key_arrives() -> None:
+    project = load_project(VALID / "complete.yml")
+    assert project.root == VALID
+    assert project.targets == {
+        "m55": Target("m55", "cortex-m55", "mps3-an547"),
+        "m4": Target("m4", "cortex-m4", "mps2-an386", VALID / "cmake/own.cmake"),
+        "host": Target("host", "host"),
+    }
+    assert project.models["kws"] == ModelSpec(
+        name="kws",
+        source=VALID / "models/kws_int8.tflite",
+        compiler="native",
+        executor="aot",
+        targets=("m55", "m4"),
+        options={"memory": "balanced", "depth": 3, "ratio": 0.5, "fast": True, "quoted": "010"},
+        vectors={"": VALID / "tests/kws.npz"},
+        placement=Placement(".rodata.mlf", ".bss.dtcm"),
+    )
+    assert project.firmware["app"] == FirmwareSpec(
+        name="app",
+        models=("kws",),
+        targets=("m55",),
+        sources=(VALID / "src/main.c", VALID / "src/io.c"),
+        include_dirs=(VALID / "include",),
+    )
+    assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
+
+
+def test_programs_that_compile_arrive() -> None:
+    models = load_project(VALID / "programs.yml").models
+    words = ("./export", "{source}", "--cpu={cpu}", "-o", "{output}")
+    assert models["words"].program == Program(VALID, words)
+    split = ("tools/export", "two words", "{source}", "{output}")
+    assert models["text"].program == Program(VALID, split, inputs=("tools", "*.npy"))
+    assert models["tvm"].program == Program(VALID, (), ".venv-tvm/bin/python", ("tuning.log",))
+    assert models["tvm"].compiler == "tvm"
+    assert load_project(VALID / "smallest.yml").models["kws"].program is None
+
+
+def test_placeholders_are_filled_in_every_word() -> None:
+    command = load_project(VALID / "programs.yml").models["braces"].program.command
+    values = {"source": "a b", "output": "/tmp/x.tar", "cpu": "cortex-m4", "name": "braces"}
+    assert list(filled(command, values)) == ["sh", "-c", "awk '{ print }' a b > /tmp/x.tar # braces"]
+
+
+def test_models_know_whether_they_share_a_workspace() -> None:
+    models = load_project(VALID / "share_workspace.yml").models
+    assert models["kws"].placement == Placement(".rodata.mlf", None, shares_workspace=True)
+    assert models["vww"].placement == Placement(shares_workspace=True)
+    assert models["own"].placement == Placement()
+
+
+def test_placement_is_by_class_and_regions_are_by_target() -> None:
+    project = load_project(VALID / "placement.yml")
+    external = Placement(weights=".mlf_params", tables=".data.tables", workspace=".axi")
+    assert project.models["kws"].placement == project.models["vww"].placement == external
+    assert project.models["wake"].placement == Placement(params=".mlf_params", state=".bss.wake")
+    assert project.targets["product"].regions == {".mlf_params": "QSPI", ".axi": "AXI_SRAM"}
+    assert project.firmware["app"].params_binary == ".mlf_params"
+    assert project.targets["sim"].regions == {".mlf_params": "PSRAM", ".axi": "PSRAM"}
+    assert [external.constants(name) for name in ("weights", "biases", "tables")] == [
+        ".mlf_params",
+        None,
+        ".data.tables",
+    ]
+
+
+def test_kinds_of_options_are_kept() -> None:
+    options = load_project(VALID / "complete.yml").models["kws"].options
+    assert [type(value) for value in options.values()] == [str, int, float, bool, str]
+
+
+def test_defaults() -> None:
+    project = load_project(VALID / "complete.yml")
+    exported = project.models["exported"]
+    assert (exported.compiler, exported.executor, exported.targets) == ("archive", None, ("m55", "m4", "host"))
+    smallest = load_project(VALID / "smallest.yml")
+    assert smallest.models["kws"].compiler == "native"
+    assert smallest.firmware == {}
+
+
+def test_a_firmware_links_the_models_of_its_target_by_default(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "mlfbuild: 1\n"
+        "targets: {a: {cpu: host}, b: {cpu: host}}\n"
+        "models: {both: {source: x.tflite}, one: {source: y.tflite, targets: [b]}}\n"
+        "firmware: {app: {sources: [main.c]}}\n",
+    )
+    project = load_project(path)
+    assert [model.name for model in project.models_on("a", "app")] == ["both"]
+    assert [model.name for model in project.models_on("b", "app")] == ["both", "one"]
+
+
+def test_aliases_stand_for_their_value() -> None:
+    project = load_project(VALID / "aliases.yml")
+    assert project.targets["spare"].board == "mps2-an386"
+    assert project.models["ad"].options == {"memory": "balanced"}
+    assert project.models["ad"].targets == ("m4", "spare")
+
+
+def test_json_is_yaml() -> None:
+    assert load_project(VALID / "json.yml").models["kws"].options == {"ratio": 0.25}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SMALLEST.encode(), b"\xef\xbb\xbf" + SMALLEST.encode(), SMALLEST.replace("\n", "\r\n").encode(),
+     b"---\n" + SMALLEST.encode() + b"...\n", SMALLEST.encode().rstrip(b"\n")],
+    ids=["plain", "byte-order-mark", "crlf", "document-marks", "no-last-newline"],
+)  # fmt: skip
+def test_encodings_and_line_ends(tmp_path: Path, text: bytes) -> None:
+    assert list(load_project(write(tmp_path, text)).models) == ["kws"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
+def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
+    (problem,) = failure(write(tmp_path, text))
+    assert problem.endswith(":1:1: empty; let `mlfbuild init` write a starter into an empty folder")
+
+
+def test_a_missing_file_names_the_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "mlfbuild.yml"
+    assert failure(path) == [
+        f"{path}: no such project file; name another with -f, or let `mlfbuild init` write a starter"
+    ]
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    assert failure(tmp_path) == [f"{tmp_path}: is a folder, not a project file; name the folder of a project with -C"]
+
+
+def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, SMALLEST) / "mlfbuild.yml"
+    assert failure(path) == [
+        f"{path}: cannot read the project file: Not a directory; check the path and its permissions"
+    ]
+
+
+@pytest.mark.parametrize("content", [b"\0" * 64, os.urandom(4096), b"x" * (2 << 20)], ids=["zeros", "noise", "huge"])
+def test_what_is_no_text_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+    path = write(tmp_path, content)
+    (problem,) = failure(path)
+    assert problem.startswith(f"{path}:") and problem.isprintable()
+
+
+def test_an_endless_file_is_not_read_to_its_end() -> None:
+    assert failure(Path("/dev/zero")) == ["/dev/zero: larger than 1024 KiB, no project file; name another with -f"]
+
+
+def test_utf16_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, SMALLEST.encode("utf-16"))
+    assert failure(path) == [f"{path}:1:1: not UTF-8 text; save the file as UTF-8"]
+
+
+def test_later_findings_have_a_place(tmp_path: Path) -> None:
+    path = write(tmp_path, "mlfbuild: 1\ntargets: {a: {cpu: host}}\nmodels:\n  kws:\n    source: x.tflite\n")
+    project = load_project(path)
+    way = ("models", "kws", "source")
+    assert project.problems([((*way, "deeper"), "odd"), (way, "no such file"), (("targets", "a", "cpu"), "slow")]) == [
+        f"{path}:2:20: targets.a.cpu: slow",
+        f"{path}:5:13: models.kws.source.deeper: odd",
+        f"{path}:5:13: models.kws.source: no such file",
+    ]
+
+
+def test_projects_travel_between_processes() -> None:
+    project = load_project(VALID / "complete.yml")
+    assert pickle.loads(pickle.dumps(project)) == project
+
+
+def test_comments_and_order_do_not_make_another_project(tmp_path: Path) -> None:
+    one = load_project(write(tmp_path, SMALLEST))
+    two = load_project(write(tmp_path, "# why\n" + "\n\n".join(reversed(SMALLEST.splitlines()))))
+    assert one == two
+
+
+def test_the_compilers_are_those_there_are() -> None:
+    assert set(rules.COMPILERS) == set(COMPILERS)
+    assert set(rules.SOURCES.values()) <= set(rules.COMPILERS)
+
+
+def test_importing_costs_neither_pydantic_nor_yaml() -> None:
+    code = "import sys, mlfbuild.project; print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_a_project_is_a_value(tmp_path: Path) -> None:
+    project = load_project(write(tmp_path, SMALLEST))
+    assert isinstance(project, Project)
+    with pytest.raises(AttributeError):
+        project.root = tmp_path  # type: ignore[misc]
+
+
+def test_dependencies_arrive() -> None:
+    project = load_project(VALID / "dependencies.yml")
+    found = project.dependencies
+    assert list(found) == [
+        "cmsis-nn", "by-ssh", "by-url", "mirror", "file-mirror", "folder", "stated", "archive", "local-archive",
+        "ethos-u-driver", "cmsis.dsp",
+    ]  # fmt: skip
+    assert found["cmsis-nn"] == Provision(
+        name="cmsis-nn",
+        kind="git",
+        place="https://github.com/ARM-software/CMSIS-NN",
+        version="v7.0.0",
+        sources=("Source/**/*.c",),
+        include_dirs=("Include", "."),
+        license="Apache-2.0 OR MIT",
+        compile_options=("-O3", "-fno-math-errno", "-DNAME=1"),
+        public_headers=True,
+        bundle=True,
+    )
+    assert found["folder"] == Provision("folder", "path", "../folder", VALID / "../folder")
+    assert found["archive"].sha256 == "0123456789abcdef" * 4, "hashes are compared in lower case"
+    assert found["ethos-u-driver"].target == "ethosu::core_driver"
+    assert found["cmsis.dsp"].target == "CMSISDSP", "most packages call their library what they are called"
+    assert load_project(VALID / "smallest.yml").dependencies == {}
+
+
+def test_addresses_of_repositories_are_told_from_folders() -> None:
+    found = load_project(VALID / "dependencies.yml").dependencies
+    mirror = found["mirror"]
+    assert (mirror.path, mirror.address) == (VALID / "../mirrors/lib.git", str(VALID.absolute() / "../mirrors/lib.git"))
+    others = [found[name] for name in ("cmsis-nn", "by-ssh", "by-url", "file-mirror")]
+    assert all(one.path is None and one.address == one.place for one in others)
+
+
+def test_findings_about_dependencies_have_a_place() -> None:
+    project = load_project(VALID / "dependencies.yml")
+    file = VALID / "dependencies.yml"
+    assert project.dependencies["cmsis-nn"].where == f"{file}:7:3: dependencies.CMSIS_NN"
+    way = ("dependencies", "cmsis-nn", "version")
+    assert project.problems([(way, "odd")]) == [f"{file}:9:14: dependencies.cmsis-nn.version: odd"]

@@ -1,0 +1,82 @@
+"""The JSON Schema and the reader agree, as far as a schema can express a rule."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from mlfbuild.project import json_schema
+
+FOLDER = Path(__file__).parent
+
+
+def values(folder: str) -> list[object]:
+    """Name and value of each file in ``folder`` that is YAML for an editor too."""
+    found = []
+    for path in sorted((FOLDER / folder).glob("*.yml")):
+        with contextlib.suppress(yaml.YAMLError, ValueError, TypeError):
+            found.append(pytest.param(path.stem, yaml.safe_load(path.read_bytes()), id=path.stem))
+    return found
+
+
+# Mistakes that no JSON Schema sees: YAML itself, names that lead nowhere, two values that do not fit.
+BEYOND_A_SCHEMA = {
+    "ambiguous_numbers", "ambiguous_truth", "board_of_another_cpu",
+    "budget_of_instructions_without_board", "compiler_for_another_source",
+    "dangling_names_in_firmware", "dangling_targets", "duplicate_keys", "duplicate_section",
+    "merge_key", "model_named_as_parameters", "model_not_built_for_target", "not_finite_numbers",
+    "placement_of_a_graph", "section_kinds",
+    "version_is_a_fraction",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    schema = json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+@pytest.mark.parametrize(("name", "value"), values("valid"))
+def test_valid_files_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+    assert not list(validator.iter_errors(value)), name
+
+
+@pytest.mark.parametrize(("name", "value"), values("invalid"))
+def test_invalid_files_do_not_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+    assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
+
+
+# Addresses that name no host, or a blank in one, are beyond what patterns say legibly.
+DEPENDENCIES_BEYOND_A_SCHEMA = {"blank", "no-host", "ssh-option", "no-file"}
+
+
+@pytest.mark.parametrize("file", ["dependencies", "dependency_addresses"])
+def test_no_mistake_of_a_dependency_fits(file: str, validator: jsonschema.Draft202012Validator) -> None:
+    value = yaml.safe_load((FOLDER / f"invalid/{file}.yml").read_bytes())
+    found = value.pop("dependencies")
+    assert validator.is_valid(value)
+    fitting = {name for name, keys in found.items() if validator.is_valid({**value, "dependencies": {name: keys}})}
+    assert fitting - {"CMSIS_NN"} == DEPENDENCIES_BEYOND_A_SCHEMA.intersection(found), "that one names another again"
+
+
+@pytest.mark.parametrize("key", ["sources", "include-dirs", "compile-options"])
+def test_no_part_of_a_list_that_is_refused_fits(key: str, validator: jsonschema.Draft202012Validator) -> None:
+    value = yaml.safe_load((FOLDER / "invalid/dependency_files.yml").read_bytes())
+    parts = value["dependencies"]["cmsis-nn"][key]
+
+    def fits(part: str) -> bool:
+        return validator.is_valid({**value, "dependencies": {"x": {"path": "x", key: [part]}}})
+
+    assert [part for part in parts if fits(part)] == {"sources": parts[-1:], "include-dirs": parts[-1:]}.get(
+        key, parts[:1]
+    )
+
+
+def test_schema_changes_are_seen_in_review(golden) -> None:
+    golden(json.dumps(json_schema(), indent=2) + "\n", "mlfbuild.schema.json")

@@ -1,0 +1,58 @@
+"""Sizes and counts as people write them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.project.units import parse_count, parse_percent, parse_size, size_text
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("98304", 98304), ("96 KiB", 98304), ("96KiB", 98304), ("96k", 98304), ("96K", 98304), ("96 KB", 98304),
+        ("96 kB", 98304), ("1.5 KiB", 1536), ("1 MiB", 1 << 20), ("0.5M", 1 << 19), ("2 GiB", 2 << 30), ("12 B", 12),
+        ("98_304", 98304), (" 64k ", 65536), ("0", 0),
+        ("", None), ("k", None), ("-1", None), ("1,5 KiB", None), ("1 kilo", None), ("0.3", None), ("1.0001 KiB", None),
+        ("1e3", None), ("96  KiB", None), ("9999999999999999999 GiB", None), ("1__0", None),
+    ],
+)  # fmt: skip
+def test_sizes(text: str, size: int | None) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("3200000", 3_200_000), ("3.2 M", 3_200_000), ("300k", 300_000), ("3_200_000", 3_200_000), ("3.2 MiB", None)],
+)
+def test_counts(text: str, count: int | None) -> None:
+    assert parse_count(text) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "percent"),
+    [
+        ("2 %", "2"), ("2%", "2"), ("0.5 %", "0.5"), (" 0.125% ", "0.125"), ("0 %", "0"), ("250 %", "250"),
+        ("2", None), ("0.02", None), ("%", None), ("-1 %", None), ("2  %", None), ("2 % %", None), ("1,5 %", None),
+        ("0.0001 %", None), ("10000 %", None), ("two %", None), ("", None),
+    ],
+)  # fmt: skip
+def test_percentages(text: str, percent: str | None) -> None:
+    assert parse_percent(text) == (None if percent is None else Decimal(percent))
+
+
+@given(st.integers(0, 1 << 40))
+def test_a_size_reads_back(size: int) -> None:
+    assert parse_size(str(size)) == size
+    assert parse_size(f"{size} KiB") == 1024 * size
+
+
+def test_sizes_for_people() -> None:
+    assert [size_text(size) for size in (12, 98304, 100_000, 1 << 20, -2048)] == [
+        "12 bytes", "98,304 bytes (96 KiB)", "100,000 bytes (97.7 KiB)", "1,048,576 bytes (1 MiB)",
+        "-2,048 bytes (-2 KiB)",
+    ]  # fmt: skip

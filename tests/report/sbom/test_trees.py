@@ -1,0 +1,61 @@
+"""What unpacked trees are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlfbuild.archive import open_archive_with_id
+from mlfbuild.build.tree import unpack
+from mlfbuild.build.tree.dependencies import write_dependencies
+from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
+from mlfbuild.requirements.types import Source
+
+KERNELS = {
+    "a.h": b'#include "b.h"\n#include <stdint.h>\n',
+    "b.h": b'  #  include "a.h"\n#ifdef __ARM_FEATURE_MVE\n#include "c.h"\n#endif\n',
+    "c.h": b"",
+    "d.h": b"",
+}
+
+
+def test_kernels_are_followed_from_the_code() -> None:
+    code = {"x.c": b'#include "tvmgen_x.h"\n#include "mlfbuild-0/a.h"\n#include "mlfbuild-1/d.h"\n'}
+    assert list(reached(code, "mlfbuild-0", KERNELS)) == ["a.h", "b.h", "c.h"]
+    assert reached({"x.c": b'#include "mlfbuild-0/e.h"\n/*#include "mlfbuild-0/d.h"*/'}, "mlfbuild-0", KERNELS) == {}
+
+
+def test_every_kernel_is_reached_by_its_own_name() -> None:
+    headers = kernel_headers()
+    code = {"x.c": "".join(f'#include "{kernel_folder()}/{name}"\n' for name in headers).encode()}
+    assert reached(code, kernel_folder(), headers) == headers
+
+
+def test_code_of_tvm_with_the_runtime_of_mlfbuild(shared: Path, tmp_path: Path) -> None:
+    library, digest = open_archive_with_id(shared / "archives/add-graph.tar")
+    unpack(library, tmp_path, archive_id=digest)
+    tree = read_tree(tmp_path)
+    assert tree is not None
+    assert (tree.archive, tree.kernels, tree.bundled, tree.damage) == (digest, {}, {}, ())
+    assert {"codegen/host/src/add_lib0.c", "blobs/add_blobs.c", "blobs/add_blobs.S"} <= set(tree.code)
+    assert "executor/runtime/mlf_executor.h" in tree.runtime
+    assert not {"metadata.json", "mlf.cmake", "parameters/add.params", "README.md"} & set(tree.code)
+    (tmp_path / "codegen/host/src/add_lib0.c").unlink()
+    (tmp_path / "codegen/host/src/add_lib0.c").symlink_to("/etc/passwd")
+    tree = read_tree(tmp_path)
+    assert tree is not None
+    assert tree.damage == (f"{tmp_path}/codegen/host/src/add_lib0.c: is missing",)
+    assert "codegen/host/src/add_lib0.c" not in tree.code
+
+
+def test_a_folder_that_is_no_tree(tmp_path: Path) -> None:
+    assert read_tree(tmp_path / "nowhere") is None
+    assert read_dependencies(tmp_path) == ({}, ())
+
+
+def test_files_of_libraries(tmp_path: Path) -> None:
+    files = {"Include/nn.h": b"int nn(void);\n", "Source/nn.c": b"int nn(void) { return 1; }\n", "LICENSE": b"terms"}
+    write_dependencies(tmp_path, [Source("nn", "1.0", files, ("Source/nn.c",), ("Include",), ("LICENSE",))])
+    assert read_dependencies(tmp_path) == ({"nn": {path: files[path] for path in sorted(files)}}, ())
+    (tmp_path / "nn/LICENSE").write_text("other terms")
+    assert read_dependencies(tmp_path)[1] == (f"{tmp_path}/nn/LICENSE: was edited",)

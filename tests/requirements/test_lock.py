@@ -1,0 +1,260 @@
+"""The lock file: what is written is read, and whatever else stands there is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlfbuild.core.errors import ConflictError, InputFileError
+from mlfbuild.requirements.drifts import differences, drift, left_over
+from mlfbuild.requirements.lock import (
+    Lock,
+    LockedDependency,
+    LockedModel,
+    LockedToolchain,
+    check_replaceable,
+    lock_path,
+    read_lock,
+)
+
+A, B, C = ("0a" * 32, "1b" * 32, "2c" * 32)
+COMMIT, OTHER_COMMIT, TREE, OTHER_TREE = (digits * 20 for digits in ("3f", "9b", "4d", "5e"))
+LOCK = Lock(
+    models={
+        "kws": LockedModel("models/kws.tflite", A, "native 0.1.0"),
+        "vww": LockedModel("../vww.tar", B, "command", C),
+    },
+    archives={"m4": {"kws": A, "vww": B}, "m55": {"kws": C}},
+    dependencies={
+        "cmsis-nn": LockedDependency("git", "https://example.org/CMSIS-NN", "v7.0.0", commit=COMMIT, tree=TREE),
+        "dsp": LockedDependency("path", "../dsp", content=A),
+        "fft": LockedDependency("url", "https://example.org/fft.tar.gz", "2.1", sha256=B),
+        "rtos": LockedDependency("package", "FreeRTOS", "11.0"),
+    },
+    toolchains={
+        "host": LockedToolchain({"cc": "cc (Debian 12.2.0-14) 12.2.0"}),
+        "m4": LockedToolchain({"arm-none-eabi-gcc": "arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205"}, B),
+    },
+)  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "mlfbuild.lock"
+    path.write_text(LOCK.to_text())
+    return path
+
+
+def edit(path: Path, change: Callable[[str], str]) -> None:
+    text = path.read_text()
+    assert change(text) != text
+    path.write_text(change(text))
+
+
+def test_it_stands_beside_the_project_file() -> None:
+    assert lock_path(Path("firmware/mlfbuild.yml")) == Path("firmware/mlfbuild.lock")
+    assert lock_path(Path("other.yaml")) == Path("other.lock")
+    assert lock_path(Path("odd.lock")) == Path("odd.lock.lock")
+
+
+def test_one_fact_a_line_sorted_with_a_hash_over_all(path: Path, golden: Callable[[str, str], None]) -> None:
+    golden(path.read_text(), "mlfbuild.lock")
+    assert b"\r" not in path.read_bytes()
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    assert read_lock(path) == LOCK
+    assert read_lock(path.with_name("none.lock")) is None
+
+
+names = st.text(min_size=1, max_size=8)
+hashes = st.integers(0, 2**256 - 1).map("{:064x}".format)
+objects = st.integers(0, 2**160 - 1).map("{:040x}".format)
+dependencies = st.one_of(
+    st.builds(LockedDependency, st.just("git"), names, names, objects, objects, content=st.just("") | hashes),
+    st.builds(LockedDependency, st.just("url"), names, names, sha256=hashes),
+    st.builds(LockedDependency, st.just("path"), names, st.text(max_size=3), content=hashes),
+    st.builds(LockedDependency, st.just("package"), names, st.text(max_size=3)),
+)
+locks = st.builds(
+    Lock,
+    models=st.dictionaries(names, st.builds(LockedModel, names, hashes, names, st.just("") | hashes), max_size=3),
+    archives=st.dictionaries(names, st.dictionaries(names, hashes, min_size=1, max_size=3), max_size=3),
+    dependencies=st.dictionaries(names, dependencies, max_size=3),
+    toolchains=st.dictionaries(
+        names, st.builds(LockedToolchain, st.dictionaries(names, names, max_size=2), st.just("") | hashes), max_size=3
+    ),
+)
+
+
+@given(lock=locks)
+def test_every_lock_is_read_as_it_was_written(lock: Lock, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.lock"
+    path.write_text(lock.to_text())
+    assert read_lock(path) == lock
+    assert differences(lock, lock) == []
+
+
+@given(old=locks, new=locks)
+def test_locks_that_differ_say_in_what(old: Lock, new: Lock) -> None:
+    assert bool(differences(old, new)) == (old != new)
+    assert all("\n" not in found.as_change() + found.as_drift() for found in differences(old, new))
+
+
+@given(lock=locks, data=st.data())
+def test_no_other_text_is_believed(lock: Lock, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    text = lock.to_text()
+    at = data.draw(st.integers(0, len(text) - 1))
+    put = data.draw(st.sampled_from(["", "x", "0", '"', "}", "\n", ","]))
+    path = tmp_path_factory.getbasetemp() / "damaged.lock"
+    path.write_text(text[:at] + put + text[at + 1 :])
+    refusal = ""
+    try:
+        assert read_lock(path) == lock, "white space alone changes nothing"
+    except InputFileError as error:
+        refusal = str(error)
+    assert not refusal or "`mlfbuild lock`" in refusal
+    assert "\n" not in refusal
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda text: text.replace('"mlfbuild_lock": 1', '"mlfbuild_lock": 2'),
+         "a later version of mlfbuild wrote it (format 2, this one reads 1); update mlfbuild, or delete the file"),
+        (lambda text: text.replace('"mlfbuild_lock": 1', '"mlfbuild_lock": 0'),
+         "mlfbuild_lock: is 0, which no version of mlfbuild wrote"),
+        (lambda text: text.replace('"mlfbuild_lock": 1', '"mlfbuild_lock": "1"'),
+         "mlfbuild_lock: must be a whole number of at least 0"),
+        (lambda text: text.replace("  \"mlfbuild_lock\": 1,\n", ""),
+         "is not a lock file of mlfbuild; move it away and run `mlfbuild lock`"),
+        (lambda text: text.replace("v7.0.0", "v7.0.1"),
+         "was edited by hand, or merged: its content-hash is of another content"),
+        (lambda text: text.replace('"version": "2.1"', '"version": "2.1",\n      "verified": "yes"'),
+         "was edited by hand, or merged: its content-hash is of another content"),
+        (lambda text: text[: len(text) // 2], "not sound JSON: "),
+        (lambda text: text[:0], "not sound JSON: Expecting value: line 1 column 1 (char 0)"),
+        (lambda text: text.replace('"dsp": {', '"cmsis-nn": {'), "not sound JSON: a key stands twice in one object"),
+        (lambda text: text.replace('      "commit"', '<<<<<<< HEAD\n      "commit"'),
+         "has the marks of a merge that nobody finished"),
+        (lambda text: text.replace('      "commit"', '=======\n      "commit"'),
+         "has the marks of a merge that nobody finished"),
+        (lambda text: text.replace('"kind": "git"', '"kind": "svn"'), "dependencies.cmsis-nn.kind: is unknown"),
+        (lambda text: text.replace(COMMIT, COMMIT[1:]),
+         "dependencies.cmsis-nn.commit: must be a hash in lower-case hexadecimal digits"),
+        (lambda text: text.replace(f'      "tree": "{TREE}",\n', ""), "dependencies.cmsis-nn.tree: is missing"),
+        (lambda text: text.replace(f'"kws": "{C}"', '"kws": null'), "archives.m55.kws: must be a string"),
+        (lambda text: text.replace('"toolchains": {', '"toolchains": 1, "x": {'), "toolchains: must be an object"),
+        (lambda _: "[" * 100_000, "not sound JSON: nested too deeply"),
+        (lambda _: " " * (16 * 1024 * 1024 + 1), "larger than 16777216 bytes, which no lock file is"),
+    ],
+)  # fmt: skip
+def test_damage(path: Path, change: Callable[[str], str], reason: str) -> None:
+    edit(path, change)
+    with pytest.raises(InputFileError) as caught:
+        read_lock(path)
+    assert str(caught.value).startswith(f"{path}: {reason}")
+    assert "`mlfbuild lock`" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_and_a_pipe(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="is a folder, not a lock file"):
+        read_lock(tmp_path)
+
+
+def test_only_what_mlfbuild_wrote_is_replaced(path: Path, tmp_path: Path) -> None:
+    edit(path, lambda text: f"<<<<<<< ours\n{text[:200]}")
+    check_replaceable(path)
+    check_replaceable(tmp_path / "none.lock")
+    (tmp_path / "empty.lock").write_text("")
+    check_replaceable(tmp_path / "empty.lock")
+    path.write_text('{"lockfileVersion": 3}\n')
+    with pytest.raises(ConflictError, match="is not a lock file of mlfbuild; move it away"):
+        check_replaceable(path)
+    path.write_text(json.dumps({"mlfbuild_lock": 7}))
+    with pytest.raises(InputFileError, match=r"a later version of mlfbuild wrote it \(format 7"):
+        check_replaceable(path)
+
+
+def changed(section: str, name: str, **facts: object) -> Lock:
+    """The lock with other facts of one entry."""
+    entries = getattr(LOCK, section)
+    entry = type(entries[name])(**{**vars(entries[name]), **facts})
+    return Lock(**{**vars(LOCK), section: {**entries, name: entry}})
+
+
+@pytest.mark.parametrize(
+    ("now", "line"),
+    [
+        (changed("models", "kws", sha256=B), "model kws: file: locked 0a0a0a0a0a0a, here 1b1b1b1b1b1b"),
+        (changed("models", "kws", source="kws.onnx"), "model kws: source: locked models/kws.tflite, here kws.onnx"),
+        (changed("models", "kws", compiler="native 0.2.0"),
+         "model kws: compiler: locked native 0.1.0, here native 0.2.0"),
+        (changed("models", "vww", inputs=""), "model vww: inputs: locked 2c2c2c2c2c2c, here nothing"),
+        (Lock(archives={"m55": {"kws": A}}), "archive of kws for m55: locked 2c2c2c2c2c2c, here 0a0a0a0a0a0a"),
+        (Lock(archives={"m7": {"kws": A}}), "archive of kws for m7: is not in the lock"),
+        (changed("dependencies", "cmsis-nn", version="v7.1.0"),
+         "dependency cmsis-nn: version: locked v7.0.0, here v7.1.0"),
+        (changed("dependencies", "cmsis-nn", place="https://example.org/fork"),
+         "dependency cmsis-nn: comes from: locked https://example.org/CMSIS-NN, here https://example.org/fork"),
+        (changed("dependencies", "cmsis-nn", commit=OTHER_COMMIT, tree=OTHER_TREE),
+         "dependency cmsis-nn: v7.0.0: locked 3f3f3f3f3f3f, here 9b9b9b9b9b9b (v7.0.0 moved)"),
+        (changed("dependencies", "cmsis-nn", commit=OTHER_COMMIT),
+         "dependency cmsis-nn: v7.0.0: locked 3f3f3f3f3f3f, here 9b9b9b9b9b9b (v7.0.0 moved, with the same files)"),
+        (changed("dependencies", "cmsis-nn", tree=OTHER_TREE),
+         "dependency cmsis-nn: tree: locked 4d4d4d4d4d4d, here 5e5e5e5e5e5e"),
+        (changed("dependencies", "dsp", content=B), "dependency dsp: files: locked 0a0a0a0a0a0a, here 1b1b1b1b1b1b"),
+        (changed("dependencies", "fft", sha256=A), "dependency fft: file: locked 1b1b1b1b1b1b, here 0a0a0a0a0a0a"),
+        (changed("dependencies", "rtos", version=""), "dependency rtos: version: locked 11.0, here nothing"),
+        (changed("toolchains", "m4", sha256=A),
+         "toolchain of m4: toolchain file: locked 1b1b1b1b1b1b, here 0a0a0a0a0a0a"),
+        (changed("toolchains", "host", programs={"cc": "cc 13"}),
+         "toolchain of host: cc: locked cc (Debian 12.2.0-14) 12.2.0, here cc 13"),
+        (Lock(toolchains={"m7": LOCK.toolchains["m4"]}), "toolchain of m7: is not in the lock"),
+        (Lock(models={"kws2": LOCK.models["kws"]}), "model kws2: is not in the lock"),
+    ],
+)  # fmt: skip
+def test_each_drift_by_its_name(now: Lock, line: str) -> None:
+    assert drift(LOCK, now) == [line]
+
+
+def test_what_is_not_looked_at_does_not_drift() -> None:
+    assert drift(LOCK, Lock()) == []
+    assert drift(LOCK, Lock(models={"kws": LOCK.models["kws"]}, archives={"m4": {"kws": A}})) == []
+
+
+def test_what_is_left_over_is_named() -> None:
+    everything = {"m4": ["kws", "vww"], "m55": ["kws"], "host": []}
+    assert list(left_over(LOCK, everything, LOCK.dependencies)) == []
+    left = sorted(left_over(LOCK, {"m4": ["kws"]}, ["cmsis-nn", "dsp", "fft"]))
+    gone = "is in the lock, and the project has it no longer"
+    assert left == [
+        f"archive of kws for m55: {gone}",
+        f"dependency rtos: {gone}",
+        f"model vww: {gone}",
+        f"toolchain of host: {gone}",
+    ]
+
+
+def test_changes_tell_old_and_new() -> None:
+    new = changed("dependencies", "cmsis-nn", commit=OTHER_COMMIT, tree=OTHER_TREE)
+    assert [found.as_change() for found in differences(LOCK, new)] == [
+        "dependency cmsis-nn: v7.0.0: 3f3f3f3f3f3f -> 9b9b9b9b9b9b (v7.0.0 moved)"
+    ]
+    assert [found.as_change() for found in differences(Lock(), Lock(models={"kws": LOCK.models["kws"]}))] == [
+        "model kws: models/kws.tflite 0a0a0a0a0a0a native 0.1.0, new"
+    ]
+    assert [found.as_change() for found in differences(Lock(archives={"m4": {"kws": A}}), Lock())] == [
+        "archive of kws for m4: removed"
+    ]
+
+
+def test_names_from_a_lock_file_stay_on_their_line() -> None:
+    found = differences(Lock(), Lock(models={"a\nb\x1b[2J": LOCK.models["kws"]}))
+    assert found[0].as_drift().isprintable()

@@ -1,0 +1,93 @@
+"""Checkouts at another version than the project states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.project import Provision
+from mlfbuild.requirements.folder import folder_source
+from support.cmsis_nn import git, write_cmsis_nn_repository
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A work tree at v7.0.0 of a repository that has v4.1.0, too."""
+    return write_cmsis_nn_repository(tmp_path_factory.mktemp("checkout") / "CMSIS-NN")
+
+
+def state(folder: Path, version: str, kind: str = "path") -> None:
+    folder_source(folder, Provision("cmsis-nn", kind, "../CMSIS-NN", version=version, where="mlfbuild.yml:9:3: d"))
+
+
+@pytest.mark.parametrize("version", ["v7.0.0", "7.0.0", "7.0", ""])
+def test_the_version_that_is_checked_out(checkout: Path, version: str) -> None:
+    state(checkout, version)
+
+
+def test_the_commit_that_is_checked_out(checkout: Path) -> None:
+    commit = git(checkout, "rev-parse", "HEAD")
+    state(checkout, commit)
+    state(checkout, commit[:8].upper())
+
+
+@pytest.mark.parametrize("version", ["v4.1.0", "v7.0.1", "main", "0123456789abcdef"])
+def test_another_version_is_refused_with_both_names(checkout: Path, version: str) -> None:
+    with pytest.raises(ProjectFileError) as caught:
+        state(checkout, version)
+    assert str(caught.value) == (
+        f"mlfbuild.yml:9:3: d: ../CMSIS-NN is stated to be {version}, but v7.0.0 is checked out there; "
+        f"check out {version}, or correct the version"
+    )
+
+
+def test_an_edited_work_tree_is_its_owners_business(checkout: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(checkout), "mine")
+    (tmp_path / "mine/Include/arm_nnfunctions.h").write_text("/* mine */\n")
+    state(tmp_path / "mine", "v7.0.0")
+
+
+def test_commits_without_a_release_say_nothing(checkout: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(checkout), "mine")
+    mine = tmp_path / "mine"
+    git(mine, "commit", "--quiet", "--allow-empty", "--message=Mine")
+    state(mine, "v4.1.0")
+    git(mine, "tag", "nightly")
+    state(mine, "v4.1.0")
+    git(mine, "tag", "v8.0.0rc1")
+    with pytest.raises(ProjectFileError, match=r"but v8\.0\.0rc1 is checked out"):
+        state(mine, "v4.1.0")
+    git(mine, "tag", "v4.1.0-mine")
+    state(mine, "v4.1.0-mine")
+
+
+def test_linked_work_trees_and_folders_inside_of_one(checkout: Path, tmp_path: Path) -> None:
+    git(checkout, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"), "v4.1.0")
+    state(tmp_path / "linked", "v4.1.0")
+    with pytest.raises(ProjectFileError, match=r"but v4\.1\.0 is checked out"):
+        state(tmp_path / "linked", "v7.0.0")
+    (tmp_path / "project").mkdir()
+    git(tmp_path / "project", "init", "--quiet")
+    git(tmp_path / "project", "commit", "--quiet", "--allow-empty", "--message=Project")
+    git(tmp_path / "project", "tag", "v1.0")
+    vendored = tmp_path / "project/vendor"
+    git(tmp_path, "clone", "--quiet", str(checkout), str(vendored))
+    (vendored / ".git").rename(tmp_path / "elsewhere")
+    state(vendored, "v7.0.0")  # the tags of the project around it are not its own
+
+
+def test_git_that_is_missing_or_fails_says_nothing(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state(checkout, "v4.1.0", kind="git")  # its version is what was fetched
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    with pytest.raises(ProjectFileError):
+        state(checkout, "v4.1.0")  # what a hook of another repository says of its own
+    monkeypatch.delenv("GIT_DIR")
+    git(tmp_path, "clone", "--quiet", str(checkout), "mine")
+    git(tmp_path / "mine", "config", "core.repositoryformatversion", "99")
+    state(tmp_path / "mine", "v4.1.0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    state(checkout, "v4.1.0")

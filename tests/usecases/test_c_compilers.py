@@ -1,0 +1,137 @@
+"""The C compiler of a target: chosen in the project file, and refused where it cannot be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.build.jobs import FirmwareJob
+from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+from mlfbuild.core.errors import ProjectFileError, UsageError
+from mlfbuild.targets import cmake_folder
+from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.firmware import build_firmware
+from support.firmware_repo import tiny_network
+
+TOOLCHAINS = cmake_folder() / "toolchains"
+
+
+def write_project(folder: Path, **target: str) -> Path:
+    (folder / "net.tflite").touch()
+    path = folder / "mlfbuild.yml"
+    path.write_text(json.dumps({"mlfbuild": 1, "targets": {"t": target}, "models": {"net": {"source": "net.tflite"}}}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cpu", "c_compiler", "name"),
+    [
+        ("cortex-m4", None, "cortex-m4.cmake"),
+        ("cortex-m4", "gcc", "cortex-m4.cmake"),
+        ("cortex-m4+nofp", "clang", "cortex-m4+nofp-clang.cmake"),
+        ("rv32imc", None, "rv32imc.cmake"),
+    ],
+)
+def test_the_toolchain_file_is_that_of_the_compiler(
+    tmp_path: Path, cpu: str, c_compiler: str | None, name: str
+) -> None:
+    chosen = {} if c_compiler is None else {"c-compiler": c_compiler}
+    (target,) = target_jobs(load(write_project(tmp_path, cpu=cpu, **chosen)))
+    assert target.toolchain == TOOLCHAINS / name
+    assert target.toolchain in target.toolchain_files
+    assert TOOLCHAINS / "bare-metal.cmake" in target.toolchain_files
+
+
+def test_a_toolchain_file_of_another_cpu_is_refused(tmp_path: Path) -> None:
+    path = write_project(tmp_path, cpu="cortex-m55", toolchain=str(TOOLCHAINS / "cortex-m4.cmake"))
+    with pytest.raises(ProjectFileError) as caught:
+        load(path)
+    (problem,) = caught.value.problems
+    assert problem.endswith(
+        f"targets.t.toolchain: {TOOLCHAINS}/cortex-m4.cmake: is for cortex-m4, the target's cpu is cortex-m55; leave "
+        "toolchain out"
+    )
+
+
+def test_a_toolchain_file_of_the_cpu_is_taken(tmp_path: Path) -> None:
+    path = write_project(tmp_path, cpu="cortex-m4", toolchain=str(TOOLCHAINS / "cortex-m4-clang.cmake"))
+    (target,) = target_jobs(load(path))
+    assert target.toolchain == TOOLCHAINS / "cortex-m4-clang.cmake"
+
+
+# Flags ---------------------------------------------------------------------------------------------------------------
+
+DEVICE = """\
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_EXECUTABLE_SUFFIX_C .elf)
+add_compile_options(@)
+add_link_options(@ --specs=nosys.specs)
+"""
+"""Somebody's own toolchain file."""
+M4 = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
+
+
+@pytest.fixture
+def firmware(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str, str], FirmwareJob]:
+    """Returns what writes a firmware for a CPU with flags, unpacks its model, and returns the job that builds it."""
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+
+    def write(cpu: str, flags: str) -> FirmwareJob:
+        folder = tmp_path / "my repo"
+        folder.mkdir(exist_ok=True)
+        (folder / "net.tflite").write_bytes(tiny_network(1))
+        (folder / "main.c").write_text("int main(void) { return 0; }\n")
+        (folder / "device.cmake").write_text(DEVICE.replace("@", flags))
+        (folder / "mlfbuild.yml").write_text(
+            f"mlfbuild: 1\ntargets: {{kit: {{cpu: {cpu}, toolchain: device.cmake}}}}\n"
+            "models: {net: {source: net.tflite}}\nfirmware: {app: {sources: [main.c]}}\n"
+        )
+        project = load(folder / "mlfbuild.yml")
+        targets = target_jobs(project)
+        build(targets)
+        (job,) = firmware_jobs(project, targets)
+        return job
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("cpu", "flags", "reason"),
+    [
+        ("cortex-m4", "-mcpu=cortex-m3 -mthumb", "does not compile for armv7e-m, the architecture of cortex-m4"),
+        ("cortex-m55", "-mcpu=cortex-m33 -mthumb", "compiles without MVE (Helium), which cortex-m55 has"),
+        ("host", M4, "compiles for bare metal, not for this machine"),
+    ],
+)  # fmt: skip
+def test_flags_for_another_cpu_are_refused_before_anything_is_compiled(
+    firmware: Callable[[str, str], FirmwareJob], cpu: str, flags: str, reason: str
+) -> None:
+    job = firmware(cpu, flags)
+    for _ in range(2):
+        with pytest.raises(UsageError) as caught:
+            build_firmware(job)
+        compiler, _, words = str(caught.value).partition("arm-none-eabi-gcc ")
+        assert compiler.startswith(f"app: target kit ({cpu}): /")
+        toolchain = job.root / "device.cmake"
+        assert words == f"{reason}; correct its flags ({toolchain}), or the target's cpu"
+    assert not list(job.build.rglob("*.obj"))
+
+
+def test_flags_that_change_are_looked_at_again(firmware: Callable[[str, str], FirmwareJob]) -> None:
+    job = firmware("cortex-m4", M4)
+    build_firmware(job)
+    assert job.elf.is_file()
+    asked = (job.build / ".mlfbuild-flags").stat().st_mtime_ns
+    build_firmware(job)
+    assert (job.build / ".mlfbuild-flags").stat().st_mtime_ns == asked
+    job = firmware("cortex-m4", M4.replace("=hard", "=softfp"))
+    with pytest.raises(UsageError, match=r"arm-none-eabi-gcc passes floats in integer registers \(soft or softfp\), "):
+        build_firmware(job)
+    firmware("cortex-m4", f"{M4} -O1")
+    build_firmware(job)

@@ -1,0 +1,184 @@
+"""`mlfbuild build --tree`: the folder that is committed; where it may not be, and what is put right in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.build.tree import tree_damage
+from support.command import Folder
+
+TWO_TARGETS = """\
+mlfbuild: 1
+targets:
+  pc: {cpu: host}
+  m4: {cpu: cortex-m4}
+models:
+  alpha: {source: models/alpha.tflite}
+  beta: {source: models/beta.tflite, targets: [pc]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    return Folder(tmp_path, capsys)
+
+
+def test_trees_lie_beside_the_model_files(folder: Folder) -> None:
+    ended = folder.run("build", "--tree", "models")
+    assert (ended.status, ended.out) == (0, "alpha for pc: models/alpha\nbeta for pc: models/beta\n")
+    assert {path.name for path in (folder.root / "models").iterdir()} == {
+        "alpha", "alpha.tflite", "beta", "beta.tflite",
+        "mlf.cmake", "mlf.mk", "SConscript", "RECORD.json", ".gitattributes",
+    }  # fmt: skip
+    assert not any(folder.root.rglob("*.elf")) and not (folder.root / "build/pc").exists(), "no firmware is built"
+    assert not (folder.root / "build/mlf/pc/alpha").exists() and (folder.root / "build/mlf/pc/alpha.tar").exists()
+
+
+def test_a_second_time_nothing_is_written(folder: Folder) -> None:
+    folder.run("build", "--tree", "models")
+    before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")}
+    ended = folder.run("build", "--tree", "models", "--format", "json")
+    assert [(model["tree"], model["written"], model["compiled"]) for model in ended.json["models"]] == [
+        ("models/alpha", 0, False),
+        ("models/beta", 0, False),
+    ]
+    assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
+
+
+def test_files_that_somebody_edited_are_written_again_and_named(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree")
+    good = {path: path.read_bytes() for path in (folder.root / "tree").rglob("*") if path.is_file()}
+    for name in ("tree/alpha/codegen/host/src/alpha_lib0.c", "tree/alpha/mlf.mk", "tree/mlf.cmake"):
+        folder.write(name, "edited")
+    (folder.root / "tree/beta/metadata.json").unlink()
+    ended = folder.run("build", "--tree", "tree")
+    assert ended.status == 0
+    assert (
+        "compile alpha for pc: 2 files written; somebody had edited codegen/host/src/alpha_lib0.c, mlf.mk ("
+        in ended.err
+    )
+    assert "compile beta for pc: 1 file written (" in ended.err
+    assert "write tree: 1 file written; somebody had edited mlf.cmake (" in ended.err
+    assert {path: path.read_bytes() for path in good} == good
+
+
+def test_one_model_leaves_the_others_alone(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree")
+    (folder.root / "tree/beta/metadata.json").unlink()
+    assert folder.run("build", "--tree", "tree", "--model", "alpha").status == 0
+    assert not (folder.root / "tree/beta/metadata.json").exists()
+    text = (folder.root / "tree/mlf.cmake").read_text()
+    assert "alpha/mlf.cmake" in text and "beta/mlf.cmake" in text
+
+
+def test_what_was_edited_by_hand_is_healed(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree")
+    for name in ("alpha/codegen/host/src/alpha_lib0.c", "mlf.mk"):
+        folder.write(f"tree/{name}", "mine")
+    assert folder.run("build", "--tree", "tree").status == 0
+    assert tree_damage(folder.root / "tree") == tree_damage(folder.root / "tree/alpha") == []
+
+
+def test_files_of_others_are_refused_before_anything_is_written(folder: Folder) -> None:
+    folder.write("firmware/SConscript", "Import('env')\n")
+    ended = folder.run("build", "--tree", "firmware")
+    assert ended.status == 6
+    assert ended.err == (
+        "mlfbuild: firmware: would overwrite what mlfbuild did not write: SConscript; move it away or choose another "
+        "folder\n"
+    )
+    assert (folder.root / "firmware/SConscript").read_text() == "Import('env')\n"
+    assert not (folder.root / "firmware/alpha").exists()
+
+
+def test_a_file_in_the_folders_place_is_refused_before_anything_is_written(folder: Folder) -> None:
+    folder.write("firmware", "mine")
+    before = folder.files()
+    ended = folder.run("build", "--tree", "firmware")
+    assert ended.err == "mlfbuild: firmware: is not a folder; move it away or choose another one\n"
+    assert ended.status == 6 and folder.files() == before
+
+
+def refused(folder: Folder, *arguments: str) -> str:
+    before = folder.files()
+    ended = folder.run("build", *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert folder.files() == before
+    return ended.err
+
+
+def test_a_tree_is_for_one_target(folder: Folder) -> None:
+    folder.write("mlfbuild.yml", TWO_TARGETS)
+    assert refused(folder, "--tree", "tree") == (
+        "mlfbuild: --tree tree: holds the models of one target; choose it with --target (of pc, m4)\n"
+    )
+    assert folder.run("build", "--tree", "tree", "--target", "m4").out == "alpha for m4: tree/alpha\n"
+
+
+def test_not_inside_another_tree(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree")
+    places = {"tree/alpha": "tree", "tree/more": "tree", "tree/alpha/codegen/more": "tree/alpha"}
+    for name, outer in places.items():
+        assert refused(folder, "--tree", name) == (
+            f"mlfbuild: --tree {name}: lies inside {folder.root.resolve() / outer}, which is an unpacked tree itself; "
+            "choose another folder\n"
+        )
+
+
+def test_not_inside_a_model_file(folder: Folder) -> None:
+    (folder.root / "link").symlink_to("models")
+    for name in ("models/alpha.tflite", "models/alpha.tflite/tree", "link/alpha.tflite"):
+        assert refused(folder, "--tree", name) == (
+            f"mlfbuild: --tree {name}: lies inside models/alpha.tflite, the source of model 'alpha'; choose another "
+            "folder\n"
+        )
+
+
+def test_no_tree_around_a_model_file(folder: Folder) -> None:
+    folder.write("models/beta/alpha.tflite", (folder.root / "models/alpha.tflite").read_bytes())
+    folder.write("mlfbuild.yml", TWO_TARGETS.replace("models/alpha", "models/beta/alpha"))
+    assert refused(folder, "--tree", "models", "--target", "pc") == (
+        "mlfbuild: --tree models: models/beta/alpha.tflite, the source of model 'alpha', lies where the tree of model "
+        "'beta' goes; choose another folder\n"
+    )
+
+
+def test_test_firmware_of_the_tree_is_verified_by_its_image_alone(folder: Folder, tool: Callable[[str], str]) -> None:
+    tool("ninja")
+    assert folder.run("build", "--tree", "tree", "--with-verify").status == 0
+    folder.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n",
+    )
+    subprocess.run([tool("cmake"), "-G", "Ninja", "-B", "out"], check=True, capture_output=True)
+    subprocess.run([tool("cmake"), "--build", "out", "--target", "mlf_alpha_verify"], check=True, capture_output=True)
+    ended = folder.run("verify", "--elf", "out/alpha_verify.elf", "--vectors", "alpha.npz")
+    assert ended == type(ended)(0, "alpha: 3 cases right on host, arena 0 of 0 bytes used\n", "")
+    folder.write_vectors("alpha", wrong=True)
+    assert folder.run("verify", "--elf", "out/alpha_verify.elf", "--vectors", "alpha.npz").status == 1
+
+
+def test_without_the_option_test_firmware_goes(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", "--with-verify")
+    assert (folder.root / "tree/alpha/verify/alpha/verify_module.h").is_file()
+    folder.run("build", "--tree", "tree")
+    assert not (folder.root / "tree/alpha/verify").exists()
+    assert "verify" not in (folder.root / "tree/alpha/mlf.cmake").read_text()
+
+
+def test_where_there_can_be_no_test_firmware(folder: Folder) -> None:
+    assert refused(folder, "--with-verify") == (
+        "mlfbuild: --with-verify means nothing without --tree; add that, or leave it out: `mlfbuild verify` builds its "
+        "own\n"
+    )
+    folder.write("mlfbuild.yml", TWO_TARGETS)
+    assert refused(folder, "--tree", "tree", "--target", "m4", "--with-verify") == (
+        "mlfbuild: --with-verify: target 'm4' has no board that QEMU emulates; give it one in the project file\n"
+    )

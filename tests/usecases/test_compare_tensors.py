@@ -1,0 +1,87 @@
+"""Which tensors of two networks are taken for the same one."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlfbuild.core.errors import UsageError
+from mlfbuild.library import TensorInfo, TracedTensor
+from mlfbuild.verify.compare_tensors import Pair, Traced, pair_ports, pair_traced
+
+
+def tensor(name: str, *shape: int, dtype: str = "int8") -> TensorInfo:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return TensorInfo(name, dtype, size * (4 if dtype == "float32" else 1), shape)
+
+
+def traced(*tensors: TensorInfo, model: str = "net", views: tuple[str, ...] = ()) -> Traced:
+    return Traced(model, [TracedTensor(each, "", "" if each.name in views else f"f_{each.name}") for each in tensors])
+
+
+def named(*pairs: tuple[int, int]) -> tuple[Pair, ...]:
+    return tuple(Pair(first, second, by_name=True) for first, second in pairs)
+
+
+def ordered(*pairs: tuple[int, int]) -> tuple[Pair, ...]:
+    return tuple(Pair(first, second, by_name=False) for first, second in pairs)
+
+
+def test_names_decide_whatever_the_order() -> None:
+    first = traced(tensor("a", 4), tensor("b", 4), tensor("c", 8))
+    assert pair_traced(first, traced(tensor("c", 8), tensor("a", 4), tensor("b", 4))) == named((0, 1), (1, 2), (2, 0))
+
+
+def test_names_of_tvm_without_the_name_of_the_module() -> None:
+    first = traced(tensor("tvmgen_kws_fused_add", 4), tensor("tvmgen_kws_fused_relu", 4), model="kws")
+    second = traced(tensor("tvmgen_default_fused_relu", 4), tensor("tvmgen_default_fused_add", 4), model="default")
+    assert pair_traced(first, second) == named((0, 1), (1, 0))
+    both = traced(tensor("tvmgen_net_a", 4), tensor("a", 4))
+    assert pair_traced(both, traced(tensor("a", 4), tensor("b", 4))) == (*named((0, 0)), *ordered((1, 1)))
+
+
+def test_one_name_for_two_types_is_no_pair() -> None:
+    first, second = traced(tensor("a", 4)), traced(tensor("a", 2))
+    assert pair_traced(first, second) == ()
+    assert pair_traced(first, traced(tensor("a", 1, dtype="float32"))) == (), "as many bytes, another type"
+
+
+def test_other_names_go_by_order_in_each_type_and_shape() -> None:
+    first = traced(tensor("a", 1, 4), tensor("b", 2, 2), tensor("c", 4, 1, 1), tensor("d", 8))
+    second = traced(tensor("w", 2, 1, 2), tensor("x", 8, dtype="uint8"), tensor("y", 4), tensor("z", 1, 4))
+    assert pair_traced(first, second) == ordered((0, 2), (1, 0), (2, 3))
+
+
+def test_order_says_nothing_where_one_has_more_of_them() -> None:
+    first = traced(tensor("a", 4), tensor("b", 4), tensor("same", 4))
+    assert pair_traced(first, traced(tensor("x", 4), tensor("same", 4))) == named((2, 1))
+
+
+def test_views_are_not_counted() -> None:
+    """A reshape that nobody has to execute is no operator elsewhere."""
+    first = traced(tensor("pool", 1, 1, 64), tensor("flat", 64), views=("flat",))
+    assert pair_traced(first, traced(tensor("mean", 64))) == ordered((0, 0))
+    by_name = traced(tensor("flat", 64), views=("flat",))
+    assert pair_traced(first, by_name) == named((1, 0))
+
+
+def test_ports_by_name_or_by_position() -> None:
+    first = (tensor("x", 4), tensor("b/c", 2))
+    assert pair_ports("input", first, (tensor("b_c", 2), tensor("x", 4))) == named((0, 1), (1, 0))
+    assert pair_ports("input", first, (tensor("x", 4), tensor("other", 2))) == ordered((0, 0), (1, 1))
+    assert pair_ports("input", first[:1], (TensorInfo("x", "int8", 4),)) == named((0, 0)), "a shape that is not told"
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        ((), "the first has 1 output, the second 0"),
+        ((tensor("y", 4, dtype="uint8"),), "output 'y' int8 [4] of the first is 'y' uint8 [4] in the second"),
+        ((TensorInfo("z", "int8", 5),), "output 'y' int8 [4] of the first is 'z' int8 5 bytes in the second"),
+    ],
+)
+def test_ports_that_do_not_fit(second: tuple[TensorInfo, ...], reason: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        pair_ports("output", (tensor("y", 4),), second)
+    assert str(caught.value) == reason

@@ -1,0 +1,60 @@
+"""The cross build: which programs it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.firmware import build_firmware
+from support.firmware_repo import tiny_network
+
+
+def test_a_ninja_of_the_users_choice_does_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    tool("cmake")
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    ninja = tmp_path / "my-ninja"
+    ninja.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\nexec {tool("ninja")} "$@"\n')
+    ninja.chmod(0o755)
+    monkeypatch.setenv("MLFBUILD_NINJA", str(ninja))
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (image,) = build(targets, firmware_jobs(project, targets)).firmware
+    assert image.elf.is_file()
+    assert "--version" in (tmp_path / "calls").read_text()
+    (tmp_path / "calls").unlink()
+    build(targets, firmware_jobs(project, targets))
+    assert (tmp_path / "calls").is_file(), "CMake remembers it"
+
+
+def test_a_compiler_in_a_definition_of_cmake_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    for name in ("cmake", "ninja"):
+        tool(name)
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {net: {source: net.tflite}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    build(targets)
+    (job,) = firmware_jobs(project, targets)
+    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found"):
+        build_firmware(job)
+    build_firmware(job, [f"MLFBUILD_ARM_NONE_EABI_GCC={tool('arm-none-eabi-gcc')}"])
+    assert job.elf.is_file()

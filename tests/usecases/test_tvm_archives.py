@@ -1,0 +1,282 @@
+"""Archives that TVM wrote, of every version and style, as sources of a build: unpacked, compiled, and run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive import open_archive, pack_archive, tar
+from mlfbuild.build.models import unpack_archive
+from mlfbuild.build.project_jobs import load, target_jobs
+from mlfbuild.build.tree import tree_damage
+from mlfbuild.core.errors import UnsupportedModelError, UsageError
+from mlfbuild.executor.executables import callable_modules
+from mlfbuild.library import Library, MainMemory
+from mlfbuild.usecases.archives import compare_archives, convert_archive, inspect_text
+from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.run import run_archive
+from mlfbuild.usecases.verify import verify_job, verify_jobs
+from mlfbuild.verify.compare import first_difference
+from support.libraries import graph_library
+from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
+from support.tvm_archives import TVM_ARCHIVES
+from support.tvm_headers import write_tvm_headers
+
+
+@pytest.fixture
+def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """TVM's headers where the compiler finds them, as in a firmware that has TVM's runtime."""
+    folder = write_tvm_headers(tmp_path / "tvm")
+    monkeypatch.setenv("CPATH", str(folder))
+    return folder
+
+
+def run(*command: str | Path) -> None:
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_unpacked_archive_is_whole_and_stays_so(shared: Path, tmp_path: Path, name: str) -> None:
+    archive = shared / "archives" / f"{name}.tar"
+    first = unpack_archive(archive, tmp_path / "tree")
+    assert "README.md" in first.written and "mlf.cmake" in first.written
+    assert tree_damage(tmp_path / "tree") == []
+    second = unpack_archive(archive, tmp_path / "tree")
+    assert (second.written, second.removed) == ((), ())
+    (tmp_path / "tree/README.md").write_text("edited")
+    assert tree_damage(tmp_path / "tree") != [], "the page is a file of the tree like any other"
+    assert unpack_archive(archive, tmp_path / "tree").written == ("README.md",)
+
+
+OLD = {f"v{version}-{executor}": model_archive(version, executor) for version, executor in MODELS}
+OLD |= {f"v{version}-operator": operator_archive(version) for version in (4, 5, 6, 7)}
+OLD |= {"sketch": sketch_archive()}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_archives_of_every_version_become_trees(tmp_path: Path, name: str) -> None:
+    archive = tmp_path / "old.tar"
+    archive.write_bytes(b"".join(tar.pack(OLD[name], 0)))
+    unpack_archive(archive, tmp_path / "tree", model="kws")
+    fragment = (tmp_path / "tree/mlf.cmake").read_text()
+    sources = {PurePosixPath(path).name for path in OLD[name] if path.endswith(".c")}
+    assert sources
+    assert all(re.search(rf'/(\w+_)?{re.escape(source)}"', fragment) for source in sources)
+    assert "add_library(mlf::kws ALIAS mlf_add)" in fragment
+    assert tree_damage(tmp_path / "tree") == []
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_archives_of_every_version_mean_the_same_in_version_7(tmp_path: Path, name: str) -> None:
+    old, new = tmp_path / "old.tar", tmp_path / "new.tar"
+    old.write_bytes(b"".join(tar.pack(OLD[name], 0)))
+    convert_archive(old, 7, new)
+    comparison = compare_archives(old, new)
+    assert comparison.equal, comparison.differences
+    assert "add" in inspect_text(old)
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("headers")
+@pytest.mark.parametrize("name", TVM_ARCHIVES)
+def test_an_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
+    for program in ("cmake", "ninja", "gcc"):
+        tool(program)
+    archive = shared / "archives" / f"{name}.tar"
+    unpack_archive(archive, tmp_path / "tree")
+    modules = [module.name for module in open_archive(archive).modules]
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\n"
+        "add_library(cmsis_nn INTERFACE)\nadd_library(mlf::dep::cmsis-nn ALIAS cmsis_nn)\n"  # its headers alone
+        "include(tree/mlf.cmake)\n"
+    )
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja")
+    run("cmake", "--build", tmp_path / "build", "--target", *(f"mlf_{module}" for module in modules))
+
+
+def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
+    """Build and verify a project; returns whether each model passed on each target."""
+    (folder / "mlfbuild.yml").write_text(f"mlfbuild: 1\ntargets:\n{targets}models:\n{models}")
+    project = load(folder / "mlfbuild.yml")
+    jobs = target_jobs(project)
+    build(jobs, jobs=1)
+    return {job.title: verify_job(job).passed for job in verify_jobs(project, jobs, folder / "build")}
+
+
+FLAVOURS = {
+    "old": "v5-add-aotc",
+    "new": "many-aotc",
+    "graph": "v5-kws_int8-graph",
+    "packed": "byoc-aotp",
+    "several": "multi-mixed",
+}
+WITH_VECTORS = [name for name in TVM_ARCHIVES if name not in {"operator-add", "kws_int8-cmsisnn_m4"}]
+"""An operator has none, and CMSIS-NN is in no archive."""
+OBJECTS = "conv-llvm_graph_m4"
+MACHINES = {
+    "host": "{cpu: host}",
+    "m4": "{cpu: cortex-m4, board: mps2-an386}",
+    "m55": "{cpu: cortex-m55, board: mps3-an547}",
+}
+
+
+def vectors(shared: Path, name: str) -> dict[str, Path]:
+    """The vectors file of each module; under the empty name that of the only one."""
+    found = sorted((shared / "archives").glob(f"{name}*.npz"))
+    files = {path.name.removeprefix(name).removesuffix(".npz").lstrip("."): path for path in found}
+    assert files
+    return {"": files[""]} if "" in files else files
+
+
+def answers(shared: Path, folder: Path, names: Mapping[str, str], targets: str) -> dict[str, bool]:
+    models = ""
+    for model, name in names.items():
+        files = vectors(shared, name)
+        value = files.get("", "{" + ", ".join(f"{module}: {path}" for module, path in files.items()) + "}")
+        models += f"  {model}: {{source: {shared}/archives/{name}.tar, vectors: {value}}}\n"
+    return verified(folder, models, targets)
+
+
+@pytest.fixture
+def tools(tool: Callable[[str], str]) -> None:
+    for program in ("cmake", "ninja", "gcc", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(program)
+
+
+@pytest.mark.usefixtures("tools")
+def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Path) -> None:
+    found = answers(shared, tmp_path, FLAVOURS, "  m4: {cpu: cortex-m4, board: mps2-an386}\n")
+    modules = [f"{model} for m4" for model in FLAVOURS if model != "several"]
+    modules += [f"several (module mod{number}) for m4" for number in (1, 2)]
+    assert found == dict.fromkeys(modules, True)
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("name", WITH_VECTORS)
+def test_archives_answer_on_every_machine(shared: Path, tmp_path: Path, name: str) -> None:
+    machines = {key: value for key, value in MACHINES.items() if name != OBJECTS or key != "host"}
+    targets = "".join(f"  {target}: {value}\n" for target, value in machines.items())
+    found = answers(shared, tmp_path, {"model": name}, targets)
+    assert len(found) == len(machines) * len(vectors(shared, name))
+    assert all(found.values()), found
+
+
+def ran(archive: Path, module: str, file: Path, folder: Path, board: str | None) -> None:
+    """Run a module on every case of its vectors, and compare what it answers."""
+    run_archive(archive, module or None, file, folder / "y.npz", 60.0, board)
+    expected, got = np.load(file), np.load(folder / "y.npz")
+    outputs = sorted(name for name in expected.files if name.startswith("out"))
+    assert len(outputs) == len(got.files)
+    for name, answer in zip(outputs, (got[name] for name in got.files), strict=True):
+        for wanted, given in zip(expected[name], answer, strict=True):
+            assert first_difference(wanted.reshape(-1), given.reshape(-1)) is None
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("name", WITH_VECTORS)
+@pytest.mark.parametrize("board", [None, "mps2-an386", "mps3-an547"])
+def test_archives_run_without_a_project(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, board: str | None
+) -> None:
+    if name == OBJECTS and board is None:
+        pytest.skip("objects of a Cortex-M4 do not run on this machine")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for module, file in vectors(shared, name).items():
+        ran(shared / f"archives/{name}.tar", module, file, tmp_path, board)
+
+
+@pytest.mark.usefixtures("tools")
+def test_objects_run_on_a_board_of_their_cpu(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (file,) = vectors(shared, OBJECTS).values()
+    ran(shared / f"archives/{OBJECTS}.tar", "", file, tmp_path, "mps2-an386")
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("board", [None, "mps2-an386"])
+def test_an_operator_computes_what_numpy_does(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str | None
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    archive = shared / "archives/operator-add.tar"
+    (function,) = callable_modules(open_archive(archive).modules[0])
+    random = np.random.default_rng(3)
+    values = {
+        tensor.name: random.integers(-60, 60, (4, *(tensor.shape or ()))).astype(tensor.dtype)
+        for tensor in function.inputs
+    }
+    np.savez(tmp_path / "x.npz", **values)
+    result = run_archive(archive, None, tmp_path / "x.npz", tmp_path / "y.npz", 60.0, board)
+    assert (result.model, result.cases) == ("add", 4)
+    (output,) = np.load(tmp_path / "y.npz").values()
+    first, second = values.values()
+    np.testing.assert_array_equal(output, first + second)
+
+
+def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "mlfbuild.yml").write_text(
+        f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{op: {{source: {shared}/archives/operator-add.tar}}}}\n"
+    )
+    build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+    fragment = (tmp_path / "build/mlf/pc/op/mlf.cmake").read_text()
+    assert "executor/add_entry.c" in fragment and "executor/lib1.c" in fragment
+    assert "add_library(mlf::op ALIAS mlf_add)" in fragment
+    assert "int32_t tvmgen_add_run(" in (tmp_path / "build/mlf/pc/op/executor/include/tvmgen_add.h").read_text()
+
+
+def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\n"
+        f"models: {{op: {{source: {shared}/archives/operator-add.tar, executor: aot}}}}\n"
+    )
+    with pytest.raises(UsageError, match=r"op: .*operator-add\.tar holds an operator, which has no executor"):
+        build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+
+
+def large_graph(folder: Path) -> Path:
+    """An archive whose graph has a tensor of 8 MB between its two kernels, and whose metadata tells of no memory."""
+    calls = [("grow", 0), ("shrink", 1)]
+    attributes = {"func_name": "tvmgen_net_add", "num_inputs": "1", "num_outputs": "1", "flatten_data": "0"}
+    nodes = [{"op": "null", "name": "x", "inputs": []}]
+    nodes += [{"op": "tvm_op", "name": name, "attrs": attributes, "inputs": [[at, 0, 0]]} for name, at in calls]
+    graph = {
+        "nodes": nodes,
+        "arg_nodes": [0],
+        "heads": [[2, 0, 0]],
+        "attrs": {
+            "dltype": ["list_str", ["float32"] * 3],
+            "storage_id": ["list_int", [0, 1, 2]],
+            "shape": ["list_shape", [[1, 2], [1, 2_000_000], [1, 2]]],
+        },
+        "node_row_ptr": [0, 1, 2, 3],
+    }
+    (module,) = graph_library().modules
+    module = replace(module, graph_json=json.dumps(graph).encode(), params={}, main=(MainMemory(0, 0, 16),), storage=())
+    (folder / "large.tar").write_bytes(pack_archive(Library((module,))))
+    return folder / "large.tar"
+
+
+def test_memory_that_is_generated_counts_against_the_board(tmp_path: Path) -> None:
+    archive = large_graph(tmp_path)
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {large: {source: large.tar}}\n"
+    )
+    reason = r"large.tar: module 'net' needs an arena of 8000000 bytes, but the board of target 'm4' has 4194304 bytes"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+    assert not (tmp_path / "build/mlf/m4/large").exists()
+    np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 2), np.float32))
+    reason = r"large.tar: module 'net' needs 8000000 bytes of RAM, but mps2-an386 has 4194304; choose a larger board"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        run_archive(archive, None, tmp_path / "x.npz", tmp_path / "y.npz", 1.0, "mps2-an386")
+    assert not (tmp_path / "y.npz").exists()

@@ -1,0 +1,164 @@
+"""What board support promises, shown by running one image on every board."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.core.errors import TimedOutError
+from mlfbuild.targets import BOARDS, Board, board_called
+from mlfbuild.verify.emulator import RunResult, run_elf
+
+SOURCE = Path(__file__).with_name("board_app.c")
+FAULT_STATUS = 112
+
+Run = Callable[..., RunResult]
+
+
+@pytest.fixture(scope="module", params=BOARDS.values(), ids=lambda board: board.name)
+def board(request: pytest.FixtureRequest) -> Board:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def image(board: Board, build_firmware: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_firmware(tmp_path_factory.mktemp(board.name), board, {"main.c": SOURCE.read_text()})
+
+
+@pytest.fixture(scope="module")
+def run(board: Board, image: Path, tool: Callable[[str], str]) -> Run:
+    tool("qemu-system-arm")
+
+    def on_board(*arguments: str, cwd: Path | None = None) -> RunResult:
+        return run_elf(image, board, arguments=arguments, cwd=cwd, timeout=60)
+
+    return on_board
+
+
+@pytest.mark.parametrize("status", [0, 1, 42, 255])
+def test_the_result_of_main_is_the_exit_status(run: Run, status: int) -> None:
+    assert run("status", str(status)) == RunResult("", status)
+
+
+def test_arguments_arrive(run: Run) -> None:
+    assert run("arguments", "a,b", "c=d").stdout == "0=firmware\n1=arguments\n2=a,b\n3=c=d\n"
+
+
+def test_output_without_stdio(run: Run) -> None:
+    assert run("puts") == RunResult("least -2147483648 most 2147483647\n", 0)
+
+
+def test_a_reset_renews_all_memory_but_noinit(run: Run) -> None:
+    assert run("reset").exit_status == 0
+
+
+def test_large_constants_and_arenas_have_room(run: Run) -> None:
+    assert run("large").exit_status == 0
+
+
+def test_floating_point_and_vectors_are_on(run: Run) -> None:
+    assert run("compute") == RunResult("26.870 2\n", 0)
+
+
+def test_files_of_the_host(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "in.bin").write_bytes(bytes(range(256)) * 5)
+    assert run("copy", "in.bin", "out.bin", cwd=tmp_path) == RunResult("1280 bytes\n", 0)
+    assert (tmp_path / "out.bin").read_bytes() == bytes(range(256)) * 5
+
+
+def test_a_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
+    assert run("copy", "missing.bin", "out.bin", cwd=tmp_path).exit_status == 1
+
+
+def test_the_heap_is_the_memory_left(run: Run) -> None:
+    assert run("heap").exit_status == 0
+
+
+@pytest.mark.parametrize("fault", ["undefined", "unmapped"])
+def test_a_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault: str) -> None:
+    result = run(fault)
+    assert result.exit_status == FAULT_STATUS
+    assert "mlf_board: stopped by HardFault\n" in result.stdout
+    match = re.search(r"^  pc  (0x\w+)  lr  0x", result.stdout, re.MULTILINE)
+    assert match is not None
+    function = subprocess.run(
+        ["arm-none-eabi-addr2line", "-f", "-e", image, match[1]], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[0]
+    assert function in {"dispatch", "main"}
+
+
+def test_an_overflow_of_the_stack_ends_the_run(run: Run, board: Board) -> None:
+    result = run("overflow")
+    assert result.exit_status == FAULT_STATUS
+    limited = board.cpu in {"cortex-m33", "cortex-m55"}
+    assert ("HardFault: stack overflow" if limited else "the stack pointer is outside the stack") in result.stdout
+
+
+def test_segments_are_never_writable_and_executable(image: Path) -> None:
+    listing = subprocess.run(["arm-none-eabi-readelf", "-lW", image], capture_output=True, text=True, check=True).stdout
+    flags = re.findall(r"^ +LOAD +(?:0x\w+ +){5}([RWE ]{3})", listing, re.MULTILINE)
+    assert len(flags) >= 4
+    assert not [flag for flag in flags if "W" in flag and "E" in flag]
+
+
+@pytest.mark.usefixtures("run")
+def test_a_hang_is_stopped_and_keeps_the_output(image: Path, board: Board) -> None:
+    with pytest.raises(
+        TimedOutError,
+        match=r"app.elf: still running on .* after 1 s, stopped; give it more time, .*\nabout to hang",
+    ):
+        run_elf(image, board, arguments=["hang"], timeout=1)
+
+
+def test_vector_instructions_are_used_where_there_are_any(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+    image = build_firmware(tmp_path, board_called("mps3-an547"), {"main.c": SOURCE.read_text()})
+    code = subprocess.run(["arm-none-eabi-objdump", "-d", image], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"\bvmul\.f32\s+q", code)
+
+
+def test_the_size_of_the_stack_is_a_setting(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+    source = "extern char __stack_limit[], __stack_top[];\n"
+    source += "int main(void) { return __stack_top - __stack_limit == 3000 ? 0 : 1; }\n"
+    board = board_called("mps2-an386")
+    image = build_firmware(tmp_path, board, {"main.c": source}, "-DMLF_STACK_SIZE=3000")
+    assert run_elf(image, board, timeout=60).exit_status == 0
+
+
+@pytest.mark.usefixtures("cross_cxx")
+def test_constructors_of_cxx_run_before_main(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+    source = "struct Counter { int value; Counter() : value(41) {} ~Counter() { value = 0; } };\n"
+    source += "static Counter counter;\nint main() { return counter.value + 1; }\n"
+    board = board_called("mps2-an386")
+    image = build_firmware(tmp_path, board, {"main.cpp": source})
+    assert run_elf(image, board, timeout=60).exit_status == 42
+
+
+SECTION = """\
+__attribute__((section("%s"))) %s value[9] = {1, 2};
+int main(int argc, char **argv) { (void)argv; volatile int i = argc; return value[i]; }
+"""
+
+
+@pytest.mark.parametrize("section", [".rodata.mlf", ".rodata.mlf.kws", ".mlf_weights"])
+def test_constants_may_have_a_section_of_any_name(
+    build_firmware: Callable[..., Path], tmp_path: Path, section: str
+) -> None:
+    board = board_called("mps3-an547")
+    image = build_firmware(tmp_path, board, {"main.c": SECTION % (section, "const int")})
+    assert run_elf(image, board, timeout=60).exit_status == 2
+
+
+def test_a_writable_section_that_startup_does_not_fill_is_refused(
+    build_firmware: Callable[..., Path], tmp_path: Path
+) -> None:
+    board = board_called("mps2-an386")
+    image = build_firmware(tmp_path, board, {"main.c": SECTION % (".data.mine", "int")})
+    assert run_elf(image, board, timeout=60).exit_status == 2
+    with pytest.raises(
+        AssertionError, match=r"a writable section has a name .* call it \.data\.<name> or \.bss\.<name>"
+    ):
+        build_firmware(tmp_path, board, {"main.c": SECTION % (".mine", "int")})

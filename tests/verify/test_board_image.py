@@ -1,0 +1,57 @@
+"""For which CPU of a board firmware is built around a module that holds objects."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from mlfbuild.core.errors import UsageError
+from mlfbuild.library import CodegenFile, Library, Module, Target
+from mlfbuild.targets import board_called
+from mlfbuild.verify.emulator.board_image import fitting_cpu
+
+Compiled = Callable[..., Library]
+
+
+@pytest.fixture
+def compiled(tmp_path: Path, tool: Callable[[str], str]) -> Compiled:
+    """A function that returns a library with an object, compiled with some flags."""
+    gcc = tool("arm-none-eabi-gcc")
+
+    def make(*flags: str) -> Library:
+        (tmp_path / "f.c").write_text("float f(float x) { return x + 1; }\n")
+        subprocess.run([gcc, "-mthumb", *flags, "-c", tmp_path / "f.c", "-o", tmp_path / "f.o"], check=True)
+        file = CodegenFile(PurePosixPath("host/lib/net_lib0.o"), (tmp_path / "f.o").read_bytes())
+        return Library((Module("net", "graph", (Target("llvm"),), (), (), (file,)),))
+
+    return make
+
+
+HARD = ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
+SOFT = ("-mcpu=cortex-m4", "-mfloat-abi=soft")
+
+
+@pytest.mark.parametrize(("flags", "cpu"), [(HARD, "cortex-m4"), (SOFT, "cortex-m4+nofp")])
+def test_the_float_abi_of_objects_chooses_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
+    assert fitting_cpu(compiled(*flags), board_called("mps2-an386"), "net.tar").name == cpu
+
+
+def test_without_objects_it_is_the_boards_own() -> None:
+    assert fitting_cpu(Library(()), board_called("mps2-an386"), "net.tar").name == "cortex-m4"
+
+
+@pytest.mark.parametrize(
+    ("flags", "board", "reason"),
+    [
+        (HARD, "mps2-an385", "holds code for Armv7E-M, which cortex-m3 does not run"),
+        (SOFT, "mps3-an547", "is soft-float, and code for cortex-m55 is hard-float"),
+    ],
+)
+def test_objects_that_no_cpu_of_the_board_runs(
+    compiled: Compiled, flags: tuple[str, ...], board: str, reason: str
+) -> None:
+    with pytest.raises(UsageError, match=rf"net.tar: codegen/host/lib/net_lib0\.o: {reason}"):
+        fitting_cpu(compiled(*flags), board_called(board), "net.tar")

@@ -1,0 +1,217 @@
+"""Networks of archives on this machine: right numbers, values checked before C sees them, crashes kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlfbuild
+from mlfbuild.core.errors import ProcessFailedError, TimedOutError, UsageError
+from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.library import CodegenFile, Library
+from mlfbuild.verify.host import Model
+from support.native import compile_network
+
+ARCHIVES = (
+    "add-aotc", "add-aotp", "add-graph", "byoc-aotp", "conv-aotc", "conv-aotp", "conv-graph", "conv-graphlink",
+    "conv-usmp_external", "kws_int8-aotc", "kws_int8-graph", "many-aotc", "many-graph", "multi-aotc.mod1",
+    "multi-aotc.mod2", "multi-mixed.mod1", "multi-mixed.mod2", "v5-add-aotc", "v5-add-graph",
+    "v5-kws_int8-graph", "v5-many-graphlink",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cache(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    tool("gcc")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def opened() -> Iterator[list[Model]]:
+    """Models to be closed."""
+    models: list[Model] = []
+    yield models
+    for model in models:
+        model.close()
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+def test_archives_of_tvm(shared: Path, opened: list[Model], name: str, isolated: bool) -> None:
+    archive, _, module = name.partition(".")
+    path = shared / "archives" / f"{archive}.tar"
+    model = mlfbuild.load(path, module or None, isolated=isolated)
+    opened.append(model)
+    vectors = np.load(shared / "archives" / f"{name}.npz")
+    inputs = {tensor.name: vectors[f"in_{tensor.name}"][0] for tensor in model.inputs}
+    for index, got in enumerate(model.run(inputs).values()):
+        expected = vectors[f"out{index}"][0].reshape(got.shape)
+        assert got.dtype == expected.dtype
+        limit = 0 if got.dtype.kind in "iu" else 1e-5 * float(np.abs(expected).max())
+        np.testing.assert_allclose(got, expected, rtol=0, atol=limit)
+
+
+def adder(states: bool = False) -> Graph:
+    """y = x + kept, which is kept where there are states, and else an input."""
+    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y")]
+    kept = [State("kept", "y", np.zeros((1, 4), np.float32))] if states else []
+    return Graph("net", tensors, [Node("sum", ops.Add(), ("x", "kept"), ("y",))],
+                 ["x"] if states else ["x", "kept"], ["y"], kept)  # fmt: skip
+
+
+X = np.arange(4, dtype=np.float32).reshape(1, 4)
+
+
+def saved(folder: Path, library: Library, name: str = "net.tar") -> Path:
+    mlfbuild.write_archive(library, folder / name)
+    return folder / name
+
+
+def test_a_network_of_the_native_compiler(tmp_path: Path) -> None:
+    model = mlfbuild.load(saved(tmp_path, compile_network(adder())))
+    assert model.name == "net"
+    assert [tensor.name for tensor in model.inputs] == ["x", "kept"]
+    np.testing.assert_array_equal(model.run({"x": X, "kept": X[:, ::-1]})["y"], np.full((1, 4), 3, np.float32))
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+def test_streams_of_one_archive_are_apart(tmp_path: Path, opened: list[Model], isolated: bool) -> None:
+    path = saved(tmp_path, compile_network(adder(states=True)))
+    one, two = (mlfbuild.load(path, isolated=isolated) for _ in range(2))
+    opened += [one, two]
+    assert [float(one.run({"x": X})["y"][0, 3]) for _ in range(3)] == [3, 6, 9]
+    assert float(two.run({"x": X})["y"][0, 3]) == 3
+    one.reset()
+    assert float(one.run({"x": X})["y"][0, 3]) == 3
+    assert float(two.run({"x": X})["y"][0, 3]) == 6
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"x": X}, "net: input 'kept': is missing"),
+        ({"x": X, "kept": X, "z": X}, "net: has no input 'z'; its inputs are 'x', 'kept'"),
+        ({"x": X.astype(np.float64), "kept": X}, "net: input 'x': is float64, must be float32"),
+        ({"x": X[0], "kept": X}, r"net: input 'x': has shape \[4\], must have shape \[1, 4\]"),
+        ({"x": [[1, 2, 3, 4]], "kept": X}, "net: input 'x': is int64, must be float32"),
+    ],
+)
+def test_wrong_inputs_never_reach_the_code(tmp_path: Path, inputs: dict[str, object], message: str) -> None:
+    model = mlfbuild.load(saved(tmp_path, compile_network(adder())))
+    with pytest.raises(ValueError, match=message):
+        model.run(inputs)  # type: ignore[arg-type]  # one of them is wrong on purpose
+
+
+def changed(old: str, new: str) -> Library:
+    """The adder with ``old`` in its C replaced."""
+    (module,) = compile_network(adder()).modules
+    files = [
+        CodegenFile(file.path, file.data.replace(old.encode(), new.encode()))
+        if file.path.name == "net_lib0.c"
+        else file
+        for file in module.codegen
+    ]
+    assert any(file.data != was.data for file, was in zip(files, module.codegen, strict=True))
+    return Library((replace(module, codegen=tuple(files)),))
+
+
+def test_a_crash_is_an_error_of_that_run_alone(tmp_path: Path, opened: list[Model]) -> None:
+    crash = "    if (((const float *)inputs->x)[0] > 8.0f) { *(volatile int *)8 = 1; }\n    return 0;\n}"
+    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", crash)), isolated=True)
+    opened.append(model)
+    with pytest.raises(
+        ProcessFailedError, match=r"^net: its code crashed \(SIGSEGV\); check its inputs, or export it again$"
+    ):
+        model.run({"x": X + 9, "kept": X})
+    assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
+
+
+def test_a_hang_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
+    hang = "    for (volatile int i = 0;; i++) {}\n}"
+    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", hang)), isolated=True, timeout=0.5)
+    opened.append(model)
+    with pytest.raises(
+        TimedOutError, match=r"^net: still running after 0.5 s, stopped; give it more time \(--timeout\)$"
+    ):
+        model.run({"x": X, "kept": X})
+
+
+def test_code_that_ends_the_process(tmp_path: Path, opened: list[Model]) -> None:
+    leave = "    extern void _exit(int); _exit(3);\n    return 0;\n}"
+    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", leave)), isolated=True)
+    opened.append(model)
+    with pytest.raises(
+        ProcessFailedError,
+        match=r"^net: its code ended the process with status 3; check its inputs, or export it again$",
+    ):
+        model.run({"x": X, "kept": X})
+
+
+def test_code_that_prints_does_not_disturb(tmp_path: Path, opened: list[Model]) -> None:
+    talk = '    extern int puts(const char *); puts("hello");\n    return 0;\n}'
+    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", talk)), isolated=True)
+    opened.append(model)
+    assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
+
+
+def test_an_error_code(tmp_path: Path) -> None:
+    model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", "    return 7;\n}")))
+    with pytest.raises(
+        ProcessFailedError, match=r"^net: its run function returned 7; check its inputs, or export it again$"
+    ):
+        model.run({"x": X, "kept": X})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("return 0;", "return nothing;", "nothing"),
+        ("    return 0;\n}", "    extern int f(void); return f();\n}", "`f'"),
+    ],
+)
+def test_code_that_does_not_build(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(ProcessFailedError, match=r"^net: its C cannot be built on this machine") as caught:
+        mlfbuild.load(saved(tmp_path, changed(old, new)))
+    assert said in caught.value.output
+
+
+def test_the_second_load_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path, compile_network(adder()))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
+    mlfbuild.load(path)
+    (made,) = (tmp_path / "own/mlfbuild/host").iterdir()
+    before = made.stat().st_mtime_ns
+    mlfbuild.load(path)
+    assert [file.stat().st_mtime_ns for file in (tmp_path / "own/mlfbuild/host").iterdir()] == [before]
+
+
+def test_which_module(shared: Path) -> None:
+    path = shared / "archives/multi-mixed.tar"
+    with pytest.raises(UsageError, match=r"multi-mixed.tar: holds several modules; choose one \(of mod1, mod2\)"):
+        mlfbuild.load(path)
+    with pytest.raises(UsageError, match=r"multi-mixed.tar: has no module 'kws'; choose one \(of mod1, mod2\)"):
+        mlfbuild.load(path, "kws")
+
+
+def test_objects_for_another_cpu(shared: Path) -> None:
+    message = (
+        r"^conv: codegen/host/lib/conv_lib0\.o: is an object for ARM \(32 bits, exported for cortex-m4\), not for this "
+        r"machine; export it for this machine, or build for another cpu$"
+    )
+    with pytest.raises(UsageError, match=message):
+        mlfbuild.load(shared / "archives/conv-llvm_graph_m4.tar")
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+def test_an_operator(shared: Path, opened: list[Model], isolated: bool) -> None:
+    model = mlfbuild.load(shared / "archives/operator-add.tar", isolated=isolated)
+    opened.append(model)
+    assert [(tensor.name, tensor.shape) for tensor in model.inputs] == [("placeholder", (2,)), ("placeholder_1", (1,))]
+    left, right = np.array([100, -7], np.int8), np.array([50], np.int8)
+    np.testing.assert_array_equal(model.run({"placeholder": left, "placeholder_1": right})["C"], left + right)

@@ -1,0 +1,104 @@
+"""What goes wrong around a run: a missing emulator, a missing image, an image that is none, an interrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.core.errors import InputFileError, ProcessFailedError, ToolNotFoundError, UsageError
+from mlfbuild.targets import Board, Memory, board_called
+from mlfbuild.verify.emulator import run_elf
+
+M4 = board_called("mps2-an386")
+HANG = "int main(void) { for (volatile int forever = 1; forever;) { } return 0; }\n"
+LOCKUP = 'int main(void) { __asm__ volatile("cpsid f\\n\\tudf #0"); return 0; }\n'
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    path = tmp_path / "app.elf"
+    path.write_bytes(b"not an image")
+    return path
+
+
+@pytest.fixture
+def qemu(tool: Callable[[str], str]) -> str:
+    return tool("qemu-system-arm")
+
+
+def test_a_missing_emulator_is_named_with_how_to_get_it(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", "/nowhere/qemu")
+    with pytest.raises(ToolNotFoundError, match=r"/nowhere/qemu: program not found; .*apt-get install qemu-system-arm"):
+        run_elf(image, M4)
+
+
+def test_a_missing_image_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match=r"app\.elf: no such firmware image"):
+        run_elf(tmp_path / "app.elf", M4)
+
+
+@pytest.mark.parametrize("argument", ["", "two words"])
+def test_an_argument_that_cannot_arrive_is_refused(image: Path, argument: str) -> None:
+    with pytest.raises(UsageError, match="must not be empty or contain spaces"):
+        run_elf(image, M4, arguments=[argument])
+
+
+@pytest.mark.usefixtures("qemu")
+def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
+    board = Board("mps9", "cortex-m4", Memory("FLASH", 0, 1), Memory("RAM", 0, 1))
+    with pytest.raises(
+        ProcessFailedError,
+        match=r"app\.elf: qemu-system-arm cannot run it on mps9; see .*\n.*unsupported machine",
+    ):
+        run_elf(image, board, timeout=60)
+
+
+@pytest.mark.usefixtures("qemu")
+def test_a_lockup_of_the_core_is_shown(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+    path = build_firmware(tmp_path, M4, {"main.c": LOCKUP})
+    with pytest.raises(ProcessFailedError, match=r"app\.elf: qemu-system-arm was ended by signal 6(.|\n)*Lockup"):
+        run_elf(path, M4, timeout=60)
+
+
+@pytest.mark.usefixtures("qemu")
+def test_an_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+    path = build_firmware(tmp_path, M4, {"main.c": HANG})
+    script = "import sys; from pathlib import Path; from mlfbuild.verify.emulator import run_elf\n"
+    script += "from mlfbuild.targets import board_called\n"
+    script += "run_elf(Path(sys.argv[1]), board_called('mps2-an386'), timeout=60)\n"
+    runner = subprocess.Popen([sys.executable, "-c", script, str(path)], stderr=subprocess.DEVNULL)
+    emulator = wait_for(lambda: child_of(runner.pid))
+    runner.send_signal(signal.SIGINT)
+    assert runner.wait(timeout=30) != 0
+    wait_for(lambda: not is_running(emulator))
+
+
+def is_running(pid: object) -> bool:
+    """Whether the process runs; one that has ended stays listed as a zombie where nobody's init collects it."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def child_of(pid: int) -> int | None:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    running = [int(child) for child in children if b"-kernel" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return running[0] if running else None
+
+
+def wait_for(condition: Callable[[], object]) -> object:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"still waiting; load {os.getloadavg()[0]}")

@@ -1,0 +1,176 @@
+"""Vectors files: what fits a module is read, everything else is refused with one clear line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.core.errors import CheckFailedError, InputFileError
+from mlfbuild.library import MainMemory, Module, Target, TensorInfo
+from mlfbuild.verify.vectors import load_vectors
+
+INPUTS = (TensorInfo("serving_default_x:0", "int8", 6, (1, 2, 3)), TensorInfo("y", "float32", 8))
+OUTPUTS = (TensorInfo("Identity", "int8", 4, (1, 4)),)
+MODULE = Module("net", "aot", (Target("c"),), (MainMemory(0, 0, 18),), (), (), INPUTS, OUTPUTS)
+
+X = np.arange(12, dtype=np.int8).reshape(2, 1, 2, 3)
+Y = np.array([[1.5, -2.0], [0.25, 4.0]], np.float32)
+Z = np.arange(8, dtype=np.int8).reshape(2, 1, 4)
+
+
+def write(folder: Path, **arrays: np.ndarray) -> Path:
+    path = folder / "v.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("in0", "in1", "out0"),
+        ("in_serving_default_x:0", "in_y", "out_Identity"),
+        ("in_serving_default_x_0", "in1", "out_Identity"),
+    ],
+)
+def test_arrays_go_by_position_or_name(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    vectors = load_vectors(write(tmp_path, **dict(zip(names, (X, Y, Z), strict=True))), MODULE)
+    assert vectors.cases == 2
+    assert [array.tolist() for array in vectors.inputs] == [X.reshape(2, 6).tolist(), Y.tolist()]
+    assert vectors.outputs[0].tolist() == Z.reshape(2, 4).tolist()
+
+
+def test_the_batch_axis_may_be_left_out(tmp_path: Path) -> None:
+    vectors = load_vectors(write(tmp_path, in0=X[:, 0], in1=Y, out0=Z[:, 0]), MODULE)
+    assert vectors.inputs[0].tolist() == X.reshape(2, 6).tolist()
+
+
+def test_big_endian_arrays_are_read(tmp_path: Path) -> None:
+    vectors = load_vectors(write(tmp_path, in0=X, in1=Y.astype(">f4"), out0=Z), MODULE)
+    assert vectors.inputs[1].tobytes() == Y.astype("<f4").tobytes()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"in1": None}, r"v\.npz: has no in1 \(or in_y\) for input 1 of the model"),
+        ({"out0": None}, r"v\.npz: has no out0 \(or out_Identity\) for output 0 of the model"),
+        ({"in2": Y, "other": Y}, r"in2, other: no such input or output, net has in0, in1 and out0"),
+        ({"in0": X.astype(np.uint8)}, r"v\.npz: in0: holds uint8, 'serving_default_x:0' is int8"),
+        (
+            {"in0": X.reshape(2, 6)},
+            r"in0: has shape \[2, 6\]; the first axis counts cases, .* which has shape \[1, 2, 3\]",
+        ),
+        ({"in1": Y[:, :1]}, r"in1: has shape \[2, 1\]; .* which has 8 bytes"),
+        ({"in1": np.float32(1)}, r"in1: has shape \[\]; "),
+        ({"out0": Z[:1]}, r"v\.npz: the arrays hold different numbers of cases: \[1, 2\]"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, changes: dict[str, np.ndarray | None], message: str) -> None:
+    arrays = {"in0": X, "in1": Y, "out0": Z, **changes}
+    path = write(tmp_path, **{name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(InputFileError, match=message):
+        load_vectors(path, MODULE)
+
+
+def test_no_cases_are_a_failed_check(tmp_path: Path) -> None:
+    with pytest.raises(CheckFailedError, match=r"v\.npz: holds no cases, .*; add one"):
+        load_vectors(write(tmp_path, in0=X[:0], in1=Y[:0], out0=Z[:0]), MODULE)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputFileError, match="no such vectors file"):
+        load_vectors(tmp_path / "none.npz", MODULE)
+
+
+class Evil:
+    """An object that would run code where a reader unpickles it."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return exec, ("raise SystemExit('unpickled')",)
+
+
+def npy(header: bytes, data: bytes = b"") -> bytes:
+    """A .npy file with any header."""
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
+
+
+def zipped(**members: bytes) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+    return file.getvalue()
+
+
+def plain_npy() -> bytes:
+    file = io.BytesIO()
+    np.save(file, X)
+    return file.getvalue()
+
+
+UNREADABLE = {
+    "empty": b"",
+    "text": b"in0: [1, 2, 3]\n",
+    "a single array": plain_npy(),
+    "a pickle": pickle.dumps({"in0": [1]}),
+    "no zip behind the magic": b"PK\x03\x04" + bytes(100),
+    "an array of objects": zipped(
+        in0=npy(b"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}\n", pickle.dumps(Evil()))
+    ),
+    "a header that is no dict": zipped(in0=npy(b"__import__('os').abort()\n")),
+    "a header cut off": zipped(in0=b"\x93NUMPY\x01\x00\xff\xff{"),
+    "data missing": zipped(in0=npy(b"{'descr': '<i4', 'fortran_order': False, 'shape': (1000,)}\n", bytes(8))),
+    "a shape beyond all memory": zipped(in0=npy(b"{'descr': '<i4', 'fortran_order': False, 'shape': (%d,)}\n" % 2**61)),
+    "a header without end": zipped(in0=npy(b"{'descr': ('<i4', 'shape': (1,)\n", bytes(8))),
+    "a member that is no array": zipped(in0=b"hello"),
+    "a negative shape": zipped(in0=npy(b"{'descr': '<i4', 'fortran_order': False, 'shape': (-1, 4)}\n", bytes(8))),
+}
+
+
+@pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
+def test_what_is_no_vectors_file_is_one_clear_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "v.npz"
+    path.write_bytes(data)
+    with pytest.raises(InputFileError) as caught:
+        load_vectors(path, MODULE)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+    whole = write(tmp_path, in0=X, in1=Y, out0=Z).read_bytes()
+    path = tmp_path / "cut.npz"
+    for size in range(0, len(whole), 13):
+        path.write_bytes(whole[:size])
+        with pytest.raises(InputFileError):
+            load_vectors(path, MODULE)
+
+
+def test_bytes_changed_at_random_give_arrays_or_one_clear_line(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    np.savez_compressed(tmp_path / "v.npz", in0=X, in1=Y, out0=Z)
+    whole = np.frombuffer((tmp_path / "v.npz").read_bytes(), np.uint8)
+    path = tmp_path / "changed.npz"
+    for _ in range(300):
+        changed = whole.copy()
+        changed[random.integers(0, whole.size, 3)] = random.integers(0, 256, 3)
+        path.write_bytes(changed.tobytes())
+        with contextlib.suppress(InputFileError, CheckFailedError):
+            load_vectors(path, MODULE)
+
+
+def test_a_bomb_is_refused_before_it_unpacks(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.npz"
+    archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+    with archive, archive.open("in0.npy", "w", force_zip64=True) as member:
+        chunk = bytes(1 << 20)
+        for _ in range(1025):
+            member.write(chunk)
+    with pytest.raises(InputFileError, match="unpacks to more than 1024 MiB"):
+        load_vectors(path, MODULE)

@@ -1,0 +1,247 @@
+"""Verify finds what is wrong with a model, and says where."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.build.tree.verification import module_header
+from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.library import MainMemory, Pool, TensorInfo
+from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
+from mlfbuild.verify.module import VerifyReport, verify_module
+from support.hand_written_library import OUTPUTS, write_library
+
+A = np.array([[1, 2, 3, 4], [-5, 6, 100, 8], [9, -10, 11, 12]], np.int8)
+B = np.array([[1, 1, 1, 1], [2, 2, 2, 2], [-100, 3, 3, 3]], np.int8)
+SUM = A + B
+MEAN = (SUM[:, [0, 3]] / 2).astype(np.float32)
+
+M4 = board_called("mps2-an386")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools(tool: Callable[[str], str]) -> None:
+    for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
+        tool(name)
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all tests of the module: the test firmware is built once and then only what changed."""
+    return tmp_path_factory.mktemp("verify")
+
+
+def vectors(folder: Path, **changes: np.ndarray) -> Path:
+    path = folder / "vectors.npz"
+    np.savez(path, **{"in0": A, "in1": B, "out0": SUM, "out1": MEAN, **changes})
+    return path
+
+
+def verify(workdir: Path, board: Board | None, wrong: str = "", **options: object) -> VerifyReport:
+    module = write_library(workdir / "tree", wrong, reentrant=bool(options.pop("reentrant", True)))
+    toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
+    folder = workdir / (board.name if board else "host")
+    path = options.pop("vectors", None) or vectors(workdir)
+    return verify_module(workdir / "tree", module, board, path, folder, toolchain=toolchain, **options)
+
+
+@pytest.mark.parametrize("board", [*BOARDS.values(), None], ids=lambda board: board.name if board else "host")
+def test_a_right_model_passes_and_its_memory_is_measured(workdir: Path, board: Board | None) -> None:
+    report = verify(workdir, board)
+    assert report.passed, report.text()
+    assert (report.cases, report.workspace_size, report.workspace_used) == (3, 64, 48)
+    name = board.name if board else "host"
+    stack = rf", stack {report.stack_used} bytes" if board else ""
+    assert report.text() == f"net: 3 cases right on {name}, arena 48 of 64 bytes used{stack}"
+    if board:
+        assert report.stack_used is not None and 8 <= report.stack_used <= 200
+
+
+WRONG = {
+    "an output is off by one": (
+        "if (a[0] < 0) sum[2]++;",
+        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
+    ),
+    "a float is off by a little": (
+        "mean[1] *= 1.0001f;",
+        r"net: case 0, output 1 \(mean\), element 1: expected 2.5, got 2.50025 \(1 of 2 .* differ\)(\nnet: .*){2}",
+    ),
+    "it writes past an output": ("sum[4] = 0;", r"(net: case \d: wrote beside output 0\n?){3}"),
+    "it writes before an output": ("sum[-1] = 0;", r"(net: case \d: wrote beside output 0\n?){3}"),
+    "it writes past the last output": ("mean[2] = 0;", r"(net: case \d: wrote beside output 1\n?){3}"),
+    "it writes past an input": ("a[4] = 0;", r"(net: case \d: wrote beside input 0\n?){3}"),
+    "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: input 0 was changed"),
+    "it changes the other input": ("((signed char *)b)[3] = 7;", r"(net: case \d: input 1 was changed\n?){3}"),
+    "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote beside the workspace of 64 bytes\n?){3}"),
+    "it begins before the arena": (
+        "workspace[-1] = 0;",
+        r"(net: case \d: wrote beside the workspace of 64 bytes\n?){3}",
+    ),
+    "it remembers the run before": (
+        "if (runs == 4) sum[1] = 0;",
+        r"net: case 1, output 0 \(sum\), element 1: the second run differs from the first \(0 after 8\)",
+    ),
+    "it returns an error": ("if (a[0] == 9) return -1;", r"net: case 2: the run function returned -1, not 0"),
+}
+
+
+@pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
+@pytest.mark.parametrize(("wrong", "found"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_found_and_named(workdir: Path, board: Board | None, wrong: str, found: str) -> None:
+    report = verify(workdir, board, wrong)
+    assert not report.passed
+    assert re.fullmatch(found, report.text()), report.text()
+
+
+def test_an_element_that_nobody_writes_is_found(workdir: Path) -> None:
+    longer = [OUTPUTS[0], TensorInfo("mean", "float32", 12, (1, 3))]
+    module = write_library(workdir / "tree", outputs=longer)
+    path = vectors(workdir, out1=np.concatenate([MEAN, MEAN[:, :1]], axis=1))
+    report = verify_module(workdir / "tree", module, None, path, workdir / "longer")
+    assert "net: case 0, output 1 (mean), element 2: expected 1.0, got " in report.text()
+
+
+def test_the_deepest_stack_is_measured(workdir: Path) -> None:
+    used = verify(workdir, M4).stack_used
+    deep = "if (a[0] == 9) { volatile char deep[5000]; for (int i = 0; i < 5000; i++) deep[i] = 1; }"
+    report = verify(workdir, M4, deep)
+    assert report.passed and used is not None and report.stack_used is not None
+    assert 5000 <= report.stack_used - used < 5100
+
+
+def test_a_fault_is_a_failure_with_the_registers(workdir: Path) -> None:
+    report = verify(workdir, M4, 'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");')
+    assert re.match(r"net: case 2: the firmware faulted\n.*mlf_board: stopped by HardFault\n  pc  0x", report.text())
+
+
+def test_a_crash_on_this_machine_is_a_failure(workdir: Path) -> None:
+    report = verify(workdir, None, "if (a[0] == 9) __builtin_trap();")
+    assert re.fullmatch(r"net: case 2: the program was ended by signal \d+", report.text())
+
+
+@pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
+def test_a_hang_is_a_failure(workdir: Path, board: Board | None) -> None:
+    report = verify(workdir, board, "while (a[0] == -5 && runs) { }", timeout=2)
+    assert report.text() == "net: case 1: no result after 2 s, stopped"
+
+
+def test_many_problems_are_counted(workdir: Path, tmp_path: Path) -> None:
+    path = vectors(
+        tmp_path, in0=np.tile(A, (4, 1)), in1=np.tile(B, (4, 1)), out0=np.tile(SUM, (4, 1)), out1=np.tile(MEAN, (4, 1))
+    )
+    report = verify(workdir, None, "sum[0]++;", vectors=path)
+    assert len(report.problems) == 12
+    assert report.text().splitlines()[-1] == "net: and 2 more problems"
+
+
+def test_a_module_that_owns_its_workspace(workdir: Path) -> None:
+    report = verify(workdir, M4, reentrant=False)
+    assert report.passed and report.workspace_used is None
+    assert "arena" not in report.text()
+    report = verify(workdir, M4, "if (runs == 2) sum[0] = 9;", reentrant=False)
+    assert "case 0, output 0 (sum), element 0: the second run differs from the first (9 after 2)" in report.text()
+
+
+def test_an_arena_that_fits_the_board_only_once(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    large = replace(module, main=(MainMemory(M4.ram.size // 2 + 1, 0, 20),))
+    assert "MODULE_RUN_IN(" in module_header(large, "host")
+    text = module_header(large, M4.name)
+    assert "MODULE_RUN_IN(" not in text and "MODULE_WORKSPACE_SIZES 0\n" in text
+    assert '\\"takes_workspace\\":false' in text
+    stream = replace(large, state_size=16)
+    assert "MODULE_RUN_IN(" in module_header(stream, M4.name), "its second stream needs a state of the caller's"
+
+
+def test_one_case_is_measured_with_two_paints(workdir: Path, tmp_path: Path) -> None:
+    path = vectors(tmp_path, in0=A[:1], in1=B[:1], out0=SUM[:1], out1=MEAN[:1])
+    for paint in (0x5A, 0xA5):
+        report = verify(workdir, None, f"memset(workspace + 40, {paint}, 8);", vectors=path)
+        assert (report.cases, report.workspace_used) == (1, 48)
+
+
+def test_code_that_does_not_compile_is_shown_as_the_compiler_shows_it(workdir: Path) -> None:
+    with pytest.raises(ProcessFailedError, match=r"net_lib0\.c:\d+:\d+: error: .*nonsense"):
+        verify(workdir, M4, "nonsense;")
+
+
+def test_a_struct_of_another_shape_does_not_compile(workdir: Path) -> None:
+    module = write_library(workdir / "tree", outputs=[TensorInfo("sum", "int8", 4, (1, 4))])
+    path = workdir / "one.npz"
+    np.savez(path, in0=A, in1=B, out0=SUM)
+    with pytest.raises(ProcessFailedError, match="outputs_are_pointers"):
+        verify_module(workdir / "tree", module, None, path, workdir / "host")
+
+
+def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    headless = type(module)(**{**vars(module), "codegen": module.codegen[1:]})
+    with pytest.raises(UnsupportedModelError, match="net: cannot be run: the library has no C interface"):
+        verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
+
+
+def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    npu = replace(module, devices=("ethos_u",))
+    reason = "net: cannot be run: its caller must bring a driver of ethos_u, which mlfbuild does not have"
+    with pytest.raises(UnsupportedModelError, match=reason):
+        verify_module(workdir / "tree", npu, M4, vectors(workdir), workdir / "npu")
+    unknown = replace(module, pools=(Pool("sram", "workspace", None, external=True),))
+    with pytest.raises(UnsupportedModelError, match=r"net: .*: its header does not tell the size of pool sram"):
+        verify_module(workdir / "tree", unknown, M4, vectors(workdir), workdir / "npu")
+    own = replace(module, pools=(Pool("global_workspace", "workspace", 64, external=False),))
+    assert "MODULE_POOLS" not in module_header(own, "host"), "memory of its own is not the caller's"
+
+
+def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:
+    path = vectors(tmp_path, in0=A[:0], in1=B[:0], out0=SUM[:0], out1=MEAN[:0])
+    with pytest.raises(CheckFailedError, match="holds no cases"):
+        verify(workdir, M4, vectors=path)
+
+
+def test_a_cross_target_without_board_is_refused(workdir: Path) -> None:
+    module = write_library(workdir / "tree")
+    toolchain = toolchain_file(cpu_called("cortex-m0plus"))
+    with pytest.raises(UsageError, match="net: the target has no board"):
+        verify_module(workdir / "tree", module, None, vectors(workdir), workdir / "m0", toolchain=toolchain)
+
+
+def test_a_folder_of_another_board_is_started_afresh(workdir: Path, tmp_path: Path) -> None:
+    module = write_library(tmp_path / "tree")
+    for board in (M4, board_called("mps3-an547"), None):
+        toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
+        report = verify_module(tmp_path / "tree", module, board, vectors(workdir), tmp_path / "w", toolchain=toolchain)
+        assert report.passed and report.board == (board.name if board else "host")
+
+
+def test_the_image_does_not_depend_on_the_vectors(workdir: Path, tmp_path: Path) -> None:
+    verify(workdir, M4)
+    image = workdir / M4.name / "build" / "verify.elf"
+    before = image.stat().st_mtime_ns
+    verify(workdir, M4, vectors=vectors(tmp_path, in0=A[:1], in1=B[:1], out0=SUM[:1], out1=MEAN[:1]))
+    assert image.stat().st_mtime_ns == before
+
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wpedantic", "-O2"]
+
+
+@pytest.mark.parametrize("reentrant", [True, False], ids=["callers-workspace", "own-workspace"])
+@pytest.mark.parametrize("compiler", [["gcc"], ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-DMEASURE_STACK=1"]])
+def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: list[str], reentrant: bool) -> None:
+    module = write_library(tmp_path, reentrant=reentrant)
+    (tmp_path / "verify_module.h").write_text(module_header(module, "mps2-an386"))
+    source = RUNTIME / "verify" / "verify.c"
+    command = [*compiler, *WARNINGS, "-I", str(tmp_path), "-c", str(source), "-o", str(tmp_path / "verify.o")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_the_firmware_knows_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden(module_header(write_library(tmp_path), "mps2-an386"), "verify_module.h")

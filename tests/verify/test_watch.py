@@ -1,0 +1,52 @@
+"""A program that writes a file has time as long as the file grows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.core.errors import ProcessFailedError
+from mlfbuild.verify.emulator.watch import run_while_it_writes
+
+SLOW = 'for count in 1 2 3 4; do sleep 1; printf x >> "$0"; done; echo done'
+
+
+def python(script: str) -> list[str]:
+    return [sys.executable, "-c", script]
+
+
+def test_status_and_output(tmp_path: Path) -> None:
+    command = python("import os, sys; print(os.getcwd(), flush=True); print('late', file=sys.stderr); sys.exit(3)")
+    status, output = run_while_it_writes(command, cwd=tmp_path, timeout=None, written=None)
+    assert (status, output.split()) == (3, [str(tmp_path).encode(), b"late"])
+
+
+def test_each_result_gives_more_time(tmp_path: Path) -> None:
+    file = tmp_path / "results"
+    status, output = run_while_it_writes(["sh", "-c", SLOW, str(file)], cwd=None, timeout=3, written=file)
+    assert (status, output, file.read_text()) == (0, b"done\n", "xxxx")
+
+
+def test_without_results_it_is_stopped(tmp_path: Path) -> None:
+    script = "import time; print('begun', flush=True); time.sleep(60)"
+    begun = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired) as stopped:
+        run_while_it_writes(python(script), cwd=None, timeout=3.0, written=tmp_path / "results")
+    assert stopped.value.output == b"begun\n"
+    assert stopped.value.timeout == 3.0
+    assert time.monotonic() - begun < 30
+
+
+def test_a_signal_that_ended_it() -> None:
+    script = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+    assert run_while_it_writes(python(script), cwd=None, timeout=30, written=None) == (-15, b"")
+
+
+def test_a_program_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    with pytest.raises(ProcessFailedError, match="text: cannot be started: Permission denied"):
+        run_while_it_writes([str(tmp_path / "text")], cwd=None, timeout=1, written=None)
