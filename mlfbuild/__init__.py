@@ -60,7 +60,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
     """
     from pathlib import Path
 
-    from mlfbuild.archive.load import open_archive as open_file
+    from mlfbuild.archive import open_archive as open_file
 
     return open_file(Path(path))
 
@@ -81,7 +81,7 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
     """
     from pathlib import Path
 
-    from mlfbuild.archive.load import write_archive as write_file
+    from mlfbuild.archive import write_archive as write_file
 
     write_file(library, Path(path), version)
 

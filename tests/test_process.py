@@ -23,8 +23,8 @@ ENTRIES = 20_000
 _RUNNER = """
 import os
 from pathlib import Path
-from mlfbuild.emulator.watch import run_while_it_writes
-from mlfbuild.process import run, run_ninja
+from mlfbuild.verify.emulator.watch import run_while_it_writes
+from mlfbuild.core import run, run_ninja
 os.environ["PATH"] = {entries} * "l:" + os.environ["PATH"]
 os.write(1, b"ready")
 {call}

@@ -10,26 +10,23 @@ What is done with libraries and archives, each in a room of its own: ``describe`
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.archive.layout import archive_files
-    from mlfbuild.archive.load import open_archive, open_archive_with_id, pack_archive, read_archive, write_archive
-
-__all__ = [
-    "archive_files",
-    "open_archive",
-    "open_archive_with_id",
-    "pack_archive",
-    "read_archive",
-    "write_archive",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Import a function when it is first asked for: build systems often start mlfbuild, and seldom read an archive."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "layout" if name == "archive_files" else "load"
-    return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    from mlfbuild.archive.conversion import convert as convert
+    from mlfbuild.archive.epoch import source_date as source_date
+    from mlfbuild.archive.layout import archive_files as archive_files
+    from mlfbuild.archive.load import (
+        open_archive as open_archive,
+        open_archive_with_id as open_archive_with_id,
+        pack_archive as pack_archive,
+        read_archive as read_archive,
+        write_archive as write_archive,
+    )
+    from mlfbuild.archive.paths import graph_path as graph_path, params_path as params_path
+    from mlfbuild.archive.read import read_files as read_files
+    from mlfbuild.archive.rename import NEW_NAME as NEW_NAME, rename_modules as rename_modules
+else:
+    __getattr__ = lazy_attributes(__name__)

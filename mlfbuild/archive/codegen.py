@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis.files import HEADER_SUFFIXES, LINKED_SUFFIXES
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import listed
+from mlfbuild.c_analysis import HEADER_SUFFIXES, LINKED_SUFFIXES
+from mlfbuild.core import InputFileError, listed
+from mlfbuild.library import header_names
 from mlfbuild.library.metadata import ModuleRecord
-from mlfbuild.library.names import header_names
 
 CODEGEN = "codegen/"
 _LIBRARY_NAME = re.compile(r"(.+)_lib\d+\.\w+", re.ASCII)

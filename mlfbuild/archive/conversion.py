@@ -10,9 +10,8 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from mlfbuild.c_analysis.files import MAX_TEXT, TEXT_SUFFIXES
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import listed
+from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
+from mlfbuild.core import UsageError, listed
 from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
 from mlfbuild.library.metadata import Format, written_format
 

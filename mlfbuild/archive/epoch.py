@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 
 _DEFAULT = 315532800  # 1980-01-01 00:00:00 UTC: old enough to be no real date, new enough for every tool
 UNDATED = "1980-01-01 00:00:00Z"

@@ -24,10 +24,9 @@ from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
-from mlfbuild.core.errors import UsageError
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo
+from mlfbuild.core import UsageError
+from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, save_params
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
-from mlfbuild.library.params import save_params
 
 
 def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:

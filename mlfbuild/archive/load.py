@@ -10,8 +10,7 @@ from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import file_sha256, open_binary, write_atomic
+from mlfbuild.core import InputFileError, file_sha256, open_binary, write_atomic
 from mlfbuild.library import Library
 
 

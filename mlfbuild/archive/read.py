@@ -11,12 +11,20 @@ from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_derived
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
-from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, Content, Library, Module
+from mlfbuild.core import InputFileError, quoted
+from mlfbuild.library import (
+    OPERATOR,
+    ArchiveFile,
+    CodegenFile,
+    Content,
+    Library,
+    Module,
+    Params,
+    load_params,
+    load_params_bson,
+    load_params_json,
+)
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
-from mlfbuild.library.params import Params, load_params
-from mlfbuild.library.params_json import load_params_bson, load_params_json
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)

@@ -12,12 +12,21 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis.files import OBJECT_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import listed
-from mlfbuild.library import OPERATOR, CodegenFile, Content, Library, Module, chunks, spooled, text_of
+from mlfbuild.c_analysis import OBJECT_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core import UsageError, listed
+from mlfbuild.library import (
+    OPERATOR,
+    CodegenFile,
+    Content,
+    Library,
+    Module,
+    chunks,
+    header_names,
+    sanitize_name,
+    spooled,
+    text_of,
+)
 from mlfbuild.library.graph_json import CALL, GraphNode, graph_text, parse_graph
-from mlfbuild.library.names import header_names, sanitize_name
 
 NEW_NAME = re.compile(r"[a-z][a-z0-9_]*")
 """What a module may be called anew: what models of a project are called."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mlfbuild.core.errors import MlfError
+from mlfbuild.core import MlfError
 from mlfbuild.build.jobs import TargetJob
 from mlfbuild.build.models import compile_once, is_current
 from mlfbuild.build.progress import Progress, Silent, Task, raise_first

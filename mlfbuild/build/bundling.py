@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.compilers import compiler_called
-from mlfbuild.requirements.types import Source
-from mlfbuild.core.errors import MlfError
-from mlfbuild.core.files import sha256
+from mlfbuild.requirements import Source
+from mlfbuild.core import MlfError
+from mlfbuild.core import sha256
 from mlfbuild.library import Library
-from mlfbuild.library.requirement import Wish
+from mlfbuild.library import Wish
 from mlfbuild.project import Provision
 from mlfbuild.build.jobs import CompileJob
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import package_fingerprint
 from mlfbuild.build.wanted import wishes_of
 
 
@@ -24,8 +24,8 @@ def with_bundles(job: CompileJob, library: Library) -> Library:
     found = [wish for wish in _wishes(job, library) if wish.name in _names(job)]
     if not found:
         return library
-    from mlfbuild.requirements.bundle import bundled  # few projects bundle anything
-    from mlfbuild.requirements.resolution import resolve
+    from mlfbuild.requirements import bundled  # few projects bundle anything
+    from mlfbuild.requirements import resolve
 
     dependencies = resolve(found, job.bundles, _source)
     return bundled(library, {source.name: source for source in dependencies if isinstance(source, Source)})
@@ -40,7 +40,7 @@ def bundle_key(job: CompileJob) -> str:
     provisions = [each for each in job.bundles if each.name in _needed_names(job)]
     if not provisions:
         return ""
-    from mlfbuild.requirements.identity import content_hash
+    from mlfbuild.requirements import content_hash
     from mlfbuild.build.provided import provided_source
 
     hashes = [f"{each.name} {content_hash(provided_source(each))}" for each in provisions]

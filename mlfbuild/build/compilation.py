@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mlfbuild.archive import write_archive
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.core.files import file_sha256, open_binary
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import file_sha256, open_binary
 from mlfbuild.library import Library
 from mlfbuild.build.jobs import CompileJob
 
@@ -70,7 +70,7 @@ def _with_bundles(job: CompileJob, library: Library) -> Library:
 
 def _check_code(library: Library) -> None:
     """Raise what ``executable`` does of modules that cannot be built, before their archive is there."""
-    from mlfbuild.executor.executables import executable  # the native compiler's modules do without
+    from mlfbuild.executor import executable  # the native compiler's modules do without
 
     for module in library.modules:
         executable(module)
@@ -83,7 +83,7 @@ def check_ram(job: CompileJob, library: Library) -> None:
     """
     if job.ram_limit is None:
         return
-    from mlfbuild.executor.memory import arena_size  # `mlfbuild compile` has no board, and does without
+    from mlfbuild.executor import arena_size  # `mlfbuild compile` has no board, and does without
 
     for module in library.modules:
         arena = arena_size(module)
@@ -98,7 +98,7 @@ def check_ram(job: CompileJob, library: Library) -> None:
 
 def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
-    from mlfbuild.executor.memory import ram_size
+    from mlfbuild.executor import ram_size
 
     advice = "choose a larger board or a smaller model"
     options = {**job.request.options, "memory": "smallest"}

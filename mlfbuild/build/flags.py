@@ -12,9 +12,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError, ProcessFailedError, UsageError
-from mlfbuild.core.files import holds, read_bytes, real_place, sha256, write_atomic
-from mlfbuild.core.processes import run
+from mlfbuild.core import InputFileError, ProcessFailedError, UsageError
+from mlfbuild.core import holds, read_bytes, real_place, sha256, write_atomic
+from mlfbuild.core import run
 from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.targets import cmake_folder, macro_rules
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlfbuild.compilers import Program
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.files import file_sha256, open_binary, real_place, sha256
+from mlfbuild.core import UsageError
+from mlfbuild.core import file_sha256, open_binary, real_place, sha256
 from mlfbuild.project import KeyPath, Project
 from mlfbuild.build.jobs import CompileJob
 

@@ -13,17 +13,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mlfbuild import archive as archives
-from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.requirements.types import Dependency, Source
-from mlfbuild.core.files import sha256, write_if_changed
+from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.requirements import Dependency, Source
+from mlfbuild.core import sha256, write_if_changed
 from mlfbuild.build.tree import UnpackResult
 from mlfbuild.build.tree.dependencies import write_dependencies
 from mlfbuild.build.tree.record import RECORD
 from mlfbuild.library import Library, Module
-from mlfbuild.library.requirement import Wish
+from mlfbuild.library import Wish
 from mlfbuild.project import Provision
 from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import package_fingerprint
 from mlfbuild.build.wanted import wishes_of
 
 __all__ = ["Dependency", "Source", "copied_files", "dependency_settings", "memory_file", "original_files",
@@ -56,7 +56,7 @@ def target_dependencies(target: TargetJob) -> tuple[Dependency, ...]:
     found = [needing for job in _in_fragment(target) for needing in _needing(job)]
     if not found:
         return ()
-    from mlfbuild.requirements.resolution import resolve  # most builds need none of it
+    from mlfbuild.requirements import resolve  # most builds need none of it
 
     libraries = {wish.origin: each.library for each in found for wish in each.wishes}
     source_of = functools.partial(_source, libraries)
@@ -83,7 +83,7 @@ def write_target_dependencies(target: TargetJob) -> UnpackResult:
 
 def dependency_settings(dependencies: Sequence[Dependency]) -> str:
     """Return all that decides the folder ``dependencies``, as canonical JSON without places."""
-    from mlfbuild.requirements.identity import content_hash
+    from mlfbuild.requirements import content_hash
 
     entries = [
         {"name": each.name, "version": each.version, "sha256": content_hash(each)}
@@ -148,7 +148,7 @@ def _library(job: CompileJob) -> Library | None:
 
 def _source(libraries: Mapping[str, Library], wanted: Provision | Wish) -> Source:
     """Return the sources of a provision, or what the archive of a wish has bundled."""
-    from mlfbuild.requirements.bundle import bundled_source
+    from mlfbuild.requirements import bundled_source
     from mlfbuild.build.provided import provided_source
 
     if isinstance(wanted, Wish):
@@ -206,7 +206,7 @@ def _reduced(dependency: Dependency, found: Sequence[_Needing], memory: _Memory)
     """Return ``dependency`` with what the code of ``found`` needs of it alone."""
     if not isinstance(dependency, Source):
         return dependency
-    from mlfbuild.requirements.needs import needed, needs_key  # few projects have a library to look into
+    from mlfbuild.requirements import needed, needs_key  # few projects have a library to look into
 
     name = dependency.name
     code = [content for each in found if name in {wish.name for wish in each.wishes} for content in each.code]

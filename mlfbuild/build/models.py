@@ -12,9 +12,9 @@ from typing import Any
 from mlfbuild import archive as archives
 from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
 from mlfbuild.compilers.archive import check_placement
-from mlfbuild.requirements.types import Dependency
-from mlfbuild.core.errors import CheckFailedError, ConflictError, InputFileError
-from mlfbuild.core.files import file_sha256, read_bytes, sha256, write_atomic
+from mlfbuild.requirements import Dependency
+from mlfbuild.core import CheckFailedError, ConflictError, InputFileError
+from mlfbuild.core import file_sha256, read_bytes, sha256, write_atomic
 from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
 from mlfbuild.library import Library
 from mlfbuild.project import Placement
@@ -22,7 +22,7 @@ from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import package_fingerprint
 
 _SHOWN = 12
 """Digits of a hash that messages show."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mlfbuild.archive.tar import is_plain_tar
-from mlfbuild.core.errors import ConflictError, UsageError
+from mlfbuild.core import ConflictError, UsageError
 
 
 def check_output(output: Path, *sources: Path) -> None:

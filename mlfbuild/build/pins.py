@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlfbuild.requirements.claims import without_secret
-from mlfbuild.requirements.git import GitPin
-from mlfbuild.requirements.lock import Lock, LockedDependency, lock_path, read_lock
+from mlfbuild.requirements import without_secret
+from mlfbuild.requirements import GitPin
+from mlfbuild.requirements import Lock, LockedDependency, lock_path, read_lock
 from mlfbuild.project import Project, Provision
 
 _LOCK = "run `mlfbuild lock`, which writes down its commit, and commit that"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core.errors import CheckFailedError, UsageError
-from mlfbuild.core.files import write_if_changed
+from mlfbuild.core import CheckFailedError, UsageError
+from mlfbuild.core import write_if_changed
 from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.build.tree.placement import LINKER_SCRIPT
 from mlfbuild.project import Placement, suggestion
-from mlfbuild.project.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
-from mlfbuild.core.text import advised
+from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
+from mlfbuild.core import advised
 from mlfbuild.build.jobs import FirmwareJob
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from mlfbuild.core.errors import MlfError
+from mlfbuild.core import MlfError
 
 UP_TO_DATE = "up to date"
 """The result of a task that had nothing to do."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
 from mlfbuild.compilers.seams import HOOK, why_no_hook
-from mlfbuild.core.errors import MlfError, ProjectFileError, UsageError
-from mlfbuild.core.files import real_place
+from mlfbuild.core import MlfError, ProjectFileError, UsageError
+from mlfbuild.core import real_place
 from mlfbuild.build.tree.placement import PlacedSection
 from mlfbuild.project import (
     Budget,
@@ -26,9 +26,9 @@ from mlfbuild.project import (
     load_project,
     suggestion,
 )
-from mlfbuild.project.placement import MEMORY_CLASSES
-from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.core.text import advised
+from mlfbuild.project import MEMORY_CLASSES
+from mlfbuild.project import SOURCES, source_suffix
+from mlfbuild.core import advised
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file

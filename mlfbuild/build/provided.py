@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.requirements.cache import default_cache
-from mlfbuild.requirements.claims import without_secret
-from mlfbuild.requirements.folder import folder_source
-from mlfbuild.requirements.git import GitPin
-from mlfbuild.requirements.roots import pin_of, root_of
-from mlfbuild.requirements.types import Source
+from mlfbuild.requirements import default_cache
+from mlfbuild.requirements import without_secret
+from mlfbuild.requirements import folder_source
+from mlfbuild.requirements import GitPin
+from mlfbuild.requirements import pin_of, root_of
+from mlfbuild.requirements import Source
 from mlfbuild.project import Provision
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.c_analysis.weak import MERGED, SHARED, weak_definitions
-from mlfbuild.core.files import read_bytes
-from mlfbuild.library.names import SHARED_WORKSPACE
-from mlfbuild.c_analysis.static_library import members
+from mlfbuild.c_analysis import Symbols, object_symbols
+from mlfbuild.c_analysis import MERGED, SHARED, weak_definitions
+from mlfbuild.core import read_bytes
+from mlfbuild.library import SHARED_WORKSPACE
+from mlfbuild.c_analysis import members
 
 _ELF = b"\x7fELF"
 _MEANT_TO_BE_SHARED = {

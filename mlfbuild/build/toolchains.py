@@ -9,17 +9,17 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.requirements.lock import LockedToolchain
-from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.core.files import file_sha256, open_binary, sha256, write_atomic
-from mlfbuild.core.text import shown
-from mlfbuild.core.system_packages import HOST_COMPILER
-from mlfbuild.core.processes import RUN_BY_HAND, find_tool, run
+from mlfbuild.requirements import LockedToolchain
+from mlfbuild.core import ProcessFailedError, ToolNotFoundError
+from mlfbuild.core import file_sha256, open_binary, sha256, write_atomic
+from mlfbuild.core import shown
+from mlfbuild.core import HOST_COMPILER
+from mlfbuild.core import RUN_BY_HAND, find_tool, run
 from mlfbuild.build.jobs import TargetJob
 from mlfbuild.targets import cpu_of_toolchain, require_compiler
-from mlfbuild.targets.compilers import HOST_COMPILERS, compiler_path
-from mlfbuild.targets.cpus import compiler_program
-from mlfbuild.targets.types import GCC
+from mlfbuild.targets import HOST_COMPILERS, compiler_path
+from mlfbuild.targets import compiler_program
+from mlfbuild.targets import GCC
 
 _SECONDS = 20
 _PROBE = """\

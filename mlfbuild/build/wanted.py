@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.library import Module
-from mlfbuild.library.requirement import Wish, wishes
+from mlfbuild.library import Wish, wishes
 
 
 def wishes_of(module: Module, model: str, source: Path) -> tuple[Wish, ...]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing.queues import SimpleQueue
 from typing import Any, TypeVar
 
-from mlfbuild.core.errors import MlfError, ProcessFailedError
+from mlfbuild.core import MlfError, ProcessFailedError
 
 A = TypeVar("A")
 R = TypeVar("R")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis.symbols import opened_object
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis.gimple import gimple_symbols
 from mlfbuild.c_analysis.symbols import damaged_object, object_symbols, opened_object
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 
 _MAGIC = b"!<arch>\n"
 _THIN = b"!<thin>\n"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis.gimple import COMMON, UNDEFINED, WEAK, WEAKLY_UNDEFINED, gimple_symbols
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

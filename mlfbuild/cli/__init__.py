@@ -12,7 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE
+from mlfbuild.core import INTERRUPTED_EXIT_CODE
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,11 +10,10 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.core.errors import CheckFailedError, UsageError
-from mlfbuild.core.text import counted, listed
+from mlfbuild.core import CheckFailedError, UsageError, counted, listed
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.archives import Identity
+    from mlfbuild.usecases import Identity
 
 _FILE = click.Path(path_type=Path)
 _ARCHIVE = click.argument("archive", type=_FILE)
@@ -29,8 +28,7 @@ def inspect(settings: Settings, archive: Path) -> None:
     Long lists show their largest entries; -v shows all, and so does --format json. Of a firmware image, an ELF or the
     bytes of its flash, tells which models it has.
     """
-    from mlfbuild.usecases.archives import inspect as inspected
-    from mlfbuild.usecases.archives import inspect_text, models_in_image
+    from mlfbuild.usecases import inspect as inspected, inspect_text, models_in_image
 
     found = models_in_image(archive)
     if found is not None:
@@ -63,7 +61,7 @@ def validate(settings: Settings, archive: Path, strict: bool) -> None:
     Each finding has a code, which docs/validate.md explains. Exit status 1 where there is an error, 5 where ARCHIVE
     cannot be read. With -q, nothing is printed of an archive without errors.
     """
-    from mlfbuild.usecases.archives import validate_archive
+    from mlfbuild.usecases import validate_archive
 
     report = validate_archive(archive)
     errors, warnings = report.count("error"), report.count("warning")
@@ -89,8 +87,8 @@ def convert(settings: Settings, archive: Path, version: int, names: tuple[str, .
     What the version cannot hold, as several modules before 7, is refused with exit status 2. Archives whose modules
     have one name, as TVM's "default", fit into one firmware when one of them gets another.
     """
-    from mlfbuild.build.outputs import check_output
-    from mlfbuild.usecases.archives import convert_archive
+    from mlfbuild.build import check_output
+    from mlfbuild.usecases import convert_archive
 
     check_output(output, archive)
     size = convert_archive(archive, version, output, names)
@@ -108,8 +106,8 @@ def merge(settings: Settings, archives: tuple[Path, ...], output: Path) -> None:
 
     Modules, symbols and dependencies that cannot stand side by side are refused with exit status 1.
     """
-    from mlfbuild.build.outputs import check_output
-    from mlfbuild.usecases.archives import merge_archives
+    from mlfbuild.build import check_output
+    from mlfbuild.usecases import merge_archives
 
     check_output(output, *archives)
     modules = merge_archives(archives, output)
@@ -143,7 +141,7 @@ def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, 
         raise UsageError(
             f"{'--model' if settings.model else '--timeout'}: is for running both; add --inputs X.npz, or leave it out"
         )
-    from mlfbuild.usecases.archives import compare_archives, comparison_text
+    from mlfbuild.usecases import compare_archives, comparison_text
 
     comparison = compare_archives(first, second)
     if settings.json:
@@ -155,7 +153,7 @@ def compare(settings: Settings, first: Path, second: Path, inputs: Path | None, 
 
 
 def _compare_runs(settings: Settings, first: Path, second: Path, inputs: Path, timeout: float) -> None:
-    from mlfbuild.usecases.compare import compare_runs
+    from mlfbuild.usecases import compare_runs
 
     names = settings.model * 2 if len(settings.model) == 1 else settings.model or (None, None)
     if len(names) != 2:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, DriftError, MlfError, ProcessFailedError, ProjectFileError
+from mlfbuild.core import INTERRUPTED_EXIT_CODE, DriftError, MlfError, ProcessFailedError, ProjectFileError
 
 _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 

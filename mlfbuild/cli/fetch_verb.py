@@ -9,7 +9,7 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.watch import watching
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.fetch import Fetched
+    from mlfbuild.usecases import Fetched
 
 
 @verb("file", "format")
@@ -19,8 +19,8 @@ def fetch(settings: Settings) -> None:
     They go to the cache, whose files are hashed before a build takes them. It is $MLFBUILD_CACHE, by default mlfbuild
     in the user's cache folder. Builds take what it has; of all verbs only fetch and lock go out.
     """
-    from mlfbuild.build.pins import locked
-    from mlfbuild.usecases.fetch import fetch_dependencies, read_project, what
+    from mlfbuild.build import locked
+    from mlfbuild.usecases import fetch_dependencies, read_project, what
 
     project = read_project(settings.file)
     with watching(settings, "fetch") as watch:

@@ -9,8 +9,7 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import counted
+from mlfbuild.core import UsageError, counted
 
 _FILE = click.Path(path_type=Path)
 
@@ -44,10 +43,14 @@ def compile_model(
     places: tuple[str, ...],
 ) -> None:
     """Compile MODEL into a Model Library Format archive."""
-    from mlfbuild.build.compilation import compile_model as compile_archive
-    from mlfbuild.build.outputs import check_output
-    from mlfbuild.build.placement import placement_of
-    from mlfbuild.build.project_jobs import compile_job, default_compiler, default_name
+    from mlfbuild.build import (
+        check_output,
+        compile_job,
+        compile_model as compile_archive,
+        default_compiler,
+        default_name,
+        placement_of,
+    )
 
     check_output(output, model)
     job = compile_job(
@@ -88,8 +91,7 @@ def unpack(settings: Settings, archive: Path, output: Path, places: tuple[str, .
     Files that an earlier unpack wrote there are updated or removed; any other file that is in the way is left alone,
     with exit status 6.
     """
-    from mlfbuild.build.models import unpack_archive
-    from mlfbuild.build.placement import placement_of
+    from mlfbuild.build import placement_of, unpack_archive
 
     result = unpack_archive(archive, output, placement=placement_of(places))
     if settings.json:
@@ -118,7 +120,7 @@ def run(settings: Settings, archive: Path, inputs: Path, output: Path, board: st
     Its C is compiled once, with this machine's compiler for a process of its own, or into firmware that gets its inputs
     through semihosting: a crash or a hang is exit status 7, and nothing is written.
     """
-    from mlfbuild.usecases.run import run_archive
+    from mlfbuild.usecases import run_archive
 
     if len(settings.model) > 1:
         raise UsageError("--model: name one")
@@ -145,7 +147,7 @@ def clashes(
     The step that mlfbuild's CMake package runs before it links. Each LIBRARY is a static library or an object of one
     model; without MODEL= its file name says of which, and =LIBRARY is of none but of the firmware.
     """
-    from mlfbuild.usecases.clashes import compare_linked
+    from mlfbuild.usecases import compare_linked
 
     compared = compare_linked(libraries, listing=listing, image=image, stamp=stamp)
     if settings.json:

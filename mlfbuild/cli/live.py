@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from mlfbuild.build.progress import Task
+from mlfbuild.build import Task
 from mlfbuild.cli.watch import Lines, spent
 
 _REFRESHES_A_SECOND = 5

@@ -7,7 +7,7 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.core.errors import DriftError
+from mlfbuild.core import DriftError
 
 
 @verb("file", "target", "model", "jobs", "offline", "format")
@@ -28,9 +28,8 @@ def lock(settings: Settings, check: bool) -> None:
 
 
 def _check(settings: Settings) -> None:
-    from mlfbuild.build.project_jobs import load, target_jobs
-    from mlfbuild.usecases.frozen import check_lock
-    from mlfbuild.usecases.lock import lock_path
+    from mlfbuild.build import load, target_jobs
+    from mlfbuild.usecases import check_lock, lock_path
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
@@ -51,8 +50,8 @@ def _check(settings: Settings) -> None:
 
 
 def _write(settings: Settings) -> None:
-    from mlfbuild.build.project_jobs import load
-    from mlfbuild.usecases.lock import lock_project
+    from mlfbuild.build import load
+    from mlfbuild.usecases import lock_project
 
     project = load(settings.file)
     with watching(settings) as watch:

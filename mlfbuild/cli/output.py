@@ -16,7 +16,7 @@ import click
 
 from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import Settings
-from mlfbuild.core.errors import MlfError, ProjectFileError, StorageError
+from mlfbuild.core import MlfError, ProjectFileError, StorageError
 
 
 def prepare() -> None:

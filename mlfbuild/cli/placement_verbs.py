@@ -21,7 +21,7 @@ def params(settings: Settings, elf: Path, section: str, output: Path) -> None:
 
     Says what address they are linked for.
     """
-    from mlfbuild.build.placement import write_params_binary
+    from mlfbuild.build import write_params_binary
 
     written = write_params_binary(elf, section, output)
     if settings.json:

@@ -9,7 +9,7 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.watch import watching
 
 if TYPE_CHECKING:
-    from mlfbuild.report.instructions import ModelRun
+    from mlfbuild.report import ModelRun
 
 
 @verb("file", "target", "model", "jobs", "frozen", "offline", "format")
@@ -19,17 +19,17 @@ def profile(settings: Settings) -> None:
     One run of each model in QEMU, with the first case of its vectors, or zeros. Counts are exact and repeat; they are
     no cycles. Exit status 1 where a model is over its budget of them.
     """
-    from mlfbuild.build.project_jobs import load, target_jobs
-    from mlfbuild.report.budgets.instructions import check_profiles
-    from mlfbuild.report.runs import profiles, run_text
-    from mlfbuild.usecases.build import build_project
+    from mlfbuild.build import load, target_jobs
+    from mlfbuild.report import profiles, run_text
+    from mlfbuild.report.budgets import check_profiles
+    from mlfbuild.usecases import build_project
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
     with watching(settings) as watch:
         lenders = target_jobs(project)
         if settings.frozen:
-            from mlfbuild.usecases.frozen import freeze
+            from mlfbuild.usecases import freeze
 
             targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         build_project(targets, [], lenders=lenders, jobs=settings.jobs, progress=watch)

@@ -12,19 +12,18 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json, tell
 from mlfbuild.cli.watch import watching
-from mlfbuild.core.errors import CheckFailedError, MlfError, ProjectFileError, UsageError
+from mlfbuild.core import CheckFailedError, MlfError, ProjectFileError, UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.build.jobs import FirmwareJob
-    from mlfbuild.usecases.build import ModelResult
-    from mlfbuild.usecases.verify import VerifyJob, VerifyReport
+    from mlfbuild.build import FirmwareJob
+    from mlfbuild.usecases import ModelResult, VerifyJob, VerifyReport
 
 
 @verb("file", "format")
 def check(settings: Settings) -> None:
     """Check the project file and list every mistake in it."""
-    from mlfbuild.build.project_jobs import load
-    from mlfbuild.usecases.check import check_dependencies
+    from mlfbuild.build import load
+    from mlfbuild.usecases import check_dependencies
 
     try:
         project = load(settings.file)
@@ -61,16 +60,14 @@ _BUILD_DIR = click.option(
 )  # fmt: skip
 def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool) -> None:
     """List every file that a build reads and writes."""
-    from mlfbuild.build.beforehand import make_archives
-    from mlfbuild.build.libraries import write_target_dependencies
-    from mlfbuild.build.project_jobs import load, target_jobs
-    from mlfbuild.usecases.plan import plan_build, plan_lines, plan_text
+    from mlfbuild.build import load, make_archives, target_jobs, write_target_dependencies
+    from mlfbuild.usecases import plan_build, plan_lines, plan_text
 
     project = load(settings.file)
     if complete:
         targets = target_jobs(project, settings.target, settings.model, build_dir)
         if settings.frozen:
-            from mlfbuild.usecases.frozen import freeze_beforehand
+            from mlfbuild.usecases import freeze_beforehand
 
             freeze_beforehand(project, targets)
         with watching(settings) as watch:
@@ -102,9 +99,8 @@ def plan(settings: Settings, build_dir: Path | None, lines: bool, complete: bool
 )  # fmt: skip
 def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
     """Compile and unpack every model, then build every firmware."""
-    from mlfbuild.build.committed_tree import committed
-    from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
-    from mlfbuild.usecases.build import build_project
+    from mlfbuild.build import committed, firmware_jobs, load, target_jobs
+    from mlfbuild.usecases import build_project
 
     if with_verify and tree is None:
         raise UsageError(
@@ -120,7 +116,7 @@ def build(settings: Settings, tree: Path | None, with_verify: bool, systems: tup
     lenders = target_jobs(project)
     with watching(settings) as watch:
         if settings.frozen:
-            from mlfbuild.usecases.frozen import freeze
+            from mlfbuild.usecases import freeze
 
             targets = freeze(
                 project, targets, lenders=lenders, jobs=settings.jobs, progress=watch, toolchains=tree is None
@@ -176,8 +172,8 @@ def generate(
 
     The step that mlfbuild's CMake package runs: --target and --model name it, files that are right keep their time.
     """
-    from mlfbuild.build.project_jobs import load, target_jobs
-    from mlfbuild.usecases.generate import generate_model
+    from mlfbuild.build import load, target_jobs
+    from mlfbuild.usecases import generate_model
 
     project = load(settings.file)
     jobs = target_jobs(project, settings.target, settings.model, build_dir)
@@ -185,7 +181,7 @@ def generate(
     if len(chosen) != 1:
         raise UsageError(f"{len(chosen)} models are chosen; generate makes one: name it with --target and --model")
     if settings.frozen:  # which compiler there is, CMake asked when it was configured
-        from mlfbuild.usecases.frozen import freeze_beforehand
+        from mlfbuild.usecases import freeze_beforehand
 
         (frozen,) = freeze_beforehand(project, [job for job in jobs if job.models], toolchains=False)
         chosen = list(frozen.models)
@@ -221,7 +217,7 @@ def verify(settings: Settings, elf: Path | None, vectors: Path | None, board: st
 
 
 def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str | None) -> None:
-    from mlfbuild.usecases.verify import verify_elf
+    from mlfbuild.usecases import verify_elf
 
     for name in sorted(settings.given & {"file", "target", "model", "frozen"}):
         raise UsageError(f"--{name} means nothing with --elf, as the image says what it is; leave it out")
@@ -237,10 +233,8 @@ def _verify_elf(settings: Settings, elf: Path, vectors: Path | None, board: str 
 
 
 def _verify_project(settings: Settings) -> None:
-    from mlfbuild.build.progress import Task
-    from mlfbuild.build.project_jobs import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.usecases.build import build_project
-    from mlfbuild.usecases.verify import left_out, verify_job, verify_jobs
+    from mlfbuild.build import BUILD_FOLDER, Task, load, target_jobs
+    from mlfbuild.usecases import build_project, left_out, verify_job, verify_jobs
 
     project = load(settings.file)
     targets = target_jobs(project, settings.target, settings.model)
@@ -253,7 +247,7 @@ def _verify_project(settings: Settings) -> None:
         watch.expect(len(jobs))
         lenders = target_jobs(project)
         if settings.frozen:
-            from mlfbuild.usecases.frozen import freeze
+            from mlfbuild.usecases import freeze
 
             targets = freeze(project, targets, lenders=lenders, jobs=settings.jobs, progress=watch)
         build_project(targets, lenders=lenders, jobs=settings.jobs, progress=watch)

@@ -12,10 +12,10 @@ import click
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.watch import watching
-from mlfbuild.core.errors import OverBudgetError, UsageError
+from mlfbuild.core import OverBudgetError, UsageError
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.report_files import Presented
+    from mlfbuild.usecases import Presented
 
 _NO_OPERATORS = {
     "--elf": "--operators means nothing with --elf: they stand in the archives of a project's models",
@@ -71,8 +71,7 @@ def report(
 
     With --compare tell what changed since an older report, the largest change first.
     """
-    from mlfbuild.usecases.report_files import check_report_output
-    from mlfbuild.usecases.report_files import older as read_older
+    from mlfbuild.usecases import check_report_output, older as read_older
 
     _check_options(settings, elf, linker_map, saved, update=update, profile=profile)
     if operators and (elf is not None or old is not None):
@@ -113,7 +112,7 @@ def _check_options(
 def _show(
     settings: Settings, older: tuple[Mapping[str, Any], Path] | None, outputs: Sequence[Path], found: Presented
 ) -> None:
-    from mlfbuild.usecases.report_files import compared_with
+    from mlfbuild.usecases import compared_with
 
     told = found if older is None else compared_with(found, *older)
     for path in outputs:
@@ -128,14 +127,14 @@ def _show(
 
 
 def _report_saved(saved: Path, show_in: Callable[[Presented], None], *, operators: bool) -> None:
-    from mlfbuild.usecases.report_files import saved as saved_report
+    from mlfbuild.usecases import saved as saved_report
 
     show_in(saved_report(saved, operators=operators))
 
 
 def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Presented], None]) -> None:
-    from mlfbuild.report.budgets.sizes import any_image_sizes
-    from mlfbuild.usecases.report import presented
+    from mlfbuild.report.budgets import any_image_sizes
+    from mlfbuild.usecases import presented
 
     show_in(presented([any_image_sizes(elf, linker_map)]))
 
@@ -143,11 +142,10 @@ def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Pres
 def _report_of_project(
     settings: Settings, show_in: Callable[[Presented], None], *, update: bool, operators: bool, profile: bool
 ) -> None:
-    from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
-    from mlfbuild.report.budgets.growth import check_baseline, unchecked
-    from mlfbuild.report.image_runs import check_boards, profiled
-    from mlfbuild.usecases.build import build_project
-    from mlfbuild.usecases.report import accept, presented, report_images
+    from mlfbuild.build import firmware_jobs, load, target_jobs
+    from mlfbuild.report import check_boards, profiled
+    from mlfbuild.report.budgets import check_baseline, unchecked
+    from mlfbuild.usecases import accept, build_project, presented, report_images
 
     project = load(settings.file)
     check_baseline(project, update=update)
@@ -160,7 +158,7 @@ def _report_of_project(
     try:
         with watching(settings) as watch:
             if settings.frozen:
-                from mlfbuild.usecases.frozen import freeze
+                from mlfbuild.usecases import freeze
 
                 targets = freeze(project, targets, jobs=settings.jobs, progress=watch)
             build_project(targets, checked, jobs=settings.jobs, progress=watch)

@@ -10,7 +10,7 @@ from mlfbuild.cli.app import app
 from mlfbuild.cli.events import line_of, storage_event, usage_event, wants_events
 from mlfbuild.cli.options import Settings
 from mlfbuild.cli.output import emit, prepare, silence, tell, write
-from mlfbuild.core.errors import MlfError, StorageError
+from mlfbuild.core import MlfError, StorageError
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -48,12 +48,12 @@ def sbom(
     package URLs, of what is in the build folder now. Builds nothing: what is not built yet, or has no licence that
     anybody told, is said on standard error and left out.
     """
-    from mlfbuild.build.project_jobs import load
-    from mlfbuild.report.sbom.files import as_json, as_text, check_outputs, document, output_forms, write_document
+    from mlfbuild.build import load
+    from mlfbuild.report.sbom import as_json, as_text, check_outputs, document, output_forms, write_document
 
     wanted = output_forms(outputs, form)
     check_outputs(wanted)
-    from mlfbuild.usecases.sbom import (
+    from mlfbuild.usecases import (
         bill_of_materials,
         check_complete,  # imports what has only now been found to be there
     )

@@ -9,11 +9,10 @@ import click
 
 from mlfbuild.cli.options import Settings, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.core.errors import ToolNotFoundError, UsageError
-from mlfbuild.core.text import counted
+from mlfbuild.core import ToolNotFoundError, UsageError, counted
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.doctor import Diagnosis, Program, TargetState
+    from mlfbuild.usecases import Diagnosis, Program, TargetState
 
 
 @verb("format")
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def schema(_settings: Settings, report: bool, events: bool) -> None:
     """Print the JSON Schema of the project file, for editors."""
     from mlfbuild.cli.event_schema import event_schema
-    from mlfbuild.usecases.schema import project_schema, report_schema
+    from mlfbuild.usecases import project_schema, report_schema
 
     if report and events:
         raise UsageError("--report and --events: two schemas; ask for one at a time")
@@ -32,7 +31,7 @@ def schema(_settings: Settings, report: bool, events: bool) -> None:
 @verb("format")
 def cmake_dir(settings: Settings) -> None:
     """Print the folder of mlfbuild's CMake package and toolchain files."""
-    from mlfbuild.usecases.schema import cmake_dir as folder_of_cmake_files
+    from mlfbuild.usecases import cmake_dir as folder_of_cmake_files
 
     folder = folder_of_cmake_files()
     if settings.json:
@@ -48,7 +47,7 @@ def doctor(settings: Settings) -> None:
     Looks at the project's targets, and without a project file at every CPU there is. Says how to install what is
     missing on this system. Exit status 3 where a target of the project cannot be built.
     """
-    from mlfbuild.usecases.doctor import diagnose
+    from mlfbuild.usecases import diagnose
 
     asked = "file" in settings.given or bool(settings.target) or settings.file.is_file()
     found = diagnose(settings.file if asked else None, settings.target)

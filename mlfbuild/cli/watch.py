@@ -13,14 +13,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.build.progress import UP_TO_DATE
+from mlfbuild.build import UP_TO_DATE
 from mlfbuild.cli.output import emit, tell, words_of, write
-from mlfbuild.core.text import counted
+from mlfbuild.core import counted
 
 if TYPE_CHECKING:
-    from mlfbuild.build.progress import Progress, Task
+    from mlfbuild.build import Progress, Task
     from mlfbuild.cli.options import Settings
-    from mlfbuild.core.errors import MlfError
+    from mlfbuild.core import MlfError
 
 
 class Lines:

@@ -16,7 +16,7 @@ from mlfbuild.compilers.types import (
     Placement,
     Program,
 )
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 
 __all__ = [
     "COMPILERS",

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.seams import HOOK, hooked
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import advised, listed
+from mlfbuild.core import UsageError, advised, listed
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
@@ -54,7 +53,7 @@ class ArchiveCompiler:
 
 
 def _why_not(key: str, value: OptionValue) -> str | None:
-    from mlfbuild.archive.rename import NEW_NAME
+    from mlfbuild.archive import NEW_NAME
 
     if key == _NAME:
         sound = NEW_NAME.fullmatch(str(value))
@@ -67,7 +66,7 @@ def _why_not(key: str, value: OptionValue) -> str | None:
 
 
 def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
-    from mlfbuild.library.bundled_runtime import BACKEND, bundled_configuration
+    from mlfbuild.library import BACKEND, bundled_configuration
 
     configuration = bundled_configuration(library.other_files)
     if configuration is None:
@@ -79,7 +78,7 @@ def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
 
 
 def _renamed(library: Library, request: CompileRequest) -> Library:
-    from mlfbuild.archive.rename import rename_modules
+    from mlfbuild.archive import rename_modules
 
     name, where = str(request.options[_NAME]), f"{request.name}: {request.source}"
     if len(library.modules) > 1:
@@ -102,10 +101,10 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
     where ``request`` asks for an executor or a placement that the library does not have, or a CPU that its code is not
     for.
     """
-    from mlfbuild.archive.conversion import convert
+    from mlfbuild.archive import convert
     from mlfbuild.compilers.fit import check_fit
+    from mlfbuild.library import with_wishes
     from mlfbuild.library.metadata import CURRENT
-    from mlfbuild.library.requirement import with_wishes
 
     executors = sorted({module.executor for module in library.modules})
     if request.executor is not None and "" in executors:

@@ -11,10 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from mlfbuild.c_analysis.files import MAX_TEXT, SOURCE_SUFFIXES
-from mlfbuild.library import Module
-from mlfbuild.library.known_dependencies import CMSIS_NN
-from mlfbuild.library.requirement import wishes
+from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES
+from mlfbuild.library import CMSIS_NN, Module, wishes
 from mlfbuild.targets import Cpu
 
 _VERSIONS = frozenset({"v4.0.0", "v4.1.0"})

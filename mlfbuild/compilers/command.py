@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import advised, shown
+from mlfbuild.core import UsageError, advised, shown
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -37,7 +36,7 @@ class CommandCompiler:
         from mlfbuild.compilers.external.archive import exported_library
         from mlfbuild.compilers.external.find import find_program, source_word
         from mlfbuild.compilers.external.run import run_program
-        from mlfbuild.project.program import filled
+        from mlfbuild.project import filled
 
         program = request.program
         if program is None or not program.command:

@@ -10,9 +10,9 @@ import platform
 import re
 from collections.abc import Iterator
 
-from mlfbuild.c_analysis.attributes import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
+from mlfbuild.c_analysis import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
 from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 from mlfbuild.library import Library, Module
 from mlfbuild.targets import CPUS, Cpu
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library, Module

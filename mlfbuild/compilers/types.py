@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.project.placement import Placement
-from mlfbuild.project.program import Program
-from mlfbuild.project.types import OptionValue
-from mlfbuild.targets.types import Cpu
+from mlfbuild.project import OptionValue, Placement, Program
+from mlfbuild.targets import Cpu
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library

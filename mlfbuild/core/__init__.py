@@ -4,3 +4,69 @@
 runs programs; ``system_packages`` says how to install them; ``text`` makes untrusted names fit for one line; ``lazy``
 makes the faces of rooms. Nothing here knows what a model, a target or an archive is.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core.lazy import lazy_attributes as lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.core.errors import (
+        INTERRUPTED_EXIT_CODE as INTERRUPTED_EXIT_CODE,
+        CheckFailedError as CheckFailedError,
+        ConflictError as ConflictError,
+        DriftError as DriftError,
+        InputFileError as InputFileError,
+        MlfError as MlfError,
+        NotFetchedError as NotFetchedError,
+        OverBudgetError as OverBudgetError,
+        ProcessFailedError as ProcessFailedError,
+        ProjectFileError as ProjectFileError,
+        StorageError as StorageError,
+        TimedOutError as TimedOutError,
+        ToolNotFoundError as ToolNotFoundError,
+        UnsupportedModelError as UnsupportedModelError,
+        UsageError as UsageError,
+    )
+    from mlfbuild.core.files import (
+        abandoned as abandoned,
+        cache_folder as cache_folder,
+        file_sha256 as file_sha256,
+        holds as holds,
+        make_folder as make_folder,
+        make_once as make_once,
+        open_binary as open_binary,
+        read_bytes as read_bytes,
+        real_place as real_place,
+        sha256 as sha256,
+        storage_error as storage_error,
+        write_atomic as write_atomic,
+        write_if_changed as write_if_changed,
+    )
+    from mlfbuild.core.package import (
+        package_files as package_files,
+        package_fingerprint as package_fingerprint,
+    )
+    from mlfbuild.core.processes import (
+        LOOK as LOOK,
+        RUN_BY_HAND as RUN_BY_HAND,
+        Tell as Tell,
+        find_tool as find_tool,
+        run as run,
+        run_ninja as run_ninja,
+        running as running,
+        tell_nobody as tell_nobody,
+        tool_variable as tool_variable,
+    )
+    from mlfbuild.core.system_packages import HOST_COMPILER as HOST_COMPILER, how_to_install as how_to_install
+    from mlfbuild.core.text import (
+        advised as advised,
+        counted as counted,
+        listed as listed,
+        printable as printable,
+        quoted as quoted,
+        shown as shown,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

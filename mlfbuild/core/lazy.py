@@ -1,36 +1,54 @@
-"""Faces of rooms that load what they show when it is asked for (PEP 562).
+"""Faces of rooms: a room's ``__init__`` lists what other rooms may use, and imports a name when it is first used.
 
-A room's ``__init__`` names what other rooms may use and imports none of it, so that a door costs nothing::
+The list is a block for type checkers, and the only declaration::
 
     if TYPE_CHECKING:
         from mlfbuild.core.files import read_bytes as read_bytes
     else:
-        __getattr__ = lazy_attributes(__name__, {"files": ["read_bytes"]})
+        __getattr__ = lazy_attributes(__name__)
 
-Type checkers read the first branch, Python the second; ``tests/test_layers.py`` holds both to the same names.
+Type checkers read the first branch. Python runs the second: its function (PEP 562) finds ``read_bytes`` in the list and
+imports ``mlfbuild.core.files`` when a module runs ``from mlfbuild.core import read_bytes``. A room with a hundred names
+costs no more to enter than one with three. ``attach_stub`` of lazy_loader does the same with stub files.
+
+A face must not list a name that is also a module of its package: Python sets the module as an attribute of the package
+when it imports it. ``tests/test_layers.py`` checks that.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazy_attributes(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """Return a module ``__getattr__`` for ``package`` that finds each name in the module listed with it.
+def lazy_attributes(package: str) -> Callable[[str], Any]:
+    """Return a module-level ``__getattr__`` for ``package`` that imports the names of its ``TYPE_CHECKING`` block.
 
-    ``modules`` maps the name of a module in the package to the names that it defines. What was found becomes an
-    attribute of the package, so that it is looked up once. Raises ``AttributeError`` for any other name.
+    A name becomes an attribute of the package when it is found, so that each is looked up once. The returned function
+    raises ``AttributeError`` for names that are not in the block.
     """
-    homes = {name: f"{package}.{module}" for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
-        if name not in homes:
+        module = _listed(package).get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(homes[name]), name)
+        value = getattr(importlib.import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 
     return find
+
+
+@functools.cache
+def _listed(package: str) -> Mapping[str, str]:
+    """Return the names in the ``TYPE_CHECKING`` block of ``package``, each with the module that defines it."""
+    spec = sys.modules[package].__spec__
+    assert spec is not None and spec.loader is not None
+    source = spec.loader.get_source(package)  # type: ignore[attr-defined]  # loaders of files and zip files have it
+    blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
+    imports = (node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom))
+    return {alias.name: node.module or "" for node in imports for alias in node.names}

@@ -3,3 +3,28 @@
 A graph becomes constant tables and a loop over them, a packed entry function gets a C interface around it, and what
 TVM's runtime would provide comes from ``runtime/tvm``, for each module on its own.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.executor.choice import chosen_module as chosen_module
+    from mlfbuild.executor.executables import (
+        FOLDER as FOLDER,
+        INCLUDE_DIR as INCLUDE_DIR,
+        PROVIDED_HEADERS as PROVIDED_HEADERS,
+        Executable as Executable,
+        callable_modules as callable_modules,
+        executable as executable,
+        unit_names as unit_names,
+        with_c_interface as with_c_interface,
+    )
+    from mlfbuild.executor.headers import STANDARD_HEADER as STANDARD_HEADER, missing_header as missing_header
+    from mlfbuild.executor.memory import arena_size as arena_size, ram_size as ram_size
+    from mlfbuild.executor.network import module_network as module_network
+    from mlfbuild.executor.runtime import BUNDLED_FOLDER as BUNDLED_FOLDER
+else:
+    __getattr__ = lazy_attributes(__name__)

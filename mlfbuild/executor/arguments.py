@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
+from mlfbuild.core import InputFileError, quoted
 from mlfbuild.executor.kernels import Kernels
-from mlfbuild.library import Module, TensorInfo, text_of
-from mlfbuild.library.data_type import parse_dtype
+from mlfbuild.library import (
+    LINKED_ARRAY,
+    LINKED_PARAMETERS,
+    Module,
+    ParamInfo,
+    TensorInfo,
+    param_infos,
+    parse_dtype,
+    text_of,
+)
 from mlfbuild.library.graph_json import ExecutorGraph
-from mlfbuild.library.names import LINKED_ARRAY, LINKED_PARAMETERS
-from mlfbuild.library.params import ParamInfo, param_infos
 
 _CONSTANT = re.compile(r"p[0-9]+")
 """What TVM calls arguments that it makes of constants."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import listed
+from mlfbuild.core import UsageError, listed
 from mlfbuild.executor.executables import callable_modules
 from mlfbuild.library import Library, Module
 

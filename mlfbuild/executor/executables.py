@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.names import member_name
 from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
+from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
@@ -25,13 +25,25 @@ from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
 from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
 from mlfbuild.executor.units import owner_name, unit_names, units
-from mlfbuild.library import OPERATOR, CodegenFile, Content, Module, TensorInfo
-from mlfbuild.library.bundled_runtime import INCLUDE_DIR as BUNDLED_INCLUDE_DIR
-from mlfbuild.library.c_interface import CInterface, Member, guarded, interface_parts
+from mlfbuild.library import (
+    INCLUDE_DIR as BUNDLED_INCLUDE_DIR,
+    OPERATOR,
+    CInterface,
+    CodegenFile,
+    Content,
+    Member,
+    Module,
+    TensorInfo,
+    facts_header,
+    guarded,
+    interface_parts,
+    print_hook_type,
+    print_static_hooked_run,
+    struct_prefix,
+    symbol_prefix,
+)
 from mlfbuild.library.graph_json import parse_graph
-from mlfbuild.library.hook import print_hook_type, print_static_hooked_run
-from mlfbuild.library.names import facts_header, struct_prefix, symbol_prefix
-from mlfbuild.project.placement import Placement
+from mlfbuild.project import Placement
 
 __all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
            "with_c_interface"]  # fmt: skip

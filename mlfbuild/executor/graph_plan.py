@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from mlfbuild.compilers.native.arena import Buffer, Span, place
 from mlfbuild.compilers.native.storages import aligned
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
 MOST_TENSORS = 1 << 16

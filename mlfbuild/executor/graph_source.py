@@ -15,12 +15,17 @@ from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, Call, GraphPlan, Tensor
 from mlfbuild.executor.runtime import RUNTIME_NAME
-from mlfbuild.library.c_interface import CInterface
-from mlfbuild.library.data_type import C_TYPES, CODE_NAMES, parse_dtype
-from mlfbuild.library.hook import HookedOperator, print_operators
-from mlfbuild.library.names import struct_prefix
-from mlfbuild.library.network import NetworkOperator
-from mlfbuild.project.placement import Placement
+from mlfbuild.library import (
+    C_TYPES,
+    CODE_NAMES,
+    CInterface,
+    HookedOperator,
+    NetworkOperator,
+    parse_dtype,
+    print_operators,
+    struct_prefix,
+)
+from mlfbuild.project import Placement
 
 Array = npt.NDArray[np.generic]
 

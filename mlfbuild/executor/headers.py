@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.library import Module
-from mlfbuild.library.known_dependencies import dependency_of_header
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library import Module, dependency_of_header
 
 STANDARD_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from mlfbuild import __version__
 from mlfbuild.compilers.native.source import PARAMS_SECTION
-from mlfbuild.library import Module
-from mlfbuild.library.identity import Identity, identities
+from mlfbuild.library import Identity, Module, identities
 
 
 def print_identity(module: Module) -> str:

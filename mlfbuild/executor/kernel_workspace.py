@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from mlfbuild.compilers.native.storages import aligned
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.executor.kernels import Kernels
 
 _ALLOC = "TVMBackendAllocWorkspace"

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.c_analysis.files import CXX_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.c_analysis.source_symbols import c_symbols
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.core.text import printable
+from mlfbuild.c_analysis import (
+    CXX_SUFFIXES,
+    OBJECT_SUFFIXES,
+    SOURCE_SUFFIXES,
+    Symbols,
+    c_symbols,
+    object_symbols,
+    tokens,
+)
+from mlfbuild.core import CheckFailedError, printable
 from mlfbuild.executor.runtime import provided_names
-from mlfbuild.library import CodegenFile, Module
-from mlfbuild.library.known_dependencies import known_dependency
-from mlfbuild.library.requirement import wishes
+from mlfbuild.library import CodegenFile, Module, known_dependency, wishes
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -10,10 +10,19 @@ from mlfbuild.executor.graph_plan import NO_CALL, Area, Call, Place, plan_graph
 from mlfbuild.executor.graph_source import parameter_name
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
-from mlfbuild.library import Module, Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.library import (
+    ARENA,
+    INPUT,
+    LINKED_ARRAY,
+    OUTPUT,
+    Module,
+    Network,
+    NetworkOperator,
+    NetworkTensor,
+    Scratch,
+    symbol_prefix,
+)
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
-from mlfbuild.library.names import LINKED_ARRAY, symbol_prefix
-from mlfbuild.library.network import ARENA, INPUT, OUTPUT
 
 _MEMORIES = {Area.INPUT: INPUT, Area.OUTPUT: OUTPUT, Area.STORAGE: ARENA}
 

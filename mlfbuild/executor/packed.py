@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
+from mlfbuild.core import InputFileError, quoted
 from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Place, Tensor
 from mlfbuild.executor.kernels import Kernels
-from mlfbuild.library import Module, TensorInfo
-from mlfbuild.library.data_type import element_size, parse_dtype
+from mlfbuild.library import Module, TensorInfo, element_size, parse_dtype, symbol_prefix
 from mlfbuild.library.graph_json import ExecutorGraph
-from mlfbuild.library.names import symbol_prefix
 
 _FIRST_ENTRY = "tvm__run_func"
 """What the descriptor ``tvm_model_t network`` of versions 1 and 2 of the format points to."""

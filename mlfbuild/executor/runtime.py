@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping
 
-from mlfbuild.core.files import read_bytes
+from mlfbuild.core import read_bytes
 from mlfbuild.library import Content
 from mlfbuild.targets import RUNTIME
 

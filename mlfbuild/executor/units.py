@@ -10,13 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis.files import OBJECT_SUFFIXES
-from mlfbuild.c_analysis.renamed import renamed_object
+from mlfbuild.c_analysis import OBJECT_SUFFIXES, renamed_object
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
-from mlfbuild.library import CodegenFile, Content, Module
-from mlfbuild.library.bundled_runtime import BACKEND
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
 
 _FIRST = ("tvm/runtime/crt/module.h", "tvm/runtime/metadata_types.h")
 """Headers that a unit includes before its source, so that TVM's own, which a firmware may have, come too late."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core.files import read_bytes
+from mlfbuild.core import read_bytes
 from mlfbuild.graph import Graph
 
 

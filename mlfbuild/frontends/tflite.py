@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
-from mlfbuild.core.text import advised
+from mlfbuild.core import InputFileError, UnsupportedModelError, advised
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.tflite_operators import OPERATORS, SHAPES, SUPPORTED, Site, operator_name
 from mlfbuild.frontends.tflite_operators.variables import OPERANDS

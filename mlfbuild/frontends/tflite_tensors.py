@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from tflite.TensorType import TensorType
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite_operators import type_name
 from mlfbuild.frontends.tflite_operators.shapes import zeros
 from mlfbuild.frontends.tflite_reader import RawSubgraph, RawTensor

@@ -5,56 +5,142 @@ asked for. What the parts look like in an archive stands in ``metadata`` (``meta
 ``params``; names and types of TVM in ``names``, ``data_type`` and ``devices``.
 """
 
-from mlfbuild.library.content import CHUNK, Content, LazyBytes, chunks, spooled, text_of
-from mlfbuild.library.memory import (
-    CPU_DEVICE,
-    MainMemory,
-    OperatorBuffer,
-    OperatorFunction,
-    Pool,
-    StorageEntry,
-    TensorInfo,
-    TracedTensor,
-)
-from mlfbuild.library.network import Network, NetworkOperator, NetworkTensor, Scratch
-from mlfbuild.library.types import (
-    FULL_MODEL,
-    OPERATOR,
-    ArchiveFile,
-    CodegenFile,
-    Context,
-    ExternalDependency,
-    Library,
-    Module,
-    Target,
-)
+from __future__ import annotations
 
-__all__ = [
-    "CHUNK",
-    "CPU_DEVICE",
-    "FULL_MODEL",
-    "OPERATOR",
-    "ArchiveFile",
-    "CodegenFile",
-    "Content",
-    "Context",
-    "ExternalDependency",
-    "LazyBytes",
-    "Library",
-    "MainMemory",
-    "Module",
-    "Network",
-    "NetworkOperator",
-    "NetworkTensor",
-    "OperatorBuffer",
-    "OperatorFunction",
-    "Pool",
-    "Scratch",
-    "StorageEntry",
-    "Target",
-    "TensorInfo",
-    "TracedTensor",
-    "chunks",
-    "spooled",
-    "text_of",
-]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.library.bundled_runtime import (
+        BACKEND as BACKEND,
+        INCLUDE_DIR as INCLUDE_DIR,
+        bundled_configuration as bundled_configuration,
+    )
+    from mlfbuild.library.bundling import (
+        FOLDER as FOLDER,
+        Bundle as Bundle,
+        BundleFacts as BundleFacts,
+        bundle as bundle,
+        bundle_dependency as bundle_dependency,
+        bundle_files as bundle_files,
+        bundle_folder as bundle_folder,
+        bundle_name as bundle_name,
+        bundle_names as bundle_names,
+        bundles as bundles,
+        description_path as description_path,
+        unsafe_option as unsafe_option,
+    )
+    from mlfbuild.library.c_interface import (
+        CInterface as CInterface,
+        Member as Member,
+        brief as brief,
+        droppable_table as droppable_table,
+        guarded as guarded,
+        interface_parts as interface_parts,
+    )
+    from mlfbuild.library.content import (
+        CHUNK as CHUNK,
+        Content as Content,
+        LazyBytes as LazyBytes,
+        Stored as Stored,
+        StoredFile as StoredFile,
+        chunks as chunks,
+        spooled as spooled,
+        text_of as text_of,
+    )
+    from mlfbuild.library.data_type import (
+        C_TYPES as C_TYPES,
+        CODE_NAMES as CODE_NAMES,
+        element_size as element_size,
+        parse_dtype as parse_dtype,
+        tensor_size as tensor_size,
+    )
+    from mlfbuild.library.dependencies import (
+        ARCHIVE_FOLDER as ARCHIVE_FOLDER,
+        URL_TYPES as URL_TYPES,
+        archive_folder as archive_folder,
+        problems as problems,
+    )
+    from mlfbuild.library.devices import DEVICE_NAMES as DEVICE_NAMES, device_name as device_name
+    from mlfbuild.library.fields import Fields as Fields, parse_json as parse_json
+    from mlfbuild.library.hook import (
+        HookedOperator as HookedOperator,
+        print_hook_type as print_hook_type,
+        print_operators as print_operators,
+        print_static_hooked_run as print_static_hooked_run,
+    )
+    from mlfbuild.library.identity import Identity as Identity, identities as identities
+    from mlfbuild.library.known_dependencies import (
+        CMSIS_NN as CMSIS_NN,
+        STANDALONE_CRT as STANDALONE_CRT,
+        KnownDependency as KnownDependency,
+        dependency_of_header as dependency_of_header,
+        known_dependency as known_dependency,
+        short_name as short_name,
+    )
+    from mlfbuild.library.memory import (
+        CPU_DEVICE as CPU_DEVICE,
+        MainMemory as MainMemory,
+        OperatorBuffer as OperatorBuffer,
+        OperatorFunction as OperatorFunction,
+        Pool as Pool,
+        StorageEntry as StorageEntry,
+        TensorInfo as TensorInfo,
+        TracedTensor as TracedTensor,
+    )
+    from mlfbuild.library.names import (
+        LINKED_ARRAY as LINKED_ARRAY,
+        LINKED_PARAMETERS as LINKED_PARAMETERS,
+        MERGED_SYSTEM_LIBRARY as MERGED_SYSTEM_LIBRARY,
+        MODULE_CONTEXT as MODULE_CONTEXT,
+        SHARED_WORKSPACE as SHARED_WORKSPACE,
+        SYSTEM_LIBRARY as SYSTEM_LIBRARY,
+        facts_header as facts_header,
+        header_names as header_names,
+        macro_prefix as macro_prefix,
+        sanitize_name as sanitize_name,
+        struct_prefix as struct_prefix,
+        symbol_prefix as symbol_prefix,
+    )
+    from mlfbuild.library.network import (
+        ARENA as ARENA,
+        INPUT as INPUT,
+        MEMORIES as MEMORIES,
+        OUTPUT as OUTPUT,
+        Network as Network,
+        NetworkOperator as NetworkOperator,
+        NetworkTensor as NetworkTensor,
+        Scratch as Scratch,
+    )
+    from mlfbuild.library.numpy_types import dtype_called as dtype_called, is_supported as is_supported
+    from mlfbuild.library.params import (
+        ParamInfo as ParamInfo,
+        Params as Params,
+        load_params as load_params,
+        param_infos as param_infos,
+        save_params as save_params,
+    )
+    from mlfbuild.library.params_json import (
+        load_params_bson as load_params_bson,
+        load_params_json as load_params_json,
+    )
+    from mlfbuild.library.requirement import (
+        Wish as Wish,
+        exporter_version as exporter_version,
+        wishes as wishes,
+        with_wishes as with_wishes,
+    )
+    from mlfbuild.library.types import (
+        FULL_MODEL as FULL_MODEL,
+        OPERATOR as OPERATOR,
+        ArchiveFile as ArchiveFile,
+        CodegenFile as CodegenFile,
+        Context as Context,
+        ExternalDependency as ExternalDependency,
+        Library as Library,
+        Module as Module,
+        Target as Target,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -17,8 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
+from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json

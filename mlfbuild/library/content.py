@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, zip_longest
 from typing import IO, TypeAlias
 
-from mlfbuild.core.errors import InputFileError, StorageError
+from mlfbuild.core import InputFileError, StorageError
 
 CHUNK = 1024 * 1024
 """Bytes that are copied at a time."""

@@ -7,8 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeGuard
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import advised, shown
+from mlfbuild.core import InputFileError, advised, shown
 
 _LARGEST = 2**63 - 1
 

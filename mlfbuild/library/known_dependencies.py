@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from mlfbuild.project.names import short_name
+from mlfbuild.project import short_name
 
 __all__ = [
     "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownDependency", "dependency_of_header", "known_dependency",

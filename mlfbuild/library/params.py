@@ -25,8 +25,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.core.text import quoted
+from mlfbuild.core import InputFileError, UsageError, quoted
 from mlfbuild.library.content import CHUNK, Content, LazyBytes
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_of, type_text
 

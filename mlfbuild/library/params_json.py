@@ -20,8 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlfbuild.core.errors import InputFileError, ToolNotFoundError, UsageError
-from mlfbuild.core.text import quoted
+from mlfbuild.core import InputFileError, ToolNotFoundError, UsageError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_called, is_supported

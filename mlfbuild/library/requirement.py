@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild.c_analysis.c_file import included_files
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.c_analysis.files import MAX_TEXT, TEXT_SUFFIXES
+from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES, included_files, tokens
 from mlfbuild.library.content import text_of
 from mlfbuild.library.known_dependencies import (
     KNOWN,

@@ -17,52 +17,40 @@ a project file is read, not before: verbs that need none start quickly.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from mlfbuild.project.placement import Placement
-from mlfbuild.project.problems import KeyPath, suggestion
-from mlfbuild.project.types import (
-    Budget,
-    BudgetFile,
-    FirmwareSpec,
-    ModelSpec,
-    OptionValue,
-    Project,
-    Provision,
-    Target,
-)
+from mlfbuild.core import lazy_attributes
 
-__all__ = [
-    "Budget",
-    "BudgetFile",
-    "FirmwareSpec",
-    "KeyPath",
-    "ModelSpec",
-    "OptionValue",
-    "Placement",
-    "Project",
-    "Provision",
-    "Target",
-    "json_schema",
-    "load_project",
-    "suggestion",
-]
-
-
-def load_project(path: Path) -> Project:
-    """Read and check the project file at ``path``.
-
-    Raises ``ProjectFileError`` with every mistake there is, one line each, in file order. Files that the project names
-    are not looked at.
-    """
-    from mlfbuild.project.reader import read_project
-
-    return read_project(path)
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of the project file, for editors."""
-    from mlfbuild.project import keys
-
-    return keys.json_schema()
+if TYPE_CHECKING:
+    from mlfbuild.project.addresses import (
+        archive_problem as archive_problem,
+        git_problem as git_problem,
+        is_local_path as is_local_path,
+    )
+    from mlfbuild.project.keys import json_schema as json_schema
+    from mlfbuild.project.names import NAME as NAME, short_name as short_name
+    from mlfbuild.project.placement import (
+        CONSTANT_CLASSES as CONSTANT_CLASSES,
+        MEMORY_CLASSES as MEMORY_CLASSES,
+        PARAMS as PARAMS,
+        SECTION_NAME as SECTION_NAME,
+        Placement as Placement,
+        symbol_stem as symbol_stem,
+    )
+    from mlfbuild.project.problems import KeyPath as KeyPath, quoted as quoted, suggestion as suggestion
+    from mlfbuild.project.program import Program as Program, asked_for as asked_for, filled as filled
+    from mlfbuild.project.reader import load_project as load_project
+    from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
+    from mlfbuild.project.types import (
+        Budget as Budget,
+        BudgetFile as BudgetFile,
+        FirmwareSpec as FirmwareSpec,
+        ModelSpec as ModelSpec,
+        OptionValue as OptionValue,
+        Project as Project,
+        Provision as Provision,
+        Target as Target,
+    )
+    from mlfbuild.project.units import size_text as size_text
+else:
+    __getattr__ = lazy_attributes(__name__)

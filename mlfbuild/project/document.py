@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.core import ProjectFileError
 from mlfbuild.project.nodes import ListNode, MappingNode, Node, ScalarNode, SyntaxProblem, compose
 from mlfbuild.project.problems import KeyPath, Position, Problem, end_of, quoted
 from mlfbuild.project.scalars import ScalarError, read_scalar

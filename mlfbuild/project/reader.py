@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.core import ProjectFileError
 from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.document import Document, read_document
 from mlfbuild.project.names import short_name
@@ -31,8 +31,11 @@ if TYPE_CHECKING:
     )
 
 
-def read_project(path: Path) -> Project:
-    """Read the project file at ``path``; see ``mlfbuild.project.load_project``."""
+def load_project(path: Path) -> Project:
+    """Read and check the project file at ``path``.
+
+    Raises ``ProjectFileError`` with every mistake in it, in file order. Files that the project names are not read.
+    """
     document = read_document(path)
     newer = newer_version(document)
     if newer:

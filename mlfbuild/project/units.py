@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from mlfbuild.core.text import counted
+from mlfbuild.core import counted
 from mlfbuild.project.problems import quoted
 
 _NUMBER = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?) ?([A-Za-z]*)")

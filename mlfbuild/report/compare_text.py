@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.core.text import counted, listed, printable
+from mlfbuild.core import counted, listed, printable
 from mlfbuild.report.compare import Change, Comparison, ImageChange, OperatorChange, OwnerChange, PieceChange
 from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
 

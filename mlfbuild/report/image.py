@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import read_bytes, sha256
+from mlfbuild.core import InputFileError, read_bytes, sha256
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.executor.network import module_network
+from mlfbuild.build import CompileJob
+from mlfbuild.core import ProcessFailedError, ToolNotFoundError
+from mlfbuild.executor import module_network
 from mlfbuild.report.budgets.sizes import ImageSizes
 from mlfbuild.report.calls import calls_of
 from mlfbuild.report.network import NetworkSizes, network_sizes

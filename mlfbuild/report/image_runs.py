@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.build.progress import Progress, Silent
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.core.text import listed
+from mlfbuild.build import FirmwareJob, Progress, Silent
+from mlfbuild.core import CheckFailedError, listed
 from mlfbuild.report.budgets.sizes import ImageSizes
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.runs import watched_runs

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import read_bytes
+from mlfbuild.core import InputFileError, read_bytes
 
 _BEGIN = "Linker script and memory map"
 _END = re.compile(r"OUTPUT\(")

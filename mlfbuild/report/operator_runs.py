@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.text import shown
+from mlfbuild.core import shown
 from mlfbuild.library import Network, NetworkOperator
 from mlfbuild.targets import Cpu, fewest_instructions
 

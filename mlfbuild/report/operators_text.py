@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.core.text import counted, printable
-from mlfbuild.library import NetworkOperator
-from mlfbuild.library.network import ARENA
+from mlfbuild.core import counted, printable
+from mlfbuild.library import ARENA, NetworkOperator
 from mlfbuild.report.network import FlashPart, NetworkSizes
 from mlfbuild.report.sizes import FLASH_KINDS, Owner
 

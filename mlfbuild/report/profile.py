@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.build.tree.verification import subject_of
-from mlfbuild.core.files import read_bytes, write_atomic
-from mlfbuild.library import Module
-from mlfbuild.library.names import symbol_prefix
+from mlfbuild.build.tree import subject_of
+from mlfbuild.core import read_bytes, write_atomic
+from mlfbuild.library import Module, symbol_prefix
 from mlfbuild.report.image import Symbol, read_image
 from mlfbuild.targets import Board
-from mlfbuild.verify.emulator.counter import counting_plugin
-from mlfbuild.verify.emulator.run import checked_runs
+from mlfbuild.verify.emulator import checked_runs, counting_plugin
 
 Array = npt.NDArray[Any]
 

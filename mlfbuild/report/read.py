@@ -10,12 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.core.text import counted, printable, shown
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.library.fields import parse_json
-from mlfbuild.library.network import Scratch
+from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch, parse_json
 from mlfbuild.project import Budget
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.network import FlashPart, NetworkSizes

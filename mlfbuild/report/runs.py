@@ -13,26 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.jobs import ProfileJob, TargetJob
-from mlfbuild.build.progress import Progress, Silent, Task, watched
-from mlfbuild.build.project_jobs import BUILD_FOLDER, profile_jobs
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.core.files import read_bytes, sha256, write_atomic
-from mlfbuild.core.package import package_fingerprint
-from mlfbuild.core.processes import Tell, find_tool, tell_nobody
-from mlfbuild.executor.choice import chosen_module
-from mlfbuild.executor.executables import callable_modules
-from mlfbuild.executor.network import module_network
-from mlfbuild.library import Module
-from mlfbuild.library.numpy_types import dtype_called
+from mlfbuild.build import BUILD_FOLDER, ProfileJob, Progress, Silent, TargetJob, Task, profile_jobs, watched
+from mlfbuild.core import (
+    CheckFailedError,
+    Tell,
+    find_tool,
+    package_fingerprint,
+    read_bytes,
+    sha256,
+    tell_nobody,
+    write_atomic,
+)
+from mlfbuild.executor import callable_modules, chosen_module, module_network
+from mlfbuild.library import Module, dtype_called
 from mlfbuild.project import Project
 from mlfbuild.report.instructions import ModelRun
 from mlfbuild.report.operator_runs import operator_runs
 from mlfbuild.report.profile import CallCount, Profile, profile_module
 from mlfbuild.report.runs_text import run_text
-from mlfbuild.verify.emulator.harness import build_harness
-from mlfbuild.verify.exchange import SECONDS_A_CASE
-from mlfbuild.verify.vectors import load_inputs
+from mlfbuild.verify import SECONDS_A_CASE, load_inputs
+from mlfbuild.verify.emulator import build_harness
 
 __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.core.text import shown
+from mlfbuild.core import shown
 from mlfbuild.report.instructions import Counts, ModelRun, budget_lines
 from mlfbuild.report.operator_runs import OperatorRun, short_name, total
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from mlfbuild.library.network import MEMORIES as TENSOR_MEMORIES
+from mlfbuild.library import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.limits import MEMORIES
 from mlfbuild.report.compare_schema import comparison_definitions, object_schema

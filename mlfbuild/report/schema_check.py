@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.core.text import counted, shown
+from mlfbuild.core import counted, shown
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

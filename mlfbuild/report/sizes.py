@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 from mlfbuild.report.image import Image, Section, Symbol
 from mlfbuild.report.linker_map import FILL, InputSection
 

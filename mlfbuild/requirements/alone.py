@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.library import Library, Module
-from mlfbuild.library.requirement import wishes
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library import Library, Module, wishes
 from mlfbuild.requirements.bundle import bundled_sources
 from mlfbuild.requirements.types import Source
 from mlfbuild.requirements.words import title

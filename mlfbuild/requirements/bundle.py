@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, replace
 
-from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.core.text import quoted
-from mlfbuild.library import ExternalDependency, Library, Module
-from mlfbuild.library.bundling import (
+from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core import InputFileError, UsageError, quoted
+from mlfbuild.library import (
     FOLDER,
     Bundle,
     BundleFacts,
+    ExternalDependency,
+    Library,
+    Module,
+    Wish,
     bundle_dependency,
     bundle_files,
     bundle_folder,
     bundle_name,
     bundles,
     description_path,
+    short_name,
     unsafe_option,
+    wishes,
 )
-from mlfbuild.library.known_dependencies import short_name
-from mlfbuild.library.requirement import Wish, wishes
 from mlfbuild.requirements.needs import needed
 from mlfbuild.requirements.types import Source
 

@@ -22,9 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import StorageError
-from mlfbuild.core.files import make_folder, sha256, storage_error, write_atomic
-from mlfbuild.core.processes import Tell, tell_nobody
+from mlfbuild.core import StorageError, Tell, make_folder, sha256, storage_error, tell_nobody, write_atomic
 
 VARIABLE = "MLFBUILD_CACHE"
 """Of the environment: the folder, in place of the one in the user's cache folder."""

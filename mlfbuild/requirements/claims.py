@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mlfbuild.core.text import quoted, shown
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER, URL_TYPES
-from mlfbuild.library.requirement import Wish
-from mlfbuild.project.names import NAME
+from mlfbuild.core import quoted, shown
+from mlfbuild.library import ARCHIVE_FOLDER, URL_TYPES, Wish
+from mlfbuild.project import NAME
 from mlfbuild.requirements.versions import range_problem
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")

@@ -18,12 +18,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from mlfbuild import __version__
-from mlfbuild.core.errors import InputFileError, NotFetchedError, ProcessFailedError, UsageError
-from mlfbuild.core.files import file_sha256, make_folder, storage_error
-from mlfbuild.core.processes import Tell, tell_nobody
-from mlfbuild.core.text import advised, quoted, shown
-from mlfbuild.library.content import CHUNK
-from mlfbuild.project.addresses import archive_problem
+from mlfbuild.core import (
+    InputFileError,
+    NotFetchedError,
+    ProcessFailedError,
+    Tell,
+    UsageError,
+    advised,
+    file_sha256,
+    make_folder,
+    quoted,
+    shown,
+    storage_error,
+    tell_nobody,
+)
+from mlfbuild.library import CHUNK
+from mlfbuild.project import archive_problem
 from mlfbuild.requirements.cache import Cache, put
 from mlfbuild.requirements.trees import files_of, is_sound
 from mlfbuild.requirements.unpack import unpack

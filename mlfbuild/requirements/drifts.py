@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mlfbuild.core.text import shown
+from mlfbuild.core import shown
 from mlfbuild.requirements.lock import Lock, LockedDependency
 
 _SHORT = 12

@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.core.errors import ProjectFileError
-from mlfbuild.core.files import sha256
-from mlfbuild.core.text import quoted
-from mlfbuild.library.content import chunks
-from mlfbuild.library.known_dependencies import KnownDependency, known_dependency
+from mlfbuild.core import ProjectFileError, quoted, sha256
+from mlfbuild.library import KnownDependency, chunks, known_dependency
 from mlfbuild.project import Provision
 from mlfbuild.requirements.listing import Listing
 from mlfbuild.requirements.patterns import base_folder, matches, plain_path

@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError, NotFetchedError, ProcessFailedError, UsageError
-from mlfbuild.core.processes import Tell, tell_nobody
+from mlfbuild.core import InputFileError, NotFetchedError, ProcessFailedError, Tell, UsageError, tell_nobody
 from mlfbuild.requirements.cache import Cache, put
 from mlfbuild.requirements.git_program import blobs, git, git_out, listing, shown_address
 from mlfbuild.requirements.git_versions import Wanted, check_version, full_or_abbreviated, wanted_of

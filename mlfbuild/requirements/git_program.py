@@ -13,11 +13,23 @@ import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.core.errors import MlfError, ProcessFailedError, StorageError, UsageError
-from mlfbuild.core.processes import LOOK, Tell, find_tool, run, running, tell_nobody
-from mlfbuild.core.text import advised, printable, shown
-from mlfbuild.library.content import CHUNK
-from mlfbuild.project.addresses import git_problem
+from mlfbuild.core import (
+    LOOK,
+    MlfError,
+    ProcessFailedError,
+    StorageError,
+    Tell,
+    UsageError,
+    advised,
+    find_tool,
+    printable,
+    run,
+    running,
+    shown,
+    tell_nobody,
+)
+from mlfbuild.library import CHUNK
+from mlfbuild.project import git_problem
 
 _OF_A_REPOSITORY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",

@@ -7,9 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.processes import Tell, tell_nobody
-from mlfbuild.core.text import listed, quoted
+from mlfbuild.core import Tell, UsageError, listed, quoted, tell_nobody
 from mlfbuild.requirements.git_program import check_address, git_out, shown_address
 
 _TAGS, _BRANCHES = "refs/tags/", "refs/heads/"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 
-from mlfbuild.library.content import chunks
+from mlfbuild.library import chunks
 from mlfbuild.requirements.types import Source
 
 

@@ -8,13 +8,23 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.c_analysis.c_macros import Macro, defined_macro
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.c_analysis.files import CXX_SUFFIXES, HEADER_SUFFIXES
-from mlfbuild.c_analysis.mentions import ANYTHING, COMPUTED, Include, Mentions, c_mentions, words_in
-from mlfbuild.c_analysis.source_symbols import c_symbols
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.library.content import text_of
+from mlfbuild.c_analysis import (
+    ANYTHING,
+    COMPUTED,
+    CXX_SUFFIXES,
+    HEADER_SUFFIXES,
+    Include,
+    Macro,
+    Mentions,
+    Symbols,
+    c_mentions,
+    c_symbols,
+    defined_macro,
+    object_symbols,
+    tokens,
+    words_in,
+)
+from mlfbuild.library import text_of
 from mlfbuild.requirements.types import Source
 
 _CXX_SUFFIXES = CXX_SUFFIXES | {".cxx"}

@@ -8,10 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import real_place
-from mlfbuild.core.text import quoted
-from mlfbuild.library.content import Content, LazyBytes
+from mlfbuild.core import InputFileError, quoted, real_place
+from mlfbuild.library import Content, LazyBytes
 from mlfbuild.requirements.patterns import matches
 
 MOST_FILES = 20_000

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
-from mlfbuild.core.errors import ConflictError, InputFileError
-from mlfbuild.core.files import open_binary, sha256
-from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.core import ConflictError, InputFileError, open_binary, sha256
+from mlfbuild.library import Fields, parse_json
 
 E = TypeVar("E")
 

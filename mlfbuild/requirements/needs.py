@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mlfbuild.c_analysis.files import HEADER_SUFFIXES
+from mlfbuild.c_analysis import HEADER_SUFFIXES
 from mlfbuild.requirements.identity import content_hash
 from mlfbuild.requirements.library_index import FileFacts, LibraryIndex, facts_of_code, names_like
 from mlfbuild.requirements.types import Source

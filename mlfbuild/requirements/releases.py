@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from mlfbuild.core.errors import ProjectFileError
-from mlfbuild.library.known_dependencies import KnownDependency, known_dependency
+from mlfbuild.core import ProjectFileError
+from mlfbuild.library import KnownDependency, known_dependency
 from mlfbuild.project import Provision
 from mlfbuild.requirements.types import Source
 from mlfbuild.requirements.versions import same_version

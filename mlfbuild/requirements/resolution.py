@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby
 
-from mlfbuild.core.errors import InputFileError, ProjectFileError
-from mlfbuild.core.text import quoted
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.requirement import Wish
-from mlfbuild.project import Provision
-from mlfbuild.project.names import short_name
+from mlfbuild.core import InputFileError, ProjectFileError, quoted
+from mlfbuild.library import ARCHIVE_FOLDER, Wish
+from mlfbuild.project import Provision, short_name
 from mlfbuild.requirements.claims import two_upstreams, unsound, without_secret
 from mlfbuild.requirements.types import Dependency, Package, Source
 from mlfbuild.requirements.union import union

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core.errors import NotFetchedError, ProjectFileError
-from mlfbuild.project.types import Provision
+from mlfbuild.core import NotFetchedError, ProjectFileError
+from mlfbuild.project import Provision
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.download import url_root
 from mlfbuild.requirements.git import GitPin, fetched_pin, git_root

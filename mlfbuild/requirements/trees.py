@@ -14,12 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from mlfbuild.archive.tar.paths import Paths, name_fault
-from mlfbuild.archive.tar.read import MAX_MEMBERS
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import real_place
-from mlfbuild.core.text import quoted
-from mlfbuild.library.content import CHUNK
+from mlfbuild.archive.tar import MAX_MEMBERS, Paths, name_fault
+from mlfbuild.core import InputFileError, quoted, real_place
+from mlfbuild.library import CHUNK
 
 FILE, PROGRAM, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 _FOLDER = "40000"

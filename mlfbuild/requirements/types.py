@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.library.content import Content
+from mlfbuild.library import Content
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
-from mlfbuild.library.content import Content
+from mlfbuild.core import InputFileError, quoted
+from mlfbuild.library import Content
 from mlfbuild.requirements.types import Source
 
 _ADVICE = "let the project provide it, or bundle one version of it into both"

@@ -10,14 +10,9 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import BinaryIO
 
-from mlfbuild.archive.tar import members
-from mlfbuild.archive.tar.inflate import MAX_INFLATED
-from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
-from mlfbuild.archive.tar.read import MAX_MEMBERS
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import open_binary
-from mlfbuild.core.text import quoted
-from mlfbuild.library.content import CHUNK, Content, chunks, spooled
+from mlfbuild.archive.tar import MAX_INFLATED, MAX_MEMBERS, Paths, members, name_fault, plain_path
+from mlfbuild.core import InputFileError, open_binary, quoted
+from mlfbuild.library import CHUNK, Content, chunks, spooled
 from mlfbuild.requirements.trees import FILE, Entry, blob_hash, checked, write_tree
 
 ALGORITHM = "sha256"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlfbuild.core.text import listed, shown
-from mlfbuild.library.known_dependencies import known_dependency
-from mlfbuild.library.requirement import Wish
+from mlfbuild.core import listed, shown
+from mlfbuild.library import Wish, known_dependency
 from mlfbuild.requirements.claims import without_secret
 from mlfbuild.requirements.versions import is_range
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core.errors import MlfError, ProjectFileError
-from mlfbuild.core.text import listed, printable
+from mlfbuild.core import MlfError, ProjectFileError, listed, printable
 from mlfbuild.project import Provision
 from mlfbuild.requirements.git_program import git
 from mlfbuild.requirements.versions import is_commit, release, same_version

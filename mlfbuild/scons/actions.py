@@ -14,7 +14,7 @@ from SCons.Action import Action
 from SCons.Errors import BuildError, UserError
 from SCons.Util import display
 
-from mlfbuild.core.errors import MlfError
+from mlfbuild.core import MlfError
 
 T = TypeVar("T")
 

@@ -12,26 +12,28 @@ from typing import Any, TypeVar
 from SCons.Builder import Builder
 from SCons.Script import GetOption
 
-from mlfbuild.build.bundling import bundle_key
-from mlfbuild.build.compilation import compile_model
-from mlfbuild.build.inputs import read_files
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.build.models import (
+from mlfbuild.build import (
+    FRAGMENT,
+    RECORD,
+    CompileJob,
+    Outline,
+    bundle_key,
     compile_if_needed,
+    compile_job,
+    compile_model,
     copy_archive,
+    default_compiler,
     generated_files,
+    in_worker,
     key_file,
     program_version,
     prune_folders,
+    read_files,
     tree_is_whole,
     unpack_archive,
     unpack_job,
 )
-from mlfbuild.build.outline import FRAGMENT, RECORD, Outline
-from mlfbuild.build.project_jobs import compile_job, default_compiler
-from mlfbuild.build.workers import in_worker
-from mlfbuild.core.errors import InputFileError, StorageError
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import InputFileError, StorageError, package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 
 A = TypeVar("A")
@@ -173,7 +175,7 @@ def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list
 
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
-    from mlfbuild.usecases.archives import merge_archives  # all that is done with archives: most builds need none of it
+    from mlfbuild.usecases import merge_archives  # all that is done with archives: most builds need none of it
 
     paths = [Path(node.rfile().get_abspath()) for node in source]
     _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))

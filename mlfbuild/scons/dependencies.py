@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mlfbuild.build.libraries import Source
+from mlfbuild.build import Source
 from mlfbuild.scons.trees import Tree
 
 _made: dict[str, Any] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build.project_jobs import firmware_called
-from mlfbuild.core.errors import UsageError
+from mlfbuild.build import firmware_called
+from mlfbuild.core import UsageError
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 
@@ -37,8 +37,10 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
 
 
 def _build(target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases.firmware import build_firmware  # reads ELF files; builds of models alone start without it
-    from mlfbuild.usecases.over_budget import reporting_excess
+    from mlfbuild.usecases import (
+        build_firmware,  # reads ELF files; builds of models alone start without it
+        reporting_excess,
+    )
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
@@ -63,6 +65,6 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases.firmware import run_image
+    from mlfbuild.usecases import run_image
 
     show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))

@@ -9,9 +9,8 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build.libraries import Dependency, Source
-from mlfbuild.build.outline import Part
-from mlfbuild.core.errors import UsageError
+from mlfbuild.build import Dependency, Part, Source
+from mlfbuild.core import UsageError
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object

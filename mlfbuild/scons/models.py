@@ -10,21 +10,23 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Script import GetOption
 
-from mlfbuild.build.beforehand import make_archives
-from mlfbuild.build.conflicts import check_module_names
-from mlfbuild.build.jobs import TargetJob
-from mlfbuild.build.libraries import (
+from mlfbuild.build import (
     Dependency,
+    Silent,
+    TargetJob,
+    Task,
+    check_module_names,
     copied_files,
     dependency_settings,
+    finish_target,
+    load,
+    make_archives,
     memory_file,
     target_dependencies,
+    target_jobs,
+    tree_is_whole,
 )
-from mlfbuild.build.models import finish_target, tree_is_whole
-from mlfbuild.build.progress import Silent, Task
-from mlfbuild.build.project_jobs import load, target_jobs
-from mlfbuild.core.errors import MlfError, UsageError
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import MlfError, UsageError, package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
@@ -74,7 +76,7 @@ def mlf_models(
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
-        from mlfbuild.usecases.frozen import freeze_beforehand  # reads lock files: most builds have none
+        from mlfbuild.usecases import freeze_beforehand  # reads lock files: most builds have none
 
         (job,) = freeze_beforehand(loaded, [job], [env.subst(word) for word in env["MLFCMAKEFLAGS"]])
     _make_archives(job, loaded, build)

@@ -8,8 +8,8 @@ from typing import Any
 from SCons.Builder import Builder
 from SCons.Util import CLVar
 
-from mlfbuild.build.jobs import TargetJob
-from mlfbuild.core.errors import UsageError
+from mlfbuild.build import TargetJob
+from mlfbuild.core import UsageError
 from mlfbuild.scons.actions import action, show
 
 
@@ -28,7 +28,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.build.placement import write_params_binary
+    from mlfbuild.build import write_params_binary
 
     section = env.subst("$MLFSECTION")
     written = write_params_binary(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))

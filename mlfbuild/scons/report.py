@@ -7,9 +7,8 @@ from typing import Any
 
 from SCons.Builder import Builder
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.build import FirmwareJob
+from mlfbuild.core import UsageError, package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error
 from mlfbuild.scons.firmware import FIRMWARE_JOB, REPORT_FORMS
 
@@ -29,7 +28,7 @@ def report_builder() -> Any:
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
         raise UsageError(f'{target[0]}: needs an image; write env.MlfReport("{target[0]}", app)')
-    from mlfbuild.usecases.report_files import form_of  # only where reports are asked for
+    from mlfbuild.usecases import form_of  # only where reports are asked for
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
@@ -62,7 +61,7 @@ def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> Non
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases.report import write_report  # reads ELF files: most builds start without it
+    from mlfbuild.usecases import write_report  # reads ELF files: most builds start without it
 
     image = source[0]
     job = image.GetTag(FIRMWARE_JOB)

@@ -7,10 +7,8 @@ from typing import Any
 
 from SCons.Script import GetOption
 
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.models import key_file
-from mlfbuild.build.outline import Outline, tree_outline
-from mlfbuild.core.errors import UsageError
+from mlfbuild.build import CompileJob, Outline, TargetJob, key_file, tree_outline
+from mlfbuild.core import UsageError
 from mlfbuild.scons.archives import job_archive, job_tree
 
 

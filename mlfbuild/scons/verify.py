@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.core import CheckFailedError, package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 
@@ -18,7 +17,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     A mismatch fails the build with model, case, element, expected and got. A model is checked again when its tree,
     its vectors or mlfbuild's harness changed. Stops SCons where no model has vectors.
     """
-    from mlfbuild.usecases.verify import verify_jobs  # reads ELF files: most builds start without it
+    from mlfbuild.usecases import verify_jobs  # reads ELF files: most builds start without it
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []
@@ -42,7 +41,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
 
 
 def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases.verify import verify_job
+    from mlfbuild.usecases import verify_job
 
     report = verify_job(env["MLFVERIFYJOB"])
     text = report.text()

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.targets.boards import BOARDS
-from mlfbuild.targets.compilers import require_compiler
-from mlfbuild.targets.cpus import CPUS
-from mlfbuild.targets.macros import MacroRule, macro_rules
-from mlfbuild.targets.macs import fewest_instructions, macs_an_instruction
-from mlfbuild.targets.toolchains import cmake_folder, cpu_of_toolchain, shared_toolchain_files, toolchain_file
-from mlfbuild.targets.types import CLANG, GCC, Board, Cpu, Memory
+from mlfbuild.core import lazy_attributes
 
-__all__ = [
-    "BOARDS",
-    "CLANG",
-    "CPUS",
-    "GCC",
-    "RUNTIME",
-    "Board",
-    "Cpu",
-    "MacroRule",
-    "Memory",
-    "board_called",
-    "cmake_folder",
-    "cpu_called",
-    "cpu_of_toolchain",
-    "fewest_instructions",
-    "macro_rules",
-    "macs_an_instruction",
-    "require_compiler",
-    "shared_toolchain_files",
-    "toolchain_file",
-]
-
-RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
-"""The folder of C that firmware links: ``board/`` and ``verify/``."""
-
-_Entry = TypeVar("_Entry")
-
-
-def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
-    if name in table:
-        return table[name]
-    import difflib
-
-    near = difflib.get_close_matches(name, table, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(table)}"
-    raise UsageError(f"{name}: unknown {what} ({hint})")
-
-
-def cpu_called(name: str) -> Cpu:
-    """Return the CPU called ``name``; raises ``UsageError`` with the nearest name there is."""
-    return _find(CPUS, "cpu", name)
-
-
-def board_called(name: str) -> Board:
-    """Return the board called ``name``; raises ``UsageError`` with the nearest name there is."""
-    return _find(BOARDS, "board", name)
+if TYPE_CHECKING:
+    from mlfbuild.targets.boards import BOARDS as BOARDS
+    from mlfbuild.targets.compilers import (
+        HOST_COMPILERS as HOST_COMPILERS,
+        compiler_path as compiler_path,
+        require_compiler as require_compiler,
+    )
+    from mlfbuild.targets.cpus import CPUS as CPUS, compiler_program as compiler_program
+    from mlfbuild.targets.libraries import has_c_library as has_c_library
+    from mlfbuild.targets.macros import MacroRule as MacroRule, macro_rules as macro_rules
+    from mlfbuild.targets.macs import (
+        fewest_instructions as fewest_instructions,
+        macs_an_instruction as macs_an_instruction,
+    )
+    from mlfbuild.targets.tables import (
+        RUNTIME as RUNTIME,
+        board_called as board_called,
+        cpu_called as cpu_called,
+    )
+    from mlfbuild.targets.toolchains import (
+        cmake_folder as cmake_folder,
+        cpu_of_toolchain as cpu_of_toolchain,
+        shared_toolchain_files as shared_toolchain_files,
+        toolchain_file as toolchain_file,
+    )
+    from mlfbuild.targets.types import CLANG as CLANG, GCC as GCC, Board as Board, Cpu as Cpu, Memory as Memory
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.core import ToolNotFoundError
 from mlfbuild.targets.cpus import advice, compiler_program
 from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
 from mlfbuild.targets.types import CLANG, GCC
@@ -64,7 +64,7 @@ def _cache_entries(definitions: Sequence[str]) -> Mapping[str, str]:
 
 
 def _found(tool: str, entries: Mapping[str, str]) -> Path:
-    from mlfbuild.core.processes import find_tool, tool_variable
+    from mlfbuild.core import find_tool, tool_variable
 
     return find_tool(tool, entries.get(tool_variable(tool)))
 

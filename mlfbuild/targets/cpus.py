@@ -94,7 +94,7 @@ def compiler_program(cpu: Cpu, compiler: str) -> str:
 
 def advice(cpu: Cpu, compiler: str) -> str:
     """Return what to do where a program that is ``compiler`` does not know ``cpu``."""
-    from mlfbuild.core.processes import tool_variable
+    from mlfbuild.core import tool_variable
 
     variable = tool_variable(compiler_program(cpu, compiler))
     names = {GCC: "GCC", CLANG: "clang"}

@@ -7,18 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import tar
+from mlfbuild.archive import open_archive, rename_modules, tar, write_archive
 from mlfbuild.archive.compare import Comparison, compare, comparison_text
 from mlfbuild.archive.describe import describe, describe_text
-from mlfbuild.archive.load import open_archive, write_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.archive.rename import rename_modules
 from mlfbuild.archive.validate import Report, validate
-from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.core.files import open_binary, read_bytes
-from mlfbuild.core.text import advised, listed
-from mlfbuild.library import Library
-from mlfbuild.library.identity import Identity, identities
+from mlfbuild.core import InputFileError, UsageError, advised, listed, open_binary, read_bytes
+from mlfbuild.library import Identity, Library, identities
 from mlfbuild.project import suggestion
 
 __all__ = [

@@ -7,14 +7,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.conflicts import check_target
-from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.build.libraries import target_dependencies
-from mlfbuild.build.models import compile_once, finish_target, unpack_job
-from mlfbuild.build.progress import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
-from mlfbuild.build.twin_jobs import Twins, twins
-from mlfbuild.build.workers import map_in_workers
-from mlfbuild.core.errors import MlfError
+from mlfbuild.build import (
+    UP_TO_DATE,
+    CompileJob,
+    FirmwareJob,
+    Progress,
+    Silent,
+    TargetJob,
+    Task,
+    Twins,
+    check_target,
+    compile_once,
+    finish_target,
+    map_in_workers,
+    raise_first,
+    target_dependencies,
+    twins,
+    unpack_job,
+    watched,
+)
+from mlfbuild.core import MlfError
 from mlfbuild.usecases.firmware import build_firmware, did_something
 
 _SHOWN = 3

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.build.wanted import wanted_by, wishes_of
-from mlfbuild.core.errors import MlfError, ProjectFileError
-from mlfbuild.library.requirement import Wish
+from mlfbuild.build import wanted_by, wishes_of
+from mlfbuild.core import MlfError, ProjectFileError
+from mlfbuild.library import Wish
 from mlfbuild.project import ModelSpec, Project, Provision
-from mlfbuild.requirements.folder import folder_source
-from mlfbuild.requirements.resolution import wish_problems
+from mlfbuild.requirements import folder_source, wish_problems
 
 OWN_KERNELS = "mlfbuild"
 

@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mlfbuild.build.conflicts import check_models
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.files import read_bytes, write_atomic
+from mlfbuild.build import check_models
+from mlfbuild.core import UsageError, read_bytes, write_atomic
 
 
 def compare_linked(

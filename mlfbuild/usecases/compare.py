@@ -10,13 +10,21 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.core.errors import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
-from mlfbuild.verify.compare import Difference, first_difference
-from mlfbuild.verify.compare_report import RunComparison, Side, TensorDifference
-from mlfbuild.verify.compare_tensors import Pair, Traced, pair_ports, pair_traced
+from mlfbuild.verify import (
+    Difference,
+    Pair,
+    RunComparison,
+    Side,
+    TensorDifference,
+    Traced,
+    first_difference,
+    load_inputs,
+    pair_ports,
+    pair_traced,
+)
 from mlfbuild.verify.host import Model, load
-from mlfbuild.verify.vectors import load_inputs
 
 Array = npt.NDArray[Any]
 

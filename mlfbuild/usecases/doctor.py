@@ -12,16 +12,22 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 
-from mlfbuild.build.project_jobs import chosen_names, toolchain_of
-from mlfbuild.core.errors import ToolNotFoundError
-from mlfbuild.core.processes import find_tool, tool_variable
-from mlfbuild.core.system_packages import HOST_COMPILER, how_to_install
+from mlfbuild.build import chosen_names, toolchain_of
+from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
 from mlfbuild.project import ModelSpec, Project, load_project
-from mlfbuild.targets import BOARDS, CPUS, Board, Cpu, cpu_of_toolchain, require_compiler, toolchain_file
-from mlfbuild.targets.compilers import HOST_COMPILERS
-from mlfbuild.targets.cpus import compiler_program
-from mlfbuild.targets.libraries import has_c_library
-from mlfbuild.targets.types import GCC
+from mlfbuild.targets import (
+    BOARDS,
+    CPUS,
+    GCC,
+    HOST_COMPILERS,
+    Board,
+    Cpu,
+    compiler_program,
+    cpu_of_toolchain,
+    has_c_library,
+    require_compiler,
+    toolchain_file,
+)
 from mlfbuild.usecases.doctor_dependencies import DependencyState, dependency_states, needed_on
 from mlfbuild.usecases.doctor_models import ModelProgram, model_programs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from mlfbuild.core.errors import InputFileError, MlfError
+from mlfbuild.core import InputFileError, MlfError
 from mlfbuild.project import Project, Provision
 from mlfbuild.usecases.check import known_wishes
 
@@ -48,7 +48,7 @@ def _as_built(project: Project) -> Project:
     """Return ``project`` with its repositories at the commits that are locked; of a damaged lock file each says so."""
     if not project.dependencies:
         return project
-    from mlfbuild.build.pins import pinned, with_pins  # few projects have any
+    from mlfbuild.build import pinned, with_pins  # few projects have any
 
     try:
         return pinned(project)
@@ -57,7 +57,7 @@ def _as_built(project: Project) -> Project:
 
 
 def _looked_at(provision: Provision, state: DependencyState) -> DependencyState:
-    from mlfbuild.build.provided import provided_source  # few projects have any
+    from mlfbuild.build import provided_source  # few projects have any
 
     try:
         source = provided_source(provision)

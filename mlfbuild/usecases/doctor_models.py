@@ -8,9 +8,8 @@ from pathlib import Path
 
 from mlfbuild.compilers.external.find import find_program
 from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
-from mlfbuild.core.errors import ToolNotFoundError
-from mlfbuild.project import ModelSpec
-from mlfbuild.project.program import asked_for, filled
+from mlfbuild.core import ToolNotFoundError
+from mlfbuild.project import ModelSpec, asked_for, filled
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.progress import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
-from mlfbuild.core.errors import MlfError, ProjectFileError, UsageError
-from mlfbuild.core.processes import Tell
+from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
+from mlfbuild.core import MlfError, ProjectFileError, Tell, UsageError
 from mlfbuild.project import Project, Provision, load_project
-from mlfbuild.requirements.cache import Cache, default_cache
-from mlfbuild.requirements.download import fetch_url, url_tree
-from mlfbuild.requirements.git import GitPin, fetch_pinned, fetch_version
-from mlfbuild.requirements.roots import root_of
+from mlfbuild.requirements import (
+    Cache,
+    GitPin,
+    default_cache,
+    fetch_pinned,
+    fetch_url,
+    fetch_version,
+    root_of,
+    url_tree,
+)
 
 FETCHED_KINDS = ("git", "url")
 """Kinds of provisions that come from outside; the others are there, or the firmware's own build has them."""

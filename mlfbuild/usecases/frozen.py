@@ -6,15 +6,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from mlfbuild.build.beforehand import make_archives
-from mlfbuild.build.jobs import TargetJob
-from mlfbuild.build.pins import locked_pins, with_pins
-from mlfbuild.build.progress import Progress
-from mlfbuild.build.toolchains import locked_toolchain
-from mlfbuild.core.errors import CheckFailedError, DriftError
+from mlfbuild.build import Progress, TargetJob, locked_pins, locked_toolchain, make_archives, with_pins
+from mlfbuild.core import CheckFailedError, DriftError
 from mlfbuild.project import Project
-from mlfbuild.requirements.drifts import drift, left_over
-from mlfbuild.requirements.lock import Lock, LockedToolchain, lock_path, read_lock
+from mlfbuild.requirements import Lock, LockedToolchain, drift, left_over, lock_path, read_lock
 from mlfbuild.usecases.lock import archive_facts, dependency_facts, model_facts, toolchain_facts
 
 

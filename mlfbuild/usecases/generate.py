@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from mlfbuild.build.inputs import read_files
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.build.models import compile_if_needed, unpack_job
+from mlfbuild.build import CompileJob, compile_if_needed, read_files, unpack_job
 from mlfbuild.build.tree import recorded_files
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.files import write_atomic
+from mlfbuild.core import UsageError, write_atomic
 from mlfbuild.usecases.build import ModelResult
 
 

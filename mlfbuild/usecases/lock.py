@@ -8,28 +8,39 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.build.beforehand import make_archives
-from mlfbuild.build.inputs import inputs_hash
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.models import program_version
-from mlfbuild.build.pins import locked_pins, with_pins
-from mlfbuild.build.progress import Progress
-from mlfbuild.build.project_jobs import target_jobs
-from mlfbuild.build.toolchains import locked_toolchain
-from mlfbuild.core.errors import InputFileError, NotFetchedError, ProjectFileError, ToolNotFoundError
-from mlfbuild.core.files import file_sha256, open_binary, write_if_changed
+from mlfbuild.build import (
+    CompileJob,
+    Progress,
+    TargetJob,
+    inputs_hash,
+    locked_pins,
+    locked_toolchain,
+    make_archives,
+    program_version,
+    target_jobs,
+    with_pins,
+)
+from mlfbuild.core import (
+    InputFileError,
+    NotFetchedError,
+    ProjectFileError,
+    ToolNotFoundError,
+    file_sha256,
+    open_binary,
+    write_if_changed,
+)
 from mlfbuild.project import Project, Provision
-from mlfbuild.requirements.claims import without_secret
-from mlfbuild.requirements.drifts import differences
-from mlfbuild.requirements.git import GitPin
-from mlfbuild.requirements.lock import (
+from mlfbuild.requirements import (
+    GitPin,
     Lock,
     LockedDependency,
     LockedModel,
     LockedToolchain,
     check_replaceable,
+    differences,
     lock_path,
     read_lock,
+    without_secret,
 )
 
 __all__ = ["Locked", "archive_facts", "dependency_facts", "lock_path", "lock_project", "model_facts", "toolchain_facts"]
@@ -151,8 +162,8 @@ def _content(provision: Provision) -> str:
     """Return the hash of all files of ``provision``; empty for a package, and for what was not fetched."""
     if provision.kind == "package" or (provision.kind == "git" and not provision.commit):
         return ""
-    from mlfbuild.build.provided import provided_source
-    from mlfbuild.requirements.folder import content_sha256
+    from mlfbuild.build import provided_source
+    from mlfbuild.requirements import content_sha256
 
     try:
         return content_sha256(provided_source(provision))

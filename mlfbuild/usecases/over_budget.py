@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import MlfError, OverBudgetError
-from mlfbuild.core.text import listed
+from mlfbuild.build import FirmwareJob
+from mlfbuild.core import MlfError, OverBudgetError, listed
 
 _FORMS = (".txt", ".json", ".html")
 

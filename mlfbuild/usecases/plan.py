@@ -7,23 +7,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build.inputs import read_files, watched_inputs
-from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.build.libraries import memory_file, original_files, original_folders, target_dependencies
-from mlfbuild.build.models import is_current, key_file, outline_of, stray_files, tree_is_whole
-from mlfbuild.build.outline import Outline
-from mlfbuild.build.project_jobs import firmware_jobs, target_jobs, vectors_of
-from mlfbuild.build.tree import target_files, tree_files
-from mlfbuild.build.tree.cmake import FRAGMENT
-from mlfbuild.build.tree.dependencies import dependency_files
-from mlfbuild.build.tree.placement import PLACEMENT_FOLDER
-from mlfbuild.build.tree.record import RECORD
-from mlfbuild.core.files import holds
-from mlfbuild.core.package import package_files, package_fingerprint
+from mlfbuild.build import (
+    CompileJob,
+    FirmwareJob,
+    Outline,
+    TargetJob,
+    firmware_jobs,
+    is_current,
+    key_file,
+    memory_file,
+    original_files,
+    original_folders,
+    outline_of,
+    read_files,
+    stray_files,
+    target_dependencies,
+    target_jobs,
+    tree_is_whole,
+    vectors_of,
+    watched_inputs,
+)
+from mlfbuild.build.tree import FRAGMENT, PLACEMENT_FOLDER, RECORD, dependency_files, target_files, tree_files
+from mlfbuild.core import holds, package_files, package_fingerprint
 from mlfbuild.library import Content, Library, chunks
 from mlfbuild.project import Project
-from mlfbuild.requirements.lock import lock_path
-from mlfbuild.requirements.types import Dependency, Package
+from mlfbuild.requirements import Dependency, Package, lock_path
 from mlfbuild.targets import RUNTIME, cpu_of_toolchain, macro_rules
 
 

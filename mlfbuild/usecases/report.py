@@ -7,22 +7,32 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.build import FirmwareJob
+from mlfbuild.core import CheckFailedError
 from mlfbuild.project import Budget, Project
-from mlfbuild.report.budgets.growth import baseline_of, difference_lines, update_baseline
-from mlfbuild.report.budgets.sizes import ImageSizes, any_image_sizes, image_sizes
-from mlfbuild.report.budgets.stack import measured_stacks, stacks
-from mlfbuild.report.image_networks import networks_of
-from mlfbuild.report.instructions import ModelRun
-from mlfbuild.report.network import NetworkSizes, network_json
-from mlfbuild.report.operators_text import all_operators
-from mlfbuild.report.runs_text import all_runs
-from mlfbuild.report.schema import FORMAT
-from mlfbuild.report.sizes import Owner
-from mlfbuild.report.stack.text import stack_json, stack_lines
-from mlfbuild.report.stack.worst import StackDepth
-from mlfbuild.report.text import kinds_of, sizes_text
+from mlfbuild.report import (
+    FORMAT,
+    ModelRun,
+    NetworkSizes,
+    Owner,
+    all_operators,
+    all_runs,
+    kinds_of,
+    network_json,
+    networks_of,
+    sizes_text,
+)
+from mlfbuild.report.budgets import (
+    ImageSizes,
+    any_image_sizes,
+    baseline_of,
+    difference_lines,
+    image_sizes,
+    measured_stacks,
+    stacks,
+    update_baseline,
+)
+from mlfbuild.report.stack import StackDepth, stack_json, stack_lines
 from mlfbuild.usecases.report_files import Presented
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -140,7 +150,7 @@ def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: boo
     """
     found = [any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))]
     if profile:
-        from mlfbuild.report.image_runs import profiled  # with what runs images
+        from mlfbuild.report import profiled  # with what runs images
 
         found = profiled(found)
     presented(found).write(path)

@@ -9,18 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build.outputs import check_replaced
-from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.core.files import read_bytes, write_atomic
-from mlfbuild.core.text import listed, printable, shown
-from mlfbuild.report.budgets.baseline import differences
-from mlfbuild.report.compare import Comparison, compare_reports, comparison_json
-from mlfbuild.report.compare_text import comparison_text
-from mlfbuild.report.operators_text import all_operators
-from mlfbuild.report.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
-from mlfbuild.report.runs_text import all_runs
-from mlfbuild.report.stack.text import measured_in, stack_lines, stacks_in
-from mlfbuild.report.text import sizes_text
+from mlfbuild.build import check_replaced
+from mlfbuild.core import InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
+from mlfbuild.report import (
+    Comparison,
+    Report,
+    all_operators,
+    all_runs,
+    compare_reports,
+    comparison_json,
+    comparison_text,
+    networks_in,
+    read_report,
+    runs_in,
+    sizes_in,
+    sizes_text,
+    title_of,
+)
+from mlfbuild.report.budgets import differences
+from mlfbuild.report.stack import measured_in, stack_lines, stacks_in
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.outputs import check_arrays_output
-from mlfbuild.core.errors import ProcessFailedError
-from mlfbuild.core.files import write_atomic
-from mlfbuild.executor.choice import chosen_module
+from mlfbuild.build import check_arrays_output
+from mlfbuild.core import ProcessFailedError, write_atomic
+from mlfbuild.executor import chosen_module
 from mlfbuild.library import TensorInfo
-from mlfbuild.requirements.alone import brought_along
+from mlfbuild.requirements import brought_along
 from mlfbuild.targets import Board, board_called
+from mlfbuild.verify import load_inputs
 from mlfbuild.verify.host import Model, load
-from mlfbuild.verify.vectors import load_inputs
 
 Array = npt.NDArray[Any]
 
@@ -83,7 +82,7 @@ def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, 
 def _run_on_board(
     archive: Path, model: str | None, path: Path, timeout: float, board: Board
 ) -> tuple[RunResult, dict[str, Array]]:
-    from mlfbuild.verify.emulator.run import run_on_board
+    from mlfbuild.verify.emulator import run_on_board
 
     library, where = open_archive(archive), str(archive)
     module = chosen_module(library, model, where)

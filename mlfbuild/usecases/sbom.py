@@ -6,35 +6,37 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.archive import open_archive_with_id
-from mlfbuild.archive.epoch import source_date
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.build.models import is_current
-from mlfbuild.build.pins import pinned
-from mlfbuild.build.project_jobs import target_jobs
-from mlfbuild.core.errors import CheckFailedError, UsageError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.core.text import counted, quoted
-from mlfbuild.library import Library
-from mlfbuild.library.requirement import exporter_version
+from mlfbuild.archive import open_archive_with_id, source_date
+from mlfbuild.build import CompileJob, is_current, pinned, target_jobs
+from mlfbuild.core import CheckFailedError, UsageError, counted, quoted, read_bytes
+from mlfbuild.library import Library, exporter_version
 from mlfbuild.project import Project
-from mlfbuild.report.sbom.bill import Bill
-from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
-from mlfbuild.report.sbom.components import (
+from mlfbuild.report.sbom import (
+    BUILD,
+    REPAIR,
+    Bill,
+    Bom,
+    Code,
+    Component,
+    How,
+    Kind,
+    Tree,
+    add_board,
+    add_declared,
+    add_dependencies,
+    add_images,
     archive_component,
     code_component,
+    images_of,
     kernels_component,
     mlfbuild_tool,
     model_component,
+    read_tree,
     runtime_component,
+    spdx_expression,
     tvm_runtime_component,
     tvm_tool,
 )
-from mlfbuild.report.sbom.images import add_board, add_images, images_of
-from mlfbuild.report.sbom.licenses import spdx_expression
-from mlfbuild.report.sbom.requirements import add_declared, add_dependencies
-from mlfbuild.report.sbom.trees import Tree, read_tree
-from mlfbuild.report.sbom.types import Bom, Component, How, Kind
 
 
 def bill_of_materials(

@@ -17,7 +17,7 @@ def project_schema() -> dict[str, Any]:
 
 def report_schema() -> dict[str, Any]:
     """Return the JSON Schema of a report's JSON form."""
-    from mlfbuild.report.schema import report_schema as schema_of_reports
+    from mlfbuild.report import report_schema as schema_of_reports
 
     return schema_of_reports()
 

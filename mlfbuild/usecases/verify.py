@@ -9,20 +9,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.models import outline_of
-from mlfbuild.build.project_jobs import vectors_of
-from mlfbuild.build.tree.verification import HOST
-from mlfbuild.core.errors import CheckFailedError, ProjectFileError
-from mlfbuild.core.files import write_atomic
-from mlfbuild.core.processes import Tell, tell_nobody
-from mlfbuild.executor.choice import chosen_module
-from mlfbuild.executor.executables import callable_modules
+from mlfbuild.build import CompileJob, TargetJob, outline_of, vectors_of
+from mlfbuild.build.tree import HOST
+from mlfbuild.core import CheckFailedError, ProjectFileError, Tell, tell_nobody, write_atomic
+from mlfbuild.executor import callable_modules, chosen_module
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Project
 from mlfbuild.targets import board_called
-from mlfbuild.verify.locate import first_wrong_operator
-from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
+from mlfbuild.verify import VerifyReport, first_wrong_operator, verify_image, verify_module
 
 __all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_elf", "verify_job", "verify_jobs"]
 

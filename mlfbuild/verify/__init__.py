@@ -4,3 +4,33 @@
 outputs, ``module`` verifies one module, ``compare`` finds the first difference and ``locate`` the first operator whose
 result is wrong.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.verify.compare import Difference as Difference, first_difference as first_difference
+    from mlfbuild.verify.compare_report import (
+        RunComparison as RunComparison,
+        Side as Side,
+        TensorDifference as TensorDifference,
+    )
+    from mlfbuild.verify.compare_tensors import (
+        Pair as Pair,
+        Traced as Traced,
+        pair_ports as pair_ports,
+        pair_traced as pair_traced,
+    )
+    from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
+    from mlfbuild.verify.locate import first_wrong_operator as first_wrong_operator
+    from mlfbuild.verify.module import (
+        VerifyReport as VerifyReport,
+        verify_image as verify_image,
+        verify_module as verify_module,
+    )
+    from mlfbuild.verify.vectors import load_inputs as load_inputs, load_vectors as load_vectors
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlfbuild.core.text import counted, quoted
+from mlfbuild.core import counted, quoted
 from mlfbuild.library import TensorInfo, TracedTensor
 from mlfbuild.verify.compare import Difference
 from mlfbuild.verify.compare_tensors import Pair

@@ -12,11 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.archive.compare.types import distinct
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import counted, quoted
-from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.archive.compare import distinct
+from mlfbuild.core import UsageError, counted, quoted
+from mlfbuild.library import TensorInfo, TracedTensor, sanitize_name
 
 
 @dataclass(frozen=True)

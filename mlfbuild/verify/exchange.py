@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree.verification import Subject
-from mlfbuild.core.errors import StorageError, TimedOutError
-from mlfbuild.core.files import read_bytes, write_atomic
-from mlfbuild.core.text import shown
+from mlfbuild.build.tree import Subject
+from mlfbuild.core import StorageError, TimedOutError, read_bytes, shown, write_atomic
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.harness import run_harness
 

@@ -6,10 +6,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.tree.verification import HOST, SYMBOL, Subject
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.core.text import quoted
+from mlfbuild.build.tree import HOST, SYMBOL, Subject
+from mlfbuild.core import InputFileError, quoted, read_bytes
 from mlfbuild.targets import BOARDS
 
 _LARGEST_SUBJECT = 1 << 20

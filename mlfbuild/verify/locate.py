@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.libraries import target_dependencies
-from mlfbuild.build.tree import unpack
-from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
-from mlfbuild.core.errors import MlfError
-from mlfbuild.core.files import make_folder
+from mlfbuild.build import CompileJob, TargetJob, target_dependencies
+from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
+from mlfbuild.core import MlfError, make_folder
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Graph
 from mlfbuild.graph.evaluation import evaluate_in_turn

@@ -18,10 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core.errors import CheckFailedError, InputFileError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.library import TensorInfo
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.core import CheckFailedError, InputFileError, read_bytes
+from mlfbuild.library import TensorInfo, sanitize_name
 
 Array = npt.NDArray[Any]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.archive import open_archive, pack_archive, read_archive
 from mlfbuild.archive.compare import Comparison, Difference, compare, comparison_text

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.archive import open_archive, pack_archive, read_archive
 from mlfbuild.archive.describe import describe, describe_text

@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.interface.entry import entry_signature, entry_text, internal_pools

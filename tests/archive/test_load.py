@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
 from mlfbuild.core.errors import InputFileError, UsageError

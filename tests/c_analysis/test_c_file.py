@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.c_analysis.c_file import CFile, Function, Registry, read_c_file
 from mlfbuild.c_analysis.c_text import tokens

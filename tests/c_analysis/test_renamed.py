@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.c_analysis.renamed import renamed_object
 from mlfbuild.c_analysis.symbols import object_symbols

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.c_analysis.source_symbols import c_symbols
 from mlfbuild.c_analysis.symbols import Symbols, object_symbols

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, Place, plan_graph

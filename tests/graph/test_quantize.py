@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.graph import Activation, DType, Quantization, Tensor
 from mlfbuild.graph.fixed_point import exp_of_negative, high_multiply, reciprocal_of_one_plus, shift_right

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.core.errors import InputFileError, StorageError
-from mlfbuild.library import CHUNK, chunks, spooled, text_of
-from mlfbuild.library import content as content_module
+from mlfbuild.library import CHUNK, chunks, content as content_module, spooled, text_of
 from mlfbuild.library.content import Stored, StoredFile
 
 DATA = bytes(range(256)) * 20

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from mlfbuild.core.errors import ProjectFileError
 from mlfbuild.project import Project, load_project

@@ -11,8 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.compare import compare_reports, comparison_json

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.core.errors import InputFileError, MlfError, ProjectFileError
 from mlfbuild.library.requirement import Wish

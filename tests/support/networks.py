@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from support import elementwise_networks, movement_networks, reduction_networks
 from support.drawing import ACTIVATIONS, Array, Case, Draw, Drawing

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType, Graph

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from tflite.ActivationFunctionType import ActivationFunctionType
 
 from support.drawing import ACTIVATIONS, Draw, Drawing

@@ -19,8 +19,7 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.cli.run import run as run_verb
 from mlfbuild.core.errors import CheckFailedError, InputFileError
 from mlfbuild.targets import BOARDS
-from mlfbuild.usecases.build import BuildReport
-from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.build import BuildReport, build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 from mlfbuild.verify.emulator import run_elf
 from support.firmware_repo import tiny_network

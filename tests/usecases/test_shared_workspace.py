@@ -18,8 +18,7 @@ from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.types import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.targets import CPUS
-from mlfbuild.usecases.build import BuildReport
-from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.build import BuildReport, build_project as build
 from support.host_c import WARNINGS
 from support.tflite_builder import Network
 

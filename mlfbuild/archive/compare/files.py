@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from mlfbuild.archive.compare.types import Difference, told
-from mlfbuild.c_analysis.files import MAX_TEXT, TEXT_SUFFIXES
+from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.library import Content, Library, Module
 
 _NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)

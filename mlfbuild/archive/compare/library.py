@@ -13,8 +13,7 @@ from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import Comparison, Difference, distinct, told
 from mlfbuild.archive.describe.readme import README
-from mlfbuild.library import Library, MainMemory, Module, TracedTensor
-from mlfbuild.library.devices import device_name
+from mlfbuild.library import Library, MainMemory, Module, TracedTensor, device_name
 
 _Value = TypeVar("_Value")
 _Part: TypeAlias = Callable[[Module, Module], Iterator[Difference]]

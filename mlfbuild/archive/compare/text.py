@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from mlfbuild.archive.compare.types import Comparison, Difference
-from mlfbuild.core.text import counted, printable
+from mlfbuild.core import counted, printable
 
 _SHOWN = 12
 """Differences of one kind in one module."""

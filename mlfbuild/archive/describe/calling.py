@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
-from mlfbuild.core.text import printable
-from mlfbuild.library import OPERATOR, Module, Pool, TensorInfo
-from mlfbuild.library.data_type import C_TYPES, element_size
-from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
+from mlfbuild.core import printable
+from mlfbuild.library import (
+    C_TYPES,
+    OPERATOR,
+    Module,
+    Pool,
+    TensorInfo,
+    element_size,
+    sanitize_name,
+    struct_prefix,
+    symbol_prefix,
+)
 
 _SHOWN = 4
 

@@ -9,14 +9,25 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, OperatorFunction, TensorInfo
-from mlfbuild.library.bundling import bundle, bundle_name, bundle_names, description_path
-from mlfbuild.library.dependencies import archive_folder
-from mlfbuild.library.devices import device_name
+from mlfbuild.core import InputFileError
+from mlfbuild.library import (
+    ExternalDependency,
+    Library,
+    MainMemory,
+    Module,
+    OperatorFunction,
+    TensorInfo,
+    Wish,
+    archive_folder,
+    bundle,
+    bundle_name,
+    bundle_names,
+    description_path,
+    device_name,
+    param_infos,
+    wishes,
+)
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
-from mlfbuild.library.params import param_infos
-from mlfbuild.library.requirement import Wish, wishes
 
 
 def describe(library: Library) -> dict[str, Any]:

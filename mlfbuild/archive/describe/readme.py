@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mlfbuild.archive.describe.calling import call_text
 from mlfbuild.archive.describe.rows import WIDTH, wrapped
-from mlfbuild.core.text import counted, listed, printable
+from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
+    ARCHIVE_FOLDER,
     OPERATOR,
     Content,
     ExternalDependency,
@@ -21,9 +22,8 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
+    wishes,
 )
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.requirement import wishes
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"

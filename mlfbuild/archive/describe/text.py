@@ -9,10 +9,8 @@ from typing import Any
 from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.archive.epoch import UNDATED
-from mlfbuild.core.text import counted, listed, printable
-from mlfbuild.library import FULL_MODEL, OPERATOR, Library
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.devices import device_name
+from mlfbuild.core import counted, listed, printable
+from mlfbuild.library import ARCHIVE_FOLDER, FULL_MODEL, OPERATOR, Library, device_name
 
 _SHOWN = 8
 """Entries of a list; one more is shown rather than told of."""

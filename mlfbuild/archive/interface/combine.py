@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mlfbuild.archive.interface.signature import Argument
-from mlfbuild.library import TensorInfo
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library import TensorInfo, sanitize_name
 
 _NUMBERED = re.compile(r"output([0-9]{1,9})")
 

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
-from mlfbuild.c_analysis.c_text import Token, in_braces, tokens
-from mlfbuild.library import Module, Pool
-from mlfbuild.library.data_type import C_TYPES, element_size
-from mlfbuild.library.names import symbol_prefix
+from mlfbuild.c_analysis import Token, in_braces, tokens
+from mlfbuild.library import C_TYPES, Module, Pool, element_size, symbol_prefix
 
 _SIZES = {"bool": 1, "half": 2, **{c_type: element_size(dtype) or 0 for dtype, c_type in C_TYPES.items()}}
 """Bytes of C's types."""

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text
-from mlfbuild.c_analysis.c_file import read_c_file
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.library import CodegenFile, Module, Pool
-from mlfbuild.library.names import header_names, macro_prefix, struct_prefix
+from mlfbuild.c_analysis import read_c_file, tokens
+from mlfbuild.library import CodegenFile, Module, Pool, header_names, macro_prefix, struct_prefix
 
 _SIZE = re.compile(r"[0-9]{1,18}")
 _MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one

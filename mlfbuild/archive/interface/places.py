@@ -11,10 +11,9 @@ from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.archive.interface.relay import relay_signature
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text
 from mlfbuild.archive.interface.tvm_metadata import metadata_signature
-from mlfbuild.c_analysis.files import MAX_TEXT
-from mlfbuild.library import Module, TensorInfo
+from mlfbuild.c_analysis import MAX_TEXT
+from mlfbuild.library import LINKED_ARRAY, Module, TensorInfo
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
-from mlfbuild.library.names import LINKED_ARRAY
 
 _PARAMETER = re.compile(r"p[0-9]+")
 _LINKED = re.compile(rf"\b{LINKED_ARRAY}(\w+)".encode())

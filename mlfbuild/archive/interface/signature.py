@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mlfbuild.c_analysis.files import MAX_TEXT, SOURCE_SUFFIXES
-from mlfbuild.library import CodegenFile, Content, Module, text_of
-from mlfbuild.library.data_type import tensor_size
+from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES
+from mlfbuild.library import CodegenFile, Content, Module, tensor_size, text_of
 
 _MAX_DIMS = 64
 _LARGEST = 2**63 - 1

@@ -6,9 +6,8 @@ import re
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text, sources
-from mlfbuild.c_analysis.c_text import Token, in_braces, string_value, tokens
-from mlfbuild.library import Module
-from mlfbuild.library.data_type import CODE_NAMES
+from mlfbuild.c_analysis import Token, in_braces, string_value, tokens
+from mlfbuild.library import CODE_NAMES, Module
 
 _MARK = "kTvmgenMetadata"
 _ARRAY = re.compile(r"\bkTvmgenMetadata_((?:inputs|outputs)(?:_[0-9]+_shape)?)\s*\[[^\]\n]{0,20}\]\s*=\s*\{")

@@ -10,6 +10,7 @@ that ``registry`` reads and writes), ``context`` and ``clashes`` make it one ima
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.merge.bundles import with_merged_bundles
@@ -31,9 +32,14 @@ from mlfbuild.archive.merge.system_lib import (
     with_merged_library,
     without_registries,
 )
+from mlfbuild.core import lazy_attributes
 from mlfbuild.library import Library
 
-__all__ = ["merge"]
+if TYPE_CHECKING:
+    from mlfbuild.archive.merge.registry import registry_source as registry_source
+else:
+    __getattr__ = lazy_attributes(__name__)
+
 
 _VERSION = 7  # the first that holds several modules
 

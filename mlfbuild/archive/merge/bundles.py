@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.library import Library
-from mlfbuild.library.bundling import Bundle, BundleFacts, bundle_files, bundle_folder, bundles, description_path
+from mlfbuild.core import CheckFailedError
+from mlfbuild.library import Bundle, BundleFacts, Library, bundle_files, bundle_folder, bundles, description_path
 
 _UNITED = ("sources", "include_dirs", "license_files")
 """What may differ between two parts of one library."""

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import Part, SymbolTable, source_text
-from mlfbuild.c_analysis.c_text import string_value, tokens
-from mlfbuild.c_analysis.files import HEADER_SUFFIXES, OBJECT_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.c_analysis.symbols import Symbols
-from mlfbuild.library.names import LINKED_PARAMETERS, MODULE_CONTEXT, SYSTEM_LIBRARY, symbol_prefix
+from mlfbuild.c_analysis import HEADER_SUFFIXES, OBJECT_SUFFIXES, TEXT_SUFFIXES, Symbols, string_value, tokens
+from mlfbuild.library import LINKED_PARAMETERS, MODULE_CONTEXT, SYSTEM_LIBRARY, symbol_prefix
 
 _CPLUSPLUS = ("TVM's C++ runtime looks for it by that name", "export one of them for the C runtime (crt)")
 _FIXED = {

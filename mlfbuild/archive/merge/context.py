@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.merge.parts import Part, SymbolTable
-from mlfbuild.c_analysis.c_text import Token, tokens
-from mlfbuild.library.names import MODULE_CONTEXT
+from mlfbuild.c_analysis import Token, tokens
+from mlfbuild.library import MODULE_CONTEXT
 
 _WEAK = "__attribute__((weak)) "
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import Part, source_text
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core.errors import CheckFailedError
+from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES, tokens
+from mlfbuild.core import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile
 
 _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')

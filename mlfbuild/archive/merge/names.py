@@ -9,10 +9,17 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import Part
-from mlfbuild.core.errors import CheckFailedError, UsageError
-from mlfbuild.library import OPERATOR, ArchiveFile, ExternalDependency, Library, Module
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.known_dependencies import STANDALONE_CRT, short_name
+from mlfbuild.core import CheckFailedError, UsageError
+from mlfbuild.library import (
+    ARCHIVE_FOLDER,
+    OPERATOR,
+    STANDALONE_CRT,
+    ArchiveFile,
+    ExternalDependency,
+    Library,
+    Module,
+    short_name,
+)
 
 _RUNTIME = ("runtime", "templates")
 _MERGEABLE_ONCE = {README}  # text for people about one archive says nothing of the merged one

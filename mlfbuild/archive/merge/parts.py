@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis.files import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.c_analysis.source_symbols import c_symbols
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.core.text import advised
+from mlfbuild.c_analysis import (
+    CXX_SUFFIXES,
+    LINKED_SUFFIXES,
+    OBJECT_SUFFIXES,
+    SOURCE_SUFFIXES,
+    Symbols,
+    c_symbols,
+    object_symbols,
+)
+from mlfbuild.core import CheckFailedError, advised
 from mlfbuild.library import CodegenFile, Content, Module
 
 MAX_TEXT = 64 * 1024 * 1024

@@ -11,9 +11,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.c_analysis.c_text import Token, string_value, tokens
-from mlfbuild.c_analysis.symbols import Symbols
-from mlfbuild.library.names import SYSTEM_LIBRARY
+from mlfbuild.c_analysis import Symbols, Token, string_value, tokens
+from mlfbuild.library import SYSTEM_LIBRARY
 
 _HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm
 _HEADER = "tvm/runtime/crt/module.h"

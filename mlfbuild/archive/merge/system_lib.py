@@ -15,11 +15,9 @@ from mlfbuild.archive.merge.registry import (
     parse_registry,
     registry_source,
 )
-from mlfbuild.c_analysis.files import OBJECT_SUFFIXES
-from mlfbuild.core.errors import CheckFailedError
-from mlfbuild.library import CodegenFile
-from mlfbuild.library.known_dependencies import STANDALONE_CRT
-from mlfbuild.library.names import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, SYSTEM_LIBRARY
+from mlfbuild.c_analysis import OBJECT_SUFFIXES
+from mlfbuild.core import CheckFailedError
+from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
 
 
 @dataclass(frozen=True)

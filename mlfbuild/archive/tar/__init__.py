@@ -3,8 +3,20 @@
 ``members`` reads one (``read``, behind ``inflate`` and with the names that ``paths`` takes), ``pack`` writes one.
 """
 
-from mlfbuild.archive.tar.read import members
-from mlfbuild.archive.tar.sniff import is_plain_tar, looks_like_archive
-from mlfbuild.archive.tar.write import pack
+from __future__ import annotations
 
-__all__ = ["is_plain_tar", "looks_like_archive", "members", "pack"]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.archive.tar.inflate import MAX_INFLATED as MAX_INFLATED
+    from mlfbuild.archive.tar.paths import Paths as Paths, name_fault as name_fault, plain_path as plain_path
+    from mlfbuild.archive.tar.read import MAX_MEMBERS as MAX_MEMBERS, members as members
+    from mlfbuild.archive.tar.sniff import (
+        is_plain_tar as is_plain_tar,
+        looks_like_archive as looks_like_archive,
+    )
+    from mlfbuild.archive.tar.write import pack as pack
+else:
+    __getattr__ = lazy_attributes(__name__)

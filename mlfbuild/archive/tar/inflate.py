@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import storage_error
-from mlfbuild.library.content import CHUNK, StoredFile
+from mlfbuild.core import InputFileError, storage_error
+from mlfbuild.library import CHUNK, StoredFile
 
 MAX_INFLATED = 1024 * 1024 * 1024
 """A compressed archive that unpacks to more is refused: it may be a bomb, and who means it can unpack it first."""

@@ -12,10 +12,8 @@ from typing import IO, NamedTuple
 
 from mlfbuild.archive.tar.inflate import plain_file
 from mlfbuild.archive.tar.paths import Paths, name_fault, plain_path
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted
-from mlfbuild.library import Content
-from mlfbuild.library.content import Stored, StoredFile
+from mlfbuild.core import InputFileError, quoted
+from mlfbuild.library import Content, Stored, StoredFile
 
 MAX_MEMBERS = 100_000
 _BLOCK = 512

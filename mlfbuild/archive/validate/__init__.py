@@ -10,18 +10,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import code, dependencies, graph, layout, memory, metadata, names, params
-from mlfbuild.archive.validate.codes import CODES, Code, finding
+from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context
-from mlfbuild.archive.validate.report import Report, report
-from mlfbuild.archive.validate.types import Finding, Severity
-from mlfbuild.library import Content
-from mlfbuild.library.fields import parse_json
+from mlfbuild.archive.validate.report import Report as Report, report
+from mlfbuild.archive.validate.types import Finding as Finding
+from mlfbuild.core import lazy_attributes
+from mlfbuild.library import Content, parse_json
 
-__all__ = ["CODES", "RULES", "Code", "Finding", "Report", "Severity", "validate"]
+if TYPE_CHECKING:
+    from mlfbuild.archive.validate.codes import CODES as CODES, Code as Code
+    from mlfbuild.archive.validate.types import Severity as Severity
+else:
+    __getattr__ = lazy_attributes(__name__)
+
 
 Rule: TypeAlias = Callable[[Context], Iterable[Finding]]
 

@@ -10,11 +10,17 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.c_analysis.c_file import CFile
-from mlfbuild.core.text import listed
-from mlfbuild.library import OPERATOR
-from mlfbuild.library.known_dependencies import dependency_of_header, short_name
-from mlfbuild.library.names import MODULE_CONTEXT, SYSTEM_LIBRARY, sanitize_name, struct_prefix
+from mlfbuild.c_analysis import CFile
+from mlfbuild.core import listed
+from mlfbuild.library import (
+    MODULE_CONTEXT,
+    OPERATOR,
+    SYSTEM_LIBRARY,
+    dependency_of_header,
+    sanitize_name,
+    short_name,
+    struct_prefix,
+)
 
 _SYMBOLS = "tvmgen_"
 _OWN_HEADER = re.compile(r"tvmgen_.+\.h")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlfbuild.archive.validate.types import Finding, Severity
-from mlfbuild.core.text import shown
+from mlfbuild.core import shown
 
 
 @dataclass(frozen=True)

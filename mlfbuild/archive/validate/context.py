@@ -10,12 +10,20 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.interface.header import header_file
-from mlfbuild.c_analysis.c_file import CFile, read_c_file
-from mlfbuild.c_analysis.c_text import tokens
-from mlfbuild.c_analysis.files import CXX_SUFFIXES, LINKED_SUFFIXES, MAX_TEXT, OBJECT_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.c_analysis.source_symbols import c_symbols
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.c_analysis import (
+    CXX_SUFFIXES,
+    LINKED_SUFFIXES,
+    MAX_TEXT,
+    OBJECT_SUFFIXES,
+    TEXT_SUFFIXES,
+    CFile,
+    Symbols,
+    c_symbols,
+    object_symbols,
+    read_c_file,
+    tokens,
+)
+from mlfbuild.core import InputFileError
 from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 

@@ -9,11 +9,16 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.library import ExternalDependency
-from mlfbuild.library.bundling import bundle, bundle_names, description_path
-from mlfbuild.library.dependencies import archive_folder, problems
-from mlfbuild.library.known_dependencies import short_name
+from mlfbuild.core import InputFileError
+from mlfbuild.library import (
+    ExternalDependency,
+    archive_folder,
+    bundle,
+    bundle_names,
+    description_path,
+    problems,
+    short_name,
+)
 
 _RUNTIME = "runtime"
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import LINKED_PARAMETERS, SYSTEM_LIBRARY, TensorInfo
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems
-from mlfbuild.library.names import LINKED_PARAMETERS, SYSTEM_LIBRARY
 
 _BUILT_IN = frozenset({"__nop", "__copy"})
 

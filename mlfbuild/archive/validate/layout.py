@@ -10,11 +10,9 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.c_analysis.files import CXX_SUFFIXES
-from mlfbuild.library import OPERATOR
-from mlfbuild.library.bundling import bundle_names, description_path
-from mlfbuild.library.dependencies import archive_folder
-from mlfbuild.library.metadata.versions import FORMATS
+from mlfbuild.c_analysis import CXX_SUFFIXES
+from mlfbuild.library import OPERATOR, archive_folder, bundle_names, description_path
+from mlfbuild.library.metadata import FORMATS
 
 _NUMBERED = re.compile(r"(?:.+_)?lib(\d{1,6})\.(?:c|cc|cpp|o)")
 _MODULE_FOLDERS = ("codegen", "parameters", "src", "executor-config", "runtime-config")

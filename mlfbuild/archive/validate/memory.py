@@ -9,10 +9,8 @@ from collections.abc import Collection, Iterator, Mapping
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import OPERATOR, StorageEntry
-from mlfbuild.library.data_type import tensor_size
+from mlfbuild.library import OPERATOR, StorageEntry, macro_prefix, sanitize_name, tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
-from mlfbuild.library.names import macro_prefix, sanitize_name
 
 _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")

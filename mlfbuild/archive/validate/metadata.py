@@ -14,8 +14,7 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.schema import ListOf, MapOf, Object, Shape, document_shape
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library.data_type import parse_dtype
-from mlfbuild.library.devices import DEVICE_NAMES
+from mlfbuild.library import DEVICE_NAMES, parse_dtype
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
 _DATE_FORMAT = "%Y-%m-%d %H:%M:%SZ"

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.c_analysis.c_file import KEYWORDS, CFile
-from mlfbuild.library import OPERATOR, TensorInfo
-from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.c_analysis import KEYWORDS, CFile
+from mlfbuild.library import OPERATOR, TensorInfo, macro_prefix, sanitize_name, struct_prefix
 
 _IN_C = re.compile(r"[A-Za-z0-9_]+")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

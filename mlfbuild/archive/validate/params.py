@@ -8,10 +8,8 @@ from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
-from mlfbuild.library import TensorInfo
-from mlfbuild.library.data_type import parse_dtype
-from mlfbuild.library.graph_json.c_runtime import MAX_NDIM, MAX_PARAM_NAME
-from mlfbuild.library.params import ParamInfo, param_infos
+from mlfbuild.library import ParamInfo, TensorInfo, param_infos, parse_dtype
+from mlfbuild.library.graph_json import MAX_NDIM, MAX_PARAM_NAME
 
 
 def parameters(context: Context) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlfbuild.archive.validate.codes import CODES
 from mlfbuild.archive.validate.types import Finding, Severity
-from mlfbuild.core.text import counted
+from mlfbuild.core import counted
 
 _ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 _SHOWN = 5

@@ -13,23 +13,53 @@ Trees of all models of a target lie side by side below fragments that include th
 that holds them can be a package of other build systems, too (``adapters``).
 """
 
-from mlfbuild.build.tree.adapters import ADAPTERS
-from mlfbuild.build.tree.record import Record, read_record, recorded_files, tree_damage
-from mlfbuild.build.tree.target_tree import check_target_tree, target_files, write_target_tree
-from mlfbuild.build.tree.tree import UnpackResult, remove_tree
-from mlfbuild.build.tree.unpacking import tree_files, unpack
+from __future__ import annotations
 
-__all__ = [
-    "ADAPTERS",
-    "Record",
-    "UnpackResult",
-    "check_target_tree",
-    "read_record",
-    "recorded_files",
-    "remove_tree",
-    "target_files",
-    "tree_damage",
-    "tree_files",
-    "unpack",
-    "write_target_tree",
-]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.build.tree.adapters import ADAPTERS as ADAPTERS
+    from mlfbuild.build.tree.cmake import FRAGMENT as FRAGMENT
+    from mlfbuild.build.tree.dependencies import (
+        DEPENDENCIES_FOLDER as DEPENDENCIES_FOLDER,
+        dependency_files as dependency_files,
+        write_dependencies as write_dependencies,
+    )
+    from mlfbuild.build.tree.parts import parts_of as parts_of
+    from mlfbuild.build.tree.placement import PLACEMENT_FOLDER as PLACEMENT_FOLDER
+    from mlfbuild.build.tree.record import (
+        RECORD as RECORD,
+        Record as Record,
+        is_file as is_file,
+        reachable as reachable,
+        read_record as read_record,
+        recorded_files as recorded_files,
+        tree_damage as tree_damage,
+    )
+    from mlfbuild.build.tree.target_tree import (
+        check_target_tree as check_target_tree,
+        target_files as target_files,
+        write_target_tree as write_target_tree,
+    )
+    from mlfbuild.build.tree.tree import (
+        UnpackResult as UnpackResult,
+        remove_tree as remove_tree,
+        write_tree as write_tree,
+    )
+    from mlfbuild.build.tree.unpacking import tree_files as tree_files, unpack as unpack
+    from mlfbuild.build.tree.verification import (
+        HOST as HOST,
+        SYMBOL as SYMBOL,
+        Subject as Subject,
+        module_header as module_header,
+        subject_of as subject_of,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)
+
+
+
+
+

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from mlfbuild.archive.paths import graph_path, params_path
-from mlfbuild.core.errors import UsageError
+from mlfbuild.archive import graph_path, params_path
+from mlfbuild.core import UsageError
 from mlfbuild.build.tree.cmake import here, here_in_build
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
-from mlfbuild.project.placement import SECTION_NAME
+from mlfbuild.project import SECTION_NAME
 
 BLOBS_FOLDER = "blobs"
 """Of a tree: where the sources of blobs stand."""
@@ -62,7 +62,7 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, Content]
 
     ``section`` is the linker section of both instead of one for each. Raises ``UsageError`` where it is no name.
     """
-    from mlfbuild.library.params import save_params  # numpy: only where there are parameters to write
+    from mlfbuild.library import save_params  # numpy: only where there are parameters to write
 
     if section is not None and not SECTION_NAME.fullmatch(section):
         raise UsageError(f"{section!a}: cannot name a linker section; use letters, digits, _ and ., no digit first")

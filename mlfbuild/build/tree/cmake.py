@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 
 FRAGMENT = "mlf.cmake"
 _TARGET_NAME = re.compile(r"[A-Za-z0-9_]+")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mlfbuild.requirements.types import Dependency, Package, Source
+from mlfbuild.requirements import Dependency, Package, Source
 from mlfbuild.build.tree.cmake import lines, quoted
 from mlfbuild.build.tree.dependencies import about, content_id, languages
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.requirements.types import Dependency, Package
+from mlfbuild.requirements import Dependency, Package
 from mlfbuild.build.tree.dependencies import about, content_id
 
 _SCONS_HEAD = """\

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core.files import read_bytes
-from mlfbuild.project.placement import symbol_stem
+from mlfbuild.core import read_bytes
+from mlfbuild.project import symbol_stem
 from mlfbuild.targets import RUNTIME
 
 PLACEMENT_FOLDER = "placement"

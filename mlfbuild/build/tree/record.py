@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import ConflictError, InputFileError
-from mlfbuild.core.files import file_sha256, sha256
+from mlfbuild.core import ConflictError, InputFileError
+from mlfbuild.core import file_sha256, sha256
 from mlfbuild.library import Content, chunks
-from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.library import Fields, parse_json
 
 RECORD = "RECORD.json"
 _FORMAT_KEY = "mlfbuild_record"

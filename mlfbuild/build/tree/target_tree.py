@@ -20,9 +20,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.requirements.types import Dependency
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.files import holds, read_bytes
+from mlfbuild.requirements import Dependency
+from mlfbuild.core import UsageError
+from mlfbuild.core import holds, read_bytes
 from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
 from mlfbuild.build.tree.cmake import FRAGMENT, head, here
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies

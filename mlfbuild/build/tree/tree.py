@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.core.errors import ConflictError
-from mlfbuild.core.files import abandoned, file_sha256, holds, storage_error, write_atomic
+from mlfbuild.core import ConflictError
+from mlfbuild.core import abandoned, file_sha256, holds, storage_error, write_atomic
 from mlfbuild.build.tree.record import (
     RECORD,
     FileRecord,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild import archive as archives
-from mlfbuild.archive.conversion import convert
-from mlfbuild.requirements.bundle import bundled_sources
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.archive import convert
+from mlfbuild.requirements import bundled_sources
+from mlfbuild.core import InputFileError
 from mlfbuild.build.tree.blobs import blob_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
@@ -21,7 +21,7 @@ from mlfbuild.build.tree.tree import UnpackResult, write_tree
 from mlfbuild.build.tree.verification import verification_files, verification_targets
 from mlfbuild.library import Content, Library, Module
 from mlfbuild.library.metadata import CURRENT
-from mlfbuild.project.placement import Placement
+from mlfbuild.project import Placement
 
 
 def unpack(

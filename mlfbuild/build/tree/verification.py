@@ -10,13 +10,13 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.executor.executables import with_c_interface
-from mlfbuild.core.files import read_bytes
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.executor import with_c_interface
+from mlfbuild.core import read_bytes
 from mlfbuild.build.tree.cmake import here
 from mlfbuild.build.tree.verify_header import external_pools, interface_header, is_reentrant, print_header
 from mlfbuild.library import Module, TensorInfo
-from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.library import Fields, parse_json
 from mlfbuild.targets import BOARDS, RUNTIME
 
 SYMBOL = "mlf_verify_subject"

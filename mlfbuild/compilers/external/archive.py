@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import InputFileError, ProcessFailedError
-from mlfbuild.core.text import counted
+from mlfbuild.core import InputFileError, ProcessFailedError, counted
 
 if TYPE_CHECKING:
     from mlfbuild.archive.validate import Report
@@ -26,11 +25,10 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
     Raises ``ProcessFailedError`` with what the program ``printed`` where there is no such file, ``InputFileError``
     where it is unsafe, damaged or breaks a rule of the format, and ``UsageError`` where it is not what was asked for.
     """
-    from mlfbuild.archive import tar
-    from mlfbuild.archive.read import read_files
+    from mlfbuild.archive import read_files, tar
     from mlfbuild.archive.validate import validate
     from mlfbuild.compilers.archive import accepted
-    from mlfbuild.core.files import open_binary
+    from mlfbuild.core import open_binary
 
     if not output.is_file():
         left = "a folder, not an archive," if output.is_dir() else "no archive"

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.core import ToolNotFoundError
 
 
 def find_program(word: str, folder: Path, what: str) -> str:

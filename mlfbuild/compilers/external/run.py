@@ -19,8 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.core.processes import LOOK, RUN_BY_HAND
+from mlfbuild.core import LOOK, RUN_BY_HAND, ProcessFailedError, ToolNotFoundError
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOKING = 0.05  # seconds between two looks at the signals

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import advised
+from mlfbuild.core import UsageError, advised
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
-    from mlfbuild.library.types import Library
+    from mlfbuild.library import Library
 
 __all__ = ["EXECUTORS", "NATIVE", "NativeCompiler"]
 

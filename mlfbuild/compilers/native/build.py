@@ -20,13 +20,11 @@ from mlfbuild.compilers.native.source import print_source
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.native.trace import traced_tensors
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core.errors import UnsupportedModelError, UsageError
-from mlfbuild.core.files import read_bytes, sha256
-from mlfbuild.core.text import advised
+from mlfbuild.core import UnsupportedModelError, UsageError, advised, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
-from mlfbuild.targets.types import Cpu
+from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
 

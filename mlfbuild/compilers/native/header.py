@@ -14,7 +14,7 @@ from mlfbuild.compilers.native.variants import print_whole_declaration
 from mlfbuild.compilers.native.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
-from mlfbuild.library.c_interface import CInterface, Member, brief, guarded, interface_parts
+from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
 
 _STATIC = ("The intermediate tensors lie in a static workspace: one call at a time.",)
 _SHARED = (

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.program import Program, Step, operator_label
-from mlfbuild.library.c_interface import brief
-from mlfbuild.library.hook import HookedOperator, print_hook_type, print_operators, print_static_hooked_run
+from mlfbuild.library import HookedOperator, brief, print_hook_type, print_operators, print_static_hooked_run
 
 
 def print_ask(step: Step) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.names import member_name
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import DType, Graph, Tensor
 from mlfbuild.graph.quantize import integer_range
 from mlfbuild.library import TensorInfo

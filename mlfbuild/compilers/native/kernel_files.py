@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from mlfbuild.core.files import sha256
+from mlfbuild.core import sha256
 
 _FOLDER = Path(__file__).parent / "kernels"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.library.names import sanitize_name
+from mlfbuild.library import sanitize_name
 
 _RESERVED_WORDS = """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast

@@ -8,8 +8,8 @@ from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedF
 from mlfbuild.compilers.native.program import Program, Step, operator_label
 from mlfbuild.compilers.native.storages import Area
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
 from mlfbuild.library.graph_json import CALL
-from mlfbuild.library.network import Network, NetworkOperator, NetworkTensor, Scratch
 
 
 def compiled_network(program: Program) -> Network:

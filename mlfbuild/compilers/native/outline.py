@@ -6,10 +6,8 @@ from functools import cache
 from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
-from mlfbuild.library.memory import TensorInfo
-from mlfbuild.library.names import facts_header
-from mlfbuild.library.types import CodegenFile, Library, Module
 
 _HANDED_ON = ExecutorGraph(
     nodes=(GraphNode(INPUT, "byte"),),

@@ -27,7 +27,7 @@ from mlfbuild.compilers.native.storages import (
     state_size,
     storages_of,
 )
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph
 
 LARGEST_ARENA = (1 << 31) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.targets.types import Cpu
+from mlfbuild.targets import Cpu
 
 MEMORY = ("smallest", "balanced", "fastest")
 """The values of the option ``memory``."""

@@ -19,8 +19,8 @@ from mlfbuild.compilers.native.variants import Variant, lesser, print_lesser, pr
 from mlfbuild.compilers.native.workspace import print_attributes, print_static_call, print_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import Graph
-from mlfbuild.library.identity import Identity
-from mlfbuild.project.placement import CONSTANT_CLASSES
+from mlfbuild.library import Identity
+from mlfbuild.project import CONSTANT_CLASSES
 
 _LINE_LENGTH = 116
 REFUSED = -3

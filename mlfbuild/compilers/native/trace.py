@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.program import Program, Step, Written
 from mlfbuild.graph import Node, Tensor
-from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.library.c_interface import brief, droppable_table
+from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 
 
 def traced_tensors(program: Program) -> tuple[TracedTensor, ...]:

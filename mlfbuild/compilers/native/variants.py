@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.program import Program
-from mlfbuild.library.c_interface import brief
+from mlfbuild.library import brief
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mlfbuild.compilers.native.program import Program
 from mlfbuild.compilers.native.state import print_beginning
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.types import Placement
-from mlfbuild.library.names import SHARED_WORKSPACE
+from mlfbuild.library import SHARED_WORKSPACE
 
 SECTION = ".bss.noinit.tvm"
 """TVM's name, which linker scripts know."""

@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.text import advised
+from mlfbuild.core import UsageError, advised
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -79,8 +78,8 @@ class TvmCompiler:
 
 def _named(library: Library, name: str) -> Library:
     """Return ``library`` with the model's name, where TVM 0.8 called its module "default"; objects keep their names."""
-    from mlfbuild.archive.rename import rename_modules
-    from mlfbuild.c_analysis.files import OBJECT_SUFFIXES
+    from mlfbuild.archive import rename_modules
+    from mlfbuild.c_analysis import OBJECT_SUFFIXES
 
     objects = any(file.path.suffix in OBJECT_SUFFIXES for module in library.modules for file in module.codegen)
     unnamed = [module.name for module in library.modules] == [_UNNAMED] and name != _UNNAMED

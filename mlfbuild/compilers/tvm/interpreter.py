@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.external.find import find_program
 from mlfbuild.compilers.external.run import run_program
-from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.core.text import shown
+from mlfbuild.core import ProcessFailedError, ToolNotFoundError, shown
 
 if TYPE_CHECKING:
-    from mlfbuild.project.program import Program
+    from mlfbuild.project import Program
 
 DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.project.problems import quoted, suggestion
+from mlfbuild.project import quoted, suggestion
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import OptionValue

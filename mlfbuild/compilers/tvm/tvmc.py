@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.seams import HOOK
 from mlfbuild.compilers.tvm.options import words
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue

@@ -15,8 +15,7 @@ float32 (``site.value``), the tensor is dequantised.
 
 from __future__ import annotations
 
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
-from mlfbuild.core.text import advised
+from mlfbuild.core import InputFileError, UnsupportedModelError, advised
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx.importer import import_graph
 from mlfbuild.frontends.onnx.reader import read_model

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET
 from mlfbuild.graph import Array, DType, Quantization
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.affine import Quantized
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onnx, moves_data, permutation
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor, ops

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.graph import Array, GraphError

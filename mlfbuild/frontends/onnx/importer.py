@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants

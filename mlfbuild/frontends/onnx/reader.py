@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.refused import REASONS
 from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.affine import Affine, Quantized
 from mlfbuild.frontends.onnx.builder import GraphBuilder, checked
 from mlfbuild.frontends.onnx.constants import Constants

@@ -10,7 +10,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOptions import BuiltinOptions
 from tflite.Padding import Padding as PaddingMode
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite_reader import reading
 from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
 from mlfbuild.graph.ops.window import Padding, Pair, resolve_padding

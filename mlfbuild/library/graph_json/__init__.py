@@ -1,18 +1,26 @@
 """The graph executor's JSON: read, checked and written as TVM reads and writes it."""
 
-from mlfbuild.library.graph_json.c_runtime import c_runtime_problems
-from mlfbuild.library.graph_json.read import parse_graph
-from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry, storage_sizes
-from mlfbuild.library.graph_json.write import graph_text
+from __future__ import annotations
 
-__all__ = [
-    "CALL",
-    "INPUT",
-    "ExecutorGraph",
-    "GraphNode",
-    "NodeEntry",
-    "c_runtime_problems",
-    "graph_text",
-    "parse_graph",
-    "storage_sizes",
-]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.library.graph_json.c_runtime import (
+        MAX_NDIM as MAX_NDIM,
+        MAX_PARAM_NAME as MAX_PARAM_NAME,
+        c_runtime_problems as c_runtime_problems,
+    )
+    from mlfbuild.library.graph_json.read import parse_graph as parse_graph
+    from mlfbuild.library.graph_json.types import (
+        CALL as CALL,
+        INPUT as INPUT,
+        ExecutorGraph as ExecutorGraph,
+        GraphNode as GraphNode,
+        NodeEntry as NodeEntry,
+        storage_sizes as storage_sizes,
+    )
+    from mlfbuild.library.graph_json.write import graph_text as graph_text
+else:
+    __getattr__ = lazy_attributes(__name__)

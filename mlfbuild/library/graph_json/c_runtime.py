@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from mlfbuild.core.text import quoted, shown
+from mlfbuild.core import quoted, shown
 from mlfbuild.library.data_type import parse_dtype
 from mlfbuild.library.graph_json.types import CALL, ExecutorGraph, GraphNode
 

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.text import quoted, shown
+from mlfbuild.core import InputFileError, quoted, shown
 from mlfbuild.library.data_type import element_size
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.core.errors import InputFileError
+from mlfbuild.core import InputFileError
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 
 
 @dataclass(frozen=True)

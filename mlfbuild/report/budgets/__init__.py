@@ -2,3 +2,29 @@
 
 ``check`` runs all of them after a link; the others each measure one kind.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.budgets.baseline import differences as differences
+    from mlfbuild.report.budgets.check import check_budgets as check_budgets
+    from mlfbuild.report.budgets.growth import (
+        baseline_of as baseline_of,
+        check_baseline as check_baseline,
+        difference_lines as difference_lines,
+        unchecked as unchecked,
+        update_baseline as update_baseline,
+    )
+    from mlfbuild.report.budgets.instructions import check_profiles as check_profiles
+    from mlfbuild.report.budgets.sizes import (
+        ImageSizes as ImageSizes,
+        any_image_sizes as any_image_sizes,
+        image_sizes as image_sizes,
+    )
+    from mlfbuild.report.budgets.stack import measured_stacks as measured_stacks, stacks as stacks
+else:
+    __getattr__ = lazy_attributes(__name__)

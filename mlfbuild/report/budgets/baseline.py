@@ -11,11 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.core.text import listed, shown
-from mlfbuild.library.fields import Fields, parse_json
-from mlfbuild.project.units import size_text
+from mlfbuild.core import InputFileError, listed, read_bytes, shown
+from mlfbuild.library import Fields, parse_json
+from mlfbuild.project import size_text
 from mlfbuild.report.budgets.limits import MEMORIES, Subject, Taken, subjects_of
 from mlfbuild.report.sizes import Sizes
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import OverBudgetError
-from mlfbuild.core.processes import Tell, tell_nobody
+from mlfbuild.build import FirmwareJob
+from mlfbuild.core import OverBudgetError, Tell, tell_nobody
 from mlfbuild.report.budgets.instructions import exceeded_instructions
 from mlfbuild.report.budgets.sizes import exceeded_sizes
 from mlfbuild.report.budgets.stack import exceeded_stacks

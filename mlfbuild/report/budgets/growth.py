@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.build.jobs import FirmwareJob, image_title
-from mlfbuild.core.errors import UsageError
-from mlfbuild.core.files import write_if_changed
+from mlfbuild.build import FirmwareJob, image_title
+from mlfbuild.core import UsageError, write_if_changed
 from mlfbuild.project import Project
 from mlfbuild.report.budgets.baseline import (
     UPDATE,

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.build.project_jobs import BUILD_FOLDER
-from mlfbuild.core.errors import OverBudgetError
-from mlfbuild.core.files import file_sha256, open_binary, sha256, write_if_changed
-from mlfbuild.core.package import package_fingerprint
-from mlfbuild.core.processes import Tell, tell_nobody
+from mlfbuild.build import BUILD_FOLDER, FirmwareJob
+from mlfbuild.core import (
+    OverBudgetError,
+    Tell,
+    file_sha256,
+    open_binary,
+    package_fingerprint,
+    sha256,
+    tell_nobody,
+    write_if_changed,
+)
 from mlfbuild.project import Project
 from mlfbuild.targets import cpu_of_toolchain
 

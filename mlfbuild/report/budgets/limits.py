@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.project import Budget
-from mlfbuild.project.units import size_text
+from mlfbuild.project import Budget, size_text
 from mlfbuild.report.sizes import Owner, Sizes
 
 _SHOWN = 3

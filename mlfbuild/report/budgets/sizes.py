@@ -8,10 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build.conflicts import modules_of
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.core.files import holds, write_atomic
+from mlfbuild.build import FirmwareJob, modules_of
+from mlfbuild.core import InputFileError, holds, write_atomic
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
 from mlfbuild.report.budgets.limits import Taken, excesses, taken_by

@@ -6,10 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.core.errors import ProcessFailedError, ToolNotFoundError
-from mlfbuild.core.files import holds, write_atomic
-from mlfbuild.core.package import package_fingerprint
+from mlfbuild.build import FirmwareJob
+from mlfbuild.core import ProcessFailedError, ToolNotFoundError, holds, package_fingerprint, write_atomic
 from mlfbuild.report.budgets.sizes import ImageSizes, image_sizes
 from mlfbuild.report.stack.image import Stacks, stacks_of
 from mlfbuild.report.stack.limits import exceeded, subjects_of

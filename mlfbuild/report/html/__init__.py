@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from mlfbuild.report.html.document import page
+from typing import TYPE_CHECKING
 
-__all__ = ["page"]
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.report.html.document import page as page
+else:
+    __getattr__ = lazy_attributes(__name__)

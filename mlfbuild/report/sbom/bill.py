@@ -6,8 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from mlfbuild.core.files import sha256
-from mlfbuild.core.text import printable
+from mlfbuild.core import printable, sha256
 from mlfbuild.library import Content, chunks
 from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind, Relation
 

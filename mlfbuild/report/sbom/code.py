@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.library import Library
-from mlfbuild.library.requirement import Wish, wishes
+from mlfbuild.build import CompileJob
+from mlfbuild.library import Library, Wish, wishes
 
 BUILD = "run `mlfbuild build` first"
 REPAIR = "run `mlfbuild build`, which puts it right"

@@ -7,13 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mlfbuild.compilers.native.kernel_files import kernel_headers
-from mlfbuild.core.files import sha256
-from mlfbuild.core.text import printable
-from mlfbuild.library.bundling import BundleFacts
-from mlfbuild.library.known_dependencies import known_dependency
-from mlfbuild.library.requirement import Wish
-from mlfbuild.project import ModelSpec
-from mlfbuild.project.types import Provision
+from mlfbuild.core import printable, sha256
+from mlfbuild.library import BundleFacts, Wish, known_dependency
+from mlfbuild.project import ModelSpec, Provision
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bill import bom_file
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code

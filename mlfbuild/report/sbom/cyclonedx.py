@@ -10,10 +10,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Iterator
 
-from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, Property, XsUri
-from cyclonedx.model import bom as cdx
-from cyclonedx.model.component import Commit, ComponentType, Pedigree
-from cyclonedx.model.component import Component as CdxComponent
+from cyclonedx.model import (
+    ExternalReference,
+    ExternalReferenceType,
+    HashAlgorithm,
+    HashType,
+    Property,
+    XsUri,
+    bom as cdx,
+)
+from cyclonedx.model.component import Commit, Component as CdxComponent, ComponentType, Pedigree
 from cyclonedx.model.contact import OrganizationalContact, OrganizationalEntity
 from cyclonedx.model.license import DisjunctiveLicense, LicenseAcknowledgement, LicenseExpression
 from cyclonedx.model.tool import ToolRepository

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.core.errors import ToolNotFoundError, UsageError
+from mlfbuild.core import ToolNotFoundError, UsageError
 from mlfbuild.report.sbom.types import Bom
 
 CYCLONEDX, SPDX, SPDX_TAG_VALUE = "cyclonedx", "spdx", "spdx-tag-value"

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild import __version__
-from mlfbuild.build.jobs import TargetJob, image_title
-from mlfbuild.build.project_jobs import firmware_jobs
-from mlfbuild.build.tree import read_record
-from mlfbuild.build.tree.record import is_file, reachable
-from mlfbuild.core.files import read_bytes, sha256
-from mlfbuild.library.identity import identities
+from mlfbuild.build import TargetJob, firmware_jobs, image_title
+from mlfbuild.build.tree import is_file, reachable, read_record
+from mlfbuild.core import read_bytes, sha256
+from mlfbuild.library import identities
 from mlfbuild.project import Project
 from mlfbuild.report.sbom.bill import Bill
 from mlfbuild.report.sbom.code import BUILD, Code

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build.jobs import TargetJob
-from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
-from mlfbuild.core.errors import NotFetchedError, ProjectFileError
-from mlfbuild.core.text import shown
-from mlfbuild.library.bundling import bundle_names, bundles
-from mlfbuild.library.requirement import Wish
-from mlfbuild.project import Project
-from mlfbuild.project.types import Provision
+from mlfbuild.build import TargetJob
+from mlfbuild.build.tree import DEPENDENCIES_FOLDER
+from mlfbuild.core import NotFetchedError, ProjectFileError, shown
+from mlfbuild.library import Wish, bundle_names, bundles
+from mlfbuild.project import Project, Provision
 from mlfbuild.report.sbom.bill import Bill
 from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
 from mlfbuild.report.sbom.components import bundled_component, dependency_component, wished_component
 from mlfbuild.report.sbom.trees import read_dependencies
 from mlfbuild.report.sbom.types import Component, How
-from mlfbuild.requirements.cache import default_cache
-from mlfbuild.requirements.git import GitPin
-from mlfbuild.requirements.roots import pin_of
+from mlfbuild.requirements import GitPin, default_cache, pin_of
 
 
 def add_declared(bill: Bill, project: Project) -> None:

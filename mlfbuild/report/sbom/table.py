@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.core.text import counted, printable
+from mlfbuild.core import counted, printable
 from mlfbuild.report.sbom.types import Bom, Component, Kind
 
 _TITLES = {

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.tree.record import Record, is_file, reachable, read_record
-from mlfbuild.c_analysis.files import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core.files import read_bytes, sha256
-from mlfbuild.library.bundling import FOLDER
+from mlfbuild.build.tree import Record, is_file, reachable, read_record
+from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core import read_bytes, sha256
+from mlfbuild.library import FOLDER
 
 _ASSEMBLY_SUFFIXES = frozenset({".s", ".S"})
 _SUFFIXES = TEXT_SUFFIXES | LINKED_SUFFIXES | _ASSEMBLY_SUFFIXES

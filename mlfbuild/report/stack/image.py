@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.names import symbol_prefix
+from mlfbuild.library import symbol_prefix
 from mlfbuild.report.image import Image
 from mlfbuild.report.linker_map import InputSection
 from mlfbuild.report.sizes import module_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.project.units import size_text
+from mlfbuild.project import size_text
 from mlfbuild.report.budgets.limits import change_text
 from mlfbuild.report.stack.image import MAIN, Stacks
 from mlfbuild.report.stack.worst import StackDepth

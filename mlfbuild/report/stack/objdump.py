@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core.errors import InputFileError, ToolNotFoundError
-from mlfbuild.core.files import read_bytes, sha256
-from mlfbuild.core.processes import find_tool, run, tool_variable
+from mlfbuild.core import InputFileError, ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.listing import Listing
 from mlfbuild.report.stack.steps import Decoder, Words

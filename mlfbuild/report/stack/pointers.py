@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.names import symbol_prefix
+from mlfbuild.library import symbol_prefix
 from mlfbuild.report.image import Image, Symbol
 from mlfbuild.report.linker_map import InputSection
 from mlfbuild.report.stack.listing import Function

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlfbuild.core.text import printable
+from mlfbuild.core import printable
 from mlfbuild.report.stack.image import MAIN, Stacks
 from mlfbuild.report.stack.limits import Limits, subjects_of
 from mlfbuild.report.stack.worst import Part, StackDepth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from mlfbuild.core.text import printable
+from mlfbuild.core import printable
 from mlfbuild.report.sizes import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.listing import Listing

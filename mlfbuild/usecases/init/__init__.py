@@ -4,7 +4,18 @@
 ways to build, ``repo`` all files of one; ``staging`` puts all of them into the folder, or none.
 """
 
-from mlfbuild.usecases.init.project import InitReport, InitRequest, init_project
-from mlfbuild.usecases.init.templates import TEMPLATES
+from __future__ import annotations
 
-__all__ = ["TEMPLATES", "InitReport", "InitRequest", "init_project"]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.init.project import (
+        InitReport as InitReport,
+        InitRequest as InitRequest,
+        init_project as init_project,
+    )
+    from mlfbuild.usecases.init.templates import TEMPLATES as TEMPLATES
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -6,19 +6,12 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from mlfbuild.c_analysis.files import CXX_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.core.text import listed, shown
-from mlfbuild.executor.executables import PROVIDED_HEADERS
-from mlfbuild.executor.headers import STANDARD_HEADER
-from mlfbuild.library import Library, Module
-from mlfbuild.library.dependencies import ARCHIVE_FOLDER
-from mlfbuild.library.known_dependencies import dependency_of_header, known_dependency
-from mlfbuild.library.requirement import Wish, wishes
-from mlfbuild.project.addresses import git_problem, is_local_path
-from mlfbuild.requirements.claims import unsound
-from mlfbuild.requirements.versions import is_range, same_version
-from mlfbuild.requirements.words import lines_to_add, title
+from mlfbuild.c_analysis import CXX_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.core import UnsupportedModelError, listed, shown
+from mlfbuild.executor import PROVIDED_HEADERS, STANDARD_HEADER
+from mlfbuild.library import ARCHIVE_FOLDER, Library, Module, Wish, dependency_of_header, known_dependency, wishes
+from mlfbuild.project import git_problem, is_local_path
+from mlfbuild.requirements import is_range, lines_to_add, same_version, title, unsound
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
 

@@ -7,13 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.archive.interface import header_file
-from mlfbuild.archive.interface.header import Header, read_header
+from mlfbuild.archive.interface import Header, header_file, read_header
 from mlfbuild.compilers.native.literals import array_lines
 from mlfbuild.graph import Array
-from mlfbuild.library import Library, Module, Pool, TensorInfo
-from mlfbuild.library.data_type import C_TYPES, element_size
-from mlfbuild.library.names import sanitize_name, struct_prefix, symbol_prefix
+from mlfbuild.library import (
+    C_TYPES,
+    Library,
+    Module,
+    Pool,
+    TensorInfo,
+    element_size,
+    sanitize_name,
+    struct_prefix,
+    symbol_prefix,
+)
 from mlfbuild.usecases.init.sample import Sample
 from mlfbuild.usecases.init.text import filled
 

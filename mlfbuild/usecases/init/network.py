@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.build.project_jobs import default_compiler, default_name
-from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.build import default_compiler, default_name
+from mlfbuild.build.tree import parts_of
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.executor.executables import with_c_interface
+from mlfbuild.core import UnsupportedModelError, read_bytes
+from mlfbuild.executor import with_c_interface
 from mlfbuild.library import Library
-from mlfbuild.project.sources import SOURCES, source_suffix
+from mlfbuild.project import SOURCES, source_suffix
 from mlfbuild.targets import CPUS, Board
 from mlfbuild.usecases.init.archives import provisions_of, require_c_interface
 

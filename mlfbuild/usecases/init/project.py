@@ -7,10 +7,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.build.committed_tree import committed
-from mlfbuild.build.project_jobs import load, target_jobs
-from mlfbuild.core.errors import UnsupportedModelError, UsageError
-from mlfbuild.core.files import write_atomic
+from mlfbuild.build import committed, load, target_jobs
+from mlfbuild.core import UnsupportedModelError, UsageError, write_atomic
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.network import EXAMPLE, read_network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.build.tree.target_tree import target_files
+from mlfbuild.build.tree import target_files
 from mlfbuild.targets import CPUS, Board, Cpu
 from mlfbuild.usecases.init.main_c import main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, Network

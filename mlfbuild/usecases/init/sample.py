@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mlfbuild.build.tree.verification import subject_of
-from mlfbuild.core.errors import UnsupportedModelError, UsageError
-from mlfbuild.core.files import read_bytes
-from mlfbuild.core.text import listed
+from mlfbuild.build.tree import subject_of
+from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Tensor
 from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.targets import Board
 from mlfbuild.usecases.init.network import EXAMPLE, Network
-from mlfbuild.verify.vectors import load_vectors
+from mlfbuild.verify import load_vectors
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.core.errors import ConflictError
-from mlfbuild.core.files import storage_error
+from mlfbuild.core import ConflictError, storage_error
 
 _SHOWN = 5
 

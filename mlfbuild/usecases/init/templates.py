@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 from mlfbuild.project import suggestion
 
 TREE = "mlf"

@@ -1,5 +1,15 @@
 """Firmware images run on QEMU."""
 
-from mlfbuild.verify.emulator.qemu import RunResult, run_elf
+from __future__ import annotations
 
-__all__ = ["RunResult", "run_elf"]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.verify.emulator.counter import counting_plugin as counting_plugin
+    from mlfbuild.verify.emulator.harness import build_harness as build_harness
+    from mlfbuild.verify.emulator.qemu import RunResult as RunResult, run_elf as run_elf
+    from mlfbuild.verify.emulator.run import checked_runs as checked_runs, run_on_board as run_on_board
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlfbuild
-from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, dependency_files
-from mlfbuild.build.tree.record import Record
-from mlfbuild.build.tree.tree import write_tree
-from mlfbuild.build.tree.unpacking import tree_files
-from mlfbuild.build.tree.verification import module_header
+from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, module_header, tree_files, write_tree
 from mlfbuild.compilers.fit import check_fit
-from mlfbuild.core.errors import ProcessFailedError, UsageError
-from mlfbuild.core.files import cache_folder, make_once, read_bytes, sha256
-from mlfbuild.core.processes import find_tool, run
+from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
 from mlfbuild.library import Content, Library, Module, chunks
-from mlfbuild.requirements.types import Source
+from mlfbuild.requirements import Source
 from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared_toolchain_files, toolchain_file
 from mlfbuild.verify.emulator.harness import build_harness
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mlfbuild.core.files import cache_folder, make_once, read_bytes, sha256
-from mlfbuild.core.processes import find_tool, run
+from mlfbuild.core import cache_folder, find_tool, make_once, read_bytes, run, sha256
 
 _SOURCE = Path(__file__).with_name("counter.c")
 _FLAGS = ("-O2", "-shared", "-fPIC")

@@ -8,11 +8,21 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.build.tree.verification import HOST, module_header
-from mlfbuild.core.errors import ProcessFailedError, TimedOutError, UnsupportedModelError
-from mlfbuild.core.files import holds, write_atomic, write_if_changed
-from mlfbuild.core.processes import Tell, find_tool, run, run_ninja, tell_nobody
-from mlfbuild.executor.headers import missing_header
+from mlfbuild.build.tree import HOST, module_header
+from mlfbuild.core import (
+    ProcessFailedError,
+    Tell,
+    TimedOutError,
+    UnsupportedModelError,
+    find_tool,
+    holds,
+    run,
+    run_ninja,
+    tell_nobody,
+    write_atomic,
+    write_if_changed,
+)
+from mlfbuild.executor import missing_header
 from mlfbuild.library import Module
 from mlfbuild.targets import RUNTIME, Board, require_compiler
 from mlfbuild.verify.emulator.qemu import RunResult, run_elf

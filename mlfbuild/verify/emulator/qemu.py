@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core.errors import InputFileError, ProcessFailedError, TimedOutError, UsageError
-from mlfbuild.core.processes import LOOK, find_tool
+from mlfbuild.core import LOOK, InputFileError, ProcessFailedError, TimedOutError, UsageError, find_tool
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build.tree.verification import Subject, subject_of
-from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
-from mlfbuild.core.processes import find_tool
-from mlfbuild.executor.memory import ram_size
+from mlfbuild.build.tree import Subject, subject_of
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, find_tool
+from mlfbuild.executor import ram_size
 from mlfbuild.library import Module
-from mlfbuild.requirements.types import Source
+from mlfbuild.requirements import Source
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.board_image import board_image
 from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.core.processes import running
+from mlfbuild.core import running
 
 _LOOK_SECONDS = 0.25
 

@@ -1,5 +1,12 @@
 """Runs archives on this machine: their C becomes a shared object, which numpy arrays go through."""
 
-from mlfbuild.verify.host.model import Model, load
+from __future__ import annotations
 
-__all__ = ["Model", "load"]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.verify.host.model import Model as Model, load as load
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -8,16 +8,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import mlfbuild
-from mlfbuild.c_analysis.files import SOURCE_SUFFIXES
+from mlfbuild.c_analysis import SOURCE_SUFFIXES
 from mlfbuild.compilers.fit import check_fit
-from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
-from mlfbuild.core.files import cache_folder, make_once, sha256
-from mlfbuild.core.processes import find_tool, run
-from mlfbuild.executor.executables import Executable, executable
-from mlfbuild.executor.headers import missing_header
-from mlfbuild.library import Library, Module
-from mlfbuild.library.names import MERGED_SYSTEM_LIBRARY
-from mlfbuild.requirements.types import Source
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
+from mlfbuild.executor import Executable, executable, missing_header
+from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module
+from mlfbuild.requirements import Source
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim

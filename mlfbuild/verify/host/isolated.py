@@ -12,7 +12,7 @@ from typing import IO
 
 import numpy as np
 
-from mlfbuild.core.errors import ProcessFailedError, TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.verify.host.model import Array, empty_output
 from mlfbuild.verify.host.trace import traced_tensors

@@ -15,12 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive.load import open_archive
-from mlfbuild.core.errors import ProcessFailedError, UnsupportedModelError
-from mlfbuild.executor.choice import chosen_module
-from mlfbuild.library import Module, TensorInfo, TracedTensor
-from mlfbuild.library.numpy_types import dtype_called
-from mlfbuild.requirements.alone import brought_along
+from mlfbuild.archive import open_archive
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError
+from mlfbuild.executor import chosen_module
+from mlfbuild.library import Module, TensorInfo, TracedTensor, dtype_called
+from mlfbuild.requirements import brought_along
 from mlfbuild.verify.host.build import shared_object
 from mlfbuild.verify.host.trace import traced_tensors
 

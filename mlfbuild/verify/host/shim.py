@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.library import Module, Pool, TensorInfo
-from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.library import Module, Pool, TensorInfo, macro_prefix, sanitize_name, struct_prefix
 
 
 def print_shim(module: Module) -> str:

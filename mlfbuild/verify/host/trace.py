@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.archive.compare.types import distinct
-from mlfbuild.library import FULL_MODEL, Module, TracedTensor
+from mlfbuild.archive.compare import distinct
+from mlfbuild.library import FULL_MODEL, Module, TracedTensor, is_supported, macro_prefix, sanitize_name, struct_prefix
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
-from mlfbuild.library.names import macro_prefix, sanitize_name, struct_prefix
-from mlfbuild.library.numpy_types import is_supported
 
 _NO_CALL = "__nop"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
 from mlfbuild.compilers.native.skyline import Skyline

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.compilers.native.cmsis_nn import buffers
 from mlfbuild.compilers.native.cmsis_nn.layer import DSP, FEATURES, MVE, PLAIN, Layer

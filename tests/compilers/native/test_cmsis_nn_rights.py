@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.compilers.native.cmsis_nn.layer import FEATURES, MVE, Layer
 from mlfbuild.compilers.native.cmsis_nn.rights import fits_int16, fitting_rescales, reads_depthwise, reads_row

@@ -11,8 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.compilers import Placement
-from mlfbuild.compilers.native import classes
-from mlfbuild.compilers.native import ops as native_ops
+from mlfbuild.compilers.native import classes, ops as native_ops
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.ops.call import Constant
 from mlfbuild.core.files import sha256

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from mlfbuild.report.html.graph import NODE_HEIGHT, NODE_WIDTH, Block, blocks
 from mlfbuild.report.html.layers import Vertex

@@ -8,8 +8,7 @@ from html.parser import HTMLParser
 
 import jsonschema
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mlfbuild.report.html import page
 from mlfbuild.report.schema import report_schema

@@ -15,11 +15,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import ModuleType
 
-from mlfbuild.core.errors import UsageError
+from mlfbuild.core import UsageError
 from mlfbuild.build.tree.adapters import esp_idf, platformio, rt_thread, zephyr
-from mlfbuild.build.tree.adapters.package import ModelFiles, Package, model_files
+from mlfbuild.build.tree.adapters.package import Package as Package
 
-__all__ = ["ADAPTERS", "ModelFiles", "Package", "adapter_files", "adapter_paths", "check_model_names", "model_files"]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.build.tree.adapters.package import ModelFiles as ModelFiles, model_files as model_files
+else:
+    __getattr__ = lazy_attributes(__name__)
+
 
 ADAPTERS: dict[str, ModuleType] = {
     "zephyr": zephyr,

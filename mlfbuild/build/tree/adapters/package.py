@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.c_analysis.files import LINKED_SUFFIXES, OBJECT_SUFFIXES
-from mlfbuild.requirements.types import Dependency, Source
-from mlfbuild.core.errors import InputFileError
-from mlfbuild.executor.executables import FOLDER, INCLUDE_DIR, unit_names
-from mlfbuild.executor.runtime import BUNDLED_FOLDER
-from mlfbuild.core.files import read_bytes
+from mlfbuild.c_analysis import LINKED_SUFFIXES, OBJECT_SUFFIXES
+from mlfbuild.requirements import Dependency, Source
+from mlfbuild.core import InputFileError
+from mlfbuild.executor import FOLDER, INCLUDE_DIR, unit_names
+from mlfbuild.executor import BUNDLED_FOLDER
+from mlfbuild.core import read_bytes
 from mlfbuild.build.tree.blobs import BLOBS_FOLDER
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.requirements.types import Dependency, Source
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.requirements import Dependency, Source
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
 
 RESERVED: dict[str, str] = {}

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from mlfbuild.compilers.native.cmsis_nn import convolution, elementwise, fully_connected, pool, softmax
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.graph import Graph, Node, Operator
-from mlfbuild.graph import ops as graph_ops
+from mlfbuild.graph import Graph, Node, Operator, ops as graph_ops
 
 _LOWERING: MappingProxyType[type[Operator], Callable[[Graph, Node, Settings], Call | None]] = MappingProxyType(
     {

@@ -11,7 +11,7 @@ from mlfbuild.compilers.native.literals import braces, integer
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch
 from mlfbuild.graph import Array
 from mlfbuild.graph.quantize import Rescale, rescale_arrays
-from mlfbuild.library.types import ExternalDependency
+from mlfbuild.library import ExternalDependency
 
 DEPENDENCY = ExternalDependency("cmsis-nn", "https://github.com/ARM-software/CMSIS-NN", "git", "v7.0.0")
 """What archives wish for whose code calls CMSIS-NN."""

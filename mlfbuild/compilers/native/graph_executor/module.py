@@ -18,7 +18,7 @@ from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.compilers.native.text import graph_text
 from mlfbuild.compilers.native.trace import traced_tensor
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph
 from mlfbuild.library import (
     CPU_DEVICE,
@@ -30,8 +30,7 @@ from mlfbuild.library import (
     Target,
     TracedTensor,
 )
-from mlfbuild.library.graph_json import CALL, ExecutorGraph, storage_sizes
-from mlfbuild.library.graph_json import graph_text as executor_graph_text
+from mlfbuild.library.graph_json import CALL, ExecutorGraph, graph_text as executor_graph_text, storage_sizes
 
 
 def graph_module(

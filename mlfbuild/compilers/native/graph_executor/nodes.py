@@ -17,7 +17,7 @@ from mlfbuild.compilers.native.interface import C_TYPES, Interface
 from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch
 from mlfbuild.compilers.native.program import Function
 from mlfbuild.compilers.native.storages import ALIGNMENT, aligned
-from mlfbuild.core.files import sha256
+from mlfbuild.core import sha256
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild import __version__
-from mlfbuild.archive.merge.registry import registry_source
+from mlfbuild.archive.merge import registry_source
 from mlfbuild.compilers.native.cmsis_nn.text import includes
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.header import fact_parts
@@ -15,9 +15,7 @@ from mlfbuild.compilers.native.program import node_comment
 from mlfbuild.compilers.native.source import PARAMS_SECTION, declarator, print_function, wrapped
 from mlfbuild.compilers.native.storages import ALIGNMENT
 from mlfbuild.compilers.types import Placement
-from mlfbuild.library.c_interface import guarded
-from mlfbuild.library.identity import Identity
-from mlfbuild.library.names import facts_header
+from mlfbuild.library import Identity, facts_header, guarded
 
 _COUNT_BYTES = 2
 """Of the registry's count, since TVM 0.9."""

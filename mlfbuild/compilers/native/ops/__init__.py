@@ -33,11 +33,9 @@ from mlfbuild.compilers.native.ops import (
 )
 from mlfbuild.compilers.native.ops.call import Call, unsupported
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.core.text import advised
+from mlfbuild.core import UnsupportedModelError, advised
 from mlfbuild.frontends.advice import CHANGE
-from mlfbuild.graph import Graph, Node, Operator
-from mlfbuild.graph import ops as graph_ops
+from mlfbuild.graph import Graph, Node, Operator, ops as graph_ops
 from mlfbuild.graph.ops.shift import Shift
 
 _LOWERING: MappingProxyType[type[Operator], ModuleType] = MappingProxyType(

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Array, Node
 from mlfbuild.graph.quantize import Rescale
 

@@ -1,0 +1,35 @@
+"""A module with what its files say of how it is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.archive.interface.combine import combined
+from mlfbuild.archive.interface.entry import internal_pools
+from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.interface.places import Places
+from mlfbuild.library import OPERATOR, Module
+
+
+def with_interface(module: Module, where: str) -> Module:
+    """Return ``module`` with what its files tell of how it is called: inputs, outputs, interface, pools and devices.
+
+    ``module.inputs`` and ``outputs`` are what the metadata says. What no place tells stays empty, and where places
+    disagree the most trusted one counts. ``where`` names the graph in messages. Raises ``InputFileError`` where the
+    module's graph is unsound.
+    """
+    if module.style == OPERATOR:
+        return module
+    places = Places(module, where)
+    places.check_graph()
+    header = places.header
+    pools = (*(header.pools if header else ()), *internal_pools(places.entry))
+    return replace(
+        module,
+        inputs=combined(module.inputs, places.inputs(), by_position=False),
+        outputs=combined(module.outputs, places.outputs(), by_position=True),
+        interface="" if module.executor != "aot" else "packed" if header_file(module) is None else "c",
+        pools=tuple(sorted(pools, key=lambda pool: pool.name)),
+        workspace_io=header is not None and header.workspace_io,
+        devices=header.structs.get("devices", ()) if header else (),
+    )

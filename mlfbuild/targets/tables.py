@@ -1,0 +1,37 @@
+"""Look-up of CPUs and boards by name, and the folder of C that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from mlfbuild.core import UsageError
+from mlfbuild.targets.boards import BOARDS
+from mlfbuild.targets.cpus import CPUS
+from mlfbuild.targets.types import Board, Cpu
+
+RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
+"""The folder of C that firmware links: ``board/`` and ``verify/``."""
+
+_Entry = TypeVar("_Entry")
+
+
+def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
+    if name in table:
+        return table[name]
+    import difflib
+
+    near = difflib.get_close_matches(name, table, n=1)
+    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(table)}"
+    raise UsageError(f"{name}: unknown {what} ({hint})")
+
+
+def cpu_called(name: str) -> Cpu:
+    """Return the CPU called ``name``; raises ``UsageError`` with the nearest name there is."""
+    return _find(CPUS, "cpu", name)
+
+
+def board_called(name: str) -> Board:
+    """Return the board called ``name``; raises ``UsageError`` with the nearest name there is."""
+    return _find(BOARDS, "board", name)
