@@ -8,9 +8,15 @@ from typing import Any
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
 _PLACE = {
-    "file": {**_TEXT, "description": "The file that is wrong, where the message begins with its line"},
+    "file": {**_TEXT, "description": "The file that is wrong, if the message begins with its line"},
     "line": {"type": "integer", "minimum": 1},
     "column": {"type": "integer", "minimum": 1},
+}
+_FIELDS = {
+    "code": {**_TEXT, "description": "Stable id of the mistake, such as archive-not-tar"},
+    "place": {**_TEXT, "description": "Where it is: file, line, key, node or tensor"},
+    "reason": {**_TEXT, "description": "What is wrong"},
+    "hint": {**_TEXT, "description": "What to do next"},
 }
 _JOB = {"type": "integer", "minimum": 1, "description": "Number of the job in this run"}
 
@@ -79,15 +85,16 @@ def _error() -> dict[str, Any]:
     needed = {
         "exit_code": {"type": "integer", "minimum": 1, "description": "The last error's is the exit status"},
         "kind": {"enum": kinds},
-        "message": {**_TEXT, "description": "Place, reason and what to do next"},
+        "message": {**_TEXT, "description": "Place, reason and hint as one text"},
     }
     problem = {
         "type": "object",
-        "properties": {"message": _TEXT, **_PLACE},
+        "properties": {"message": _TEXT, **_FIELDS, **_PLACE},
         "required": ["message"],
         "additionalProperties": False,
     }
     optional = {
+        **_FIELDS,
         **_PLACE,
         "problems": {
             "type": "array",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlfbuild.core import INTERRUPTED_EXIT_CODE, DriftError, MlfError, ProcessFailedError, ProjectFileError
+from mlfbuild.core import INTERRUPTED_EXIT_CODE, Diagnostic, DriftError, MlfError, ProcessFailedError, ProjectFileError
 
 _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
@@ -29,13 +29,16 @@ def wants_events(arguments: Sequence[str]) -> bool:
 
 
 def error_event(error: MlfError) -> dict[str, Any]:
-    """Return the event of an error: its kind is its class, its place what stands before the message."""
+    """Return the event of an error: its fields, its class as ``kind``, and all of it as text in ``message``."""
     event: dict[str, Any] = {
-        **_error(error.exit_code, _kind(error), error.message),
-        **_place(error.message),
+        **_error(error.exit_code, error.kind(), error.message),
+        **_fields(error),
     }
     if isinstance(error, (ProjectFileError, DriftError)):
-        event["problems"] = [{"message": problem, **_place(problem)} for problem in error.problems]
+        event["problems"] = [
+            {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else _position(problem))}
+            for problem in error.problems
+        ]
     if isinstance(error, ProcessFailedError):
         event["output"] = error.output
     return event
@@ -60,14 +63,14 @@ def _error(exit_code: int, kind: str, message: str) -> dict[str, Any]:
     return {"event": "error", "exit_code": exit_code, "kind": kind, "message": message}
 
 
-def _kind(error: MlfError) -> str:
-    """Return ``tool-not-found`` for ``ToolNotFoundError``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__.removesuffix("Error")).lower()
+def _fields(error: MlfError | Diagnostic) -> dict[str, Any]:
+    fields = {"code": error.code, "place": error.place, "reason": error.reason, "hint": error.hint}
+    return {**{name: text for name, text in fields.items() if text}, **_position(str(error))}
 
 
-def _place(message: str) -> dict[str, Any]:
-    """Return file, line and, where it is told, column at the beginning of a message."""
-    found = _PLACE.match(message)
+def _position(text: str) -> dict[str, Any]:
+    """Return file, line and column, if ``text`` begins with them, as compilers print them."""
+    found = _PLACE.match(text)
     if found is None:
         return {}
     column = {} if found["column"] is None else {"column": int(found["column"])}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         INTERRUPTED_EXIT_CODE as INTERRUPTED_EXIT_CODE,
         CheckFailedError as CheckFailedError,
         ConflictError as ConflictError,
+        Diagnostic as Diagnostic,
         DriftError as DriftError,
         InputFileError as InputFileError,
         MlfError as MlfError,

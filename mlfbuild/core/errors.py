@@ -1,47 +1,117 @@
-"""Every error a user can meet, one class for each exit code.
+"""Every error a user can meet: one class for each exit code, four fields for each error.
 
-All of them live here so that each exit code has one meaning and both drivers (the command and SCons) say the same
-words. A message is one line: the place, the reason, and what to do next. Whatever is not an ``MlfError`` is a defect
-of mlfbuild and keeps its traceback.
+An error is data, and its text is one view of it::
+
+    raise InputFileError(
+        "archive-not-tar",
+        place=path,
+        reason="the file is not a tar archive",
+        hint="pass an archive in Model Library Format, such as one that `mlfbuild compile` wrote",
+    )
+
+``code`` is a stable id in kebab-case, unique to this mistake: programs and tests use it, and it does not change if the
+words do. ``place`` is where the mistake is (file, line, key, node, tensor), ``reason`` one clause that says what is
+wrong, ``hint`` one sentence in the imperative that says what to do next, or empty if nothing helps. ``str(error)`` is
+``place: reason; hint`` on one line; ``--format json`` prints the fields (``mlfbuild/cli/events.py``).
+
+``tests/golden/core/test_errors/test_all_wordings/wordings.txt`` lists every code with its class and words, so that a
+change of words is one diff to review.
+An exception that is not an ``MlfError`` is a defect of mlfbuild and keeps its traceback.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from typing_extensions import Self
+
+_E = TypeVar("_E", bound="MlfError")
+
+
+def _text(place: str, reason: str, hint: str) -> str:
+    text = f"{place}: {reason}" if place else reason
+    return f"{text}; {hint}" if hint else text
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One of several findings that an error reports at once; the fields are those of an error."""
+
+    code: str
+    place: str
+    reason: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return _text(self.place, self.reason, self.hint)
 
 
 class MlfError(Exception):
-    """Base of all errors with a documented exit code; ``str(error)`` is the text to show."""
+    """Base of all errors with a documented exit code."""
 
     exit_code = 1
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, code: str, *, place: object = "", reason: str = "", hint: str = "") -> None:
+        super().__init__(code)
+        if not reason:  # a text without fields, as some rooms still raise: its class is all that is known of it
+            code, reason = self.kind(), code
+        self.code = code
+        self.place = str(place)
+        self.reason = reason
+        self.hint = hint
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return the class in kebab-case: ``tool-not-found`` for ``ToolNotFoundError``."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__.removesuffix("Error")).lower()
+
+    @property
+    def message(self) -> str:
+        """The error on one line, without the output of programs and without further findings."""
+        return _text(self.place, self.reason, self.hint)
+
+    def within(self, place: object) -> Self:
+        """Return this error with ``place``, which contains the place that it names, before it."""
+        other: Self = _restored(type(self), vars(self))
+        other.place = f"{place}: {self.place}" if self.place else str(place)
+        return other
 
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are pickled by their arguments, and most of the fields are keywords.
+        return _restored, (type(self), vars(self))
+
+
+def _restored(cls: type[_E], fields: dict[str, Any]) -> _E:
+    error = cls.__new__(cls)
+    error.__dict__.update(fields)
+    error.args = (fields["code"],)
+    return error
+
 
 class CheckFailedError(MlfError):
-    """What was checked failed: a mismatch, an exceeded budget, an invalid archive."""
+    """A check failed: a mismatch, an exceeded budget, an invalid archive."""
 
     exit_code = 1
 
 
 class OverBudgetError(CheckFailedError):
-    """An image, or a model in it, takes more than its budget; the image is there all the same."""
+    """An image, or a model in it, exceeds its budget. The image has been built and stays."""
 
 
 class DriftError(CheckFailedError):
-    """What there is differs from the lock file; ``problems`` holds a line for each thing that does."""
+    """The project or this machine differs from the lock file; ``problems`` has a line for each difference."""
 
-    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self, code: str, *, place: object = "", reason: str = "", hint: str = "", problems: Sequence[str] = ()
+    ) -> None:
+        super().__init__(code, place=place, reason=reason, hint=hint)
         self.problems = tuple(problems)
-
-    def __reduce__(self) -> tuple[type[DriftError], tuple[str, tuple[str, ...]]]:
-        return type(self), (self.message, self.problems)
 
     def __str__(self) -> str:
         return "\n  ".join([self.message, *(self.problems if len(self.problems) > 1 else ())])
@@ -54,32 +124,29 @@ class UsageError(MlfError):
 
 
 class ProjectFileError(MlfError):
-    """The project file has mistakes; ``problems`` holds one ready line for each, in file order."""
+    """The project file has mistakes; ``problems`` has all of them, in file order."""
 
     exit_code = 2
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
+    def __init__(self, problems: Sequence[str | Diagnostic]) -> None:
         self.problems = tuple(problems)
-
-    def __reduce__(self) -> tuple[type[ProjectFileError], tuple[tuple[str, ...]]]:
-        return type(self), (self.problems,)
+        super().__init__("\n".join(map(str, problems)))
 
 
 class ToolNotFoundError(MlfError):
-    """A program or package that this step needs is not installed; the message says how to get it."""
+    """A program or package that this step needs is not installed; ``hint`` is the command that installs it."""
 
     exit_code = 3
 
 
 class NotFetchedError(MlfError):
-    """A dependency is not on this machine, and this step fetches nothing."""
+    """A requirement is not on this machine, and this step does not access the network."""
 
     exit_code = 3
 
 
 class UnsupportedModelError(MlfError):
-    """The model is sound but asks for what the compiler does not have; names node, operator and what is supported."""
+    """The model is valid but uses an operator, type or size that is not supported; ``place`` names the node."""
 
     exit_code = 4
 
@@ -101,19 +168,16 @@ class ProcessFailedError(MlfError):
 
     exit_code = 7
 
-    def __init__(self, message: str, output: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, code: str, output: str = "", *, place: object = "", reason: str = "", hint: str = "") -> None:
+        super().__init__(code, place=place, reason=reason, hint=hint)
         self.output = output
-
-    def __reduce__(self) -> tuple[type[ProcessFailedError], tuple[str, str]]:
-        return type(self), (self.message, self.output)
 
     def __str__(self) -> str:
         return f"{self.message}\n{self.output.rstrip()}" if self.output.strip() else self.message
 
 
 class TimedOutError(ProcessFailedError):
-    """An external program was stopped because it took too long."""
+    """An external program took too long and was stopped."""
 
 
 class StorageError(MlfError):

@@ -75,4 +75,4 @@ def _unfit(provisions: Iterable[Provision]) -> Iterator[str]:
             try:
                 folder_source(provision.path, provision)
             except ProjectFileError as error:
-                yield from error.problems
+                yield from map(str, error.problems)

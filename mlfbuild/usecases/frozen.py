@@ -127,5 +127,7 @@ def _refuse(project: Project, found: Sequence[str]) -> None:
     epoch = "; SOURCE_DATE_EPOCH is set here, and archives hold it" if "SOURCE_DATE_EPOCH" in os.environ else ""
     path, advice = lock_path(project.path), f"put back what changed, or accept it with `mlfbuild lock`{epoch}"
     if len(found) == 1:
-        raise DriftError(f"{path}: {found[0]}; {advice}", found)
-    raise DriftError(f"{path}: {len(found)} things are not as locked; {advice}", found)
+        raise DriftError("lock-drift", place=path, reason=found[0], hint=advice, problems=found)
+    raise DriftError(
+        "lock-drift", place=path, reason=f"{len(found)} entries differ from the lock file", hint=advice, problems=found
+    )

@@ -1,0 +1,63 @@
+"""The words of every error, read from the source: which codes there are, and where text has no fields yet."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import mlfbuild
+from mlfbuild.core import errors
+
+PACKAGE = Path(mlfbuild.__file__).parent
+CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+MADE = {*CLASSES, "Diagnostic"} - {"ProjectFileError"}
+"""The problems of a ``ProjectFileError`` are diagnostics, with words of their own."""
+FIELDS = ("place", "reason", "hint")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One place in the source that makes an error or a diagnostic."""
+
+    file: str
+    line: int
+    kind: str
+    code: str
+    words: dict[str, str]
+
+    @property
+    def has_fields(self) -> bool:
+        return "reason" in self.words
+
+
+def wordings() -> Iterator[Wording]:
+    """Yield every wording in the package, in the order of files and lines."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in {*CLASSES, "Diagnostic"}
+            ):
+                if node.func.id == "ProjectFileError":
+                    continue  # its problems are diagnostics, with words of their own
+                yield _wording(path, node, node.func.id)
+
+
+def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
+    words = {word.arg: template(word.value) for word in node.keywords if word.arg in FIELDS}
+    code = template(node.args[0]) if node.args else ""
+    return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, kind, code, words)
+
+
+def template(node: ast.expr) -> str:
+    """Return an expression as text, with ``{name}`` for what is only known when the program runs."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(template(part) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return f"{{{ast.unparse(node.value)}}}"
+    return f"{{{ast.unparse(node)}}}"
