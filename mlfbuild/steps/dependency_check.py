@@ -9,9 +9,7 @@ from mlfbuild.dependencies.resolve import wish_problems
 from mlfbuild.errors import MlfError, ProjectFileError
 from mlfbuild.library.wishes import Wish
 from mlfbuild.manifest import ModelSpec, Project, Provision
-from mlfbuild.steps.wanted import wanted_by, wishes_of
-
-OWN_KERNELS = "mlfbuild"
+from mlfbuild.steps.wanted import wishes_of
 
 
 def check_dependencies(project: Project) -> list[str]:
@@ -40,7 +38,7 @@ def check_dependencies(project: Project) -> list[str]:
 def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
     """Return what ``model`` needs; ``None`` where only compiling tells, or where the archive is unsound."""
     if model.compiler == "native":
-        return _wishes_of_kernels(model)
+        return ()
     if model.compiler != "archive":
         return None
     from mlfbuild.archive import open_archive  # few projects have one to look at
@@ -50,16 +48,6 @@ def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
         return tuple(wish for module in modules for wish in wishes_of(module, model.name, model.source))
     except MlfError:  # what is wrong with it is for who builds it
         return None
-
-
-def _wishes_of_kernels(model: ModelSpec) -> tuple[Wish, ...]:
-    """Return whose kernels ``model`` asks for; that any of its layers has one is taken for sure."""
-    if model.options.get("kernels", OWN_KERNELS) == OWN_KERNELS:
-        return ()
-    from mlfbuild.compilers.native.cmsis_nn.text import DEPENDENCY  # few projects ask for them
-
-    wish = DEPENDENCY
-    return (Wish(wish.short_name, wish.version_spec, wish.url, wish.url_type, wanted_by(model.name, model.source)),)
 
 
 def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Iterator[str]:

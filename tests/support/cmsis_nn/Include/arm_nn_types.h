@@ -27,14 +27,6 @@ typedef struct {
     int32_t size;
 } cmsis_nn_context;
 
-//= v7.0.0
-/* The bias of a convolution of int16. */
-typedef struct {
-    const void *data;
-    const bool is_int32_bias;
-} cmsis_nn_bias_data;
-
-//= all
 typedef struct {
     int32_t n;
     int32_t h;
