@@ -44,14 +44,6 @@ typedef struct {
     int32_t shift;
 } cmsis_nn_per_tensor_quant_params;
 
-//= v7.0.0
-typedef struct {
-    int32_t *multiplier;
-    int32_t *shift;
-    int32_t is_per_channel;
-} cmsis_nn_quant_params;
-
-//= all
 typedef struct {
     int32_t min;
     int32_t max;
