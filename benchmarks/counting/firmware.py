@@ -54,25 +54,6 @@ class Subject:
     """Bytes that the caller brings."""
 
 
-@dataclass(frozen=True)
-class BuiltLibrary:
-    """A library that a network calls, built for a core."""
-
-    headers: Path
-    archive: Path
-
-
-def build_library(headers: Path, sources: Sequence[Path], cpu: str, folder: Path) -> BuiltLibrary:
-    """Build ``sources``, whose names differ, for ``cpu`` in ``folder``, with the flags of all that is measured."""
-    folder.mkdir(parents=True, exist_ok=True)
-    flags = [*CPUS[cpu].flags, *FLAGS, "-w", "-I", headers]
-    objects = [folder / f"{source.stem}.o" for source in sources]
-    for source, output in zip(sources, objects, strict=True):
-        run([COMPILER, *flags, "-c", source, "-o", output])
-    run(["arm-none-eabi-ar", "rcs", folder / "library.a", *objects])
-    return BuiltLibrary(headers, folder / "library.a")
-
-
 def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
     """Write ``case_data.h``, which tells the harness of ``subject`` and of the first cases of ``vectors``.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from counting.firmware import (
     SHARED,
-    BuiltLibrary,
     MeasurementError,
     Subject,
     build,
@@ -79,21 +78,17 @@ class Result:
     stack: int
 
 
-def measure(
-    case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0, cmsis_nn: BuiltLibrary | None = None
-) -> Result:
+def measure(case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0) -> Result:
     """Compile, build, run and count ``case`` in ``folder``; ``flags`` come behind those of the compiler.
 
-    With ``cmsis_nn``, which is built for the same core, its kernels compute what they can. Prints the ``top`` functions
-    by instructions. Raises ``MeasurementError`` where a program fails, or an output differs from that of TensorFlow
-    Lite Micro, float32 by more than 1e-5.
+    Prints the ``top`` functions by instructions. Raises ``MeasurementError`` if a program fails, or if an output
+    differs from that of TensorFlow Lite Micro, float32 by more than 1e-5.
     """
     model = SHARED / "models" / f"{case.file}.tflite"
-    options = {"memory": case.memory, "kernels": "mlfbuild" if cmsis_nn is None else "cmsis-nn"}
-    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options=options))
+    library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options={"memory": case.memory}))
     (module,) = library.modules
     (main,) = module.main
-    subject = _write(library, folder, cmsis_nn)
+    subject = _write(library, folder)
     write_case_data(subject, SHARED / "golden" / f"{case.file}.npz", folder)
     elf, harness = build(subject, case.cpu, folder, flags)
     counted = count_instructions(elf, case.cpu)
@@ -129,7 +124,7 @@ def _by_kind(counted: str) -> dict[str, int]:
     return dict(kinds)
 
 
-def _write(library: Library, folder: Path, cmsis_nn: BuiltLibrary | None) -> Subject:
+def _write(library: Library, folder: Path) -> Subject:
     (module,) = library.modules
     for file in module.codegen:
         path = folder / file.path
@@ -137,8 +132,8 @@ def _write(library: Library, folder: Path, cmsis_nn: BuiltLibrary | None) -> Sub
         path.write_bytes(file.data)
     return Subject(
         name=module.name,
-        sources=[*sorted((folder / "host/src").glob("*.c")), *([cmsis_nn.archive] if cmsis_nn else [])],
-        include_dirs=[folder / "host/include", *([cmsis_nn.headers] if cmsis_nn else [])],
+        sources=sorted((folder / "host/src").glob("*.c")),
+        include_dirs=[folder / "host/include"],
         call=f"mlf_{module.name}_run(inputs, outputs, workspace)",
         workspace_size=module.main[0].workspace_size,
     )

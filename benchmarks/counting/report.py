@@ -81,28 +81,6 @@ def memory(results: Results) -> str:
     return table(["network", "core", *(f"`{memory}`" for memory in _MEMORY)], rows, right=range(2, 5))
 
 
-def cmsis_nn(ours: Results, theirs: Results) -> str:
-    """Return what CMSIS-NN's kernels take, called by our code and by the peers', beside our own kernels."""
-    rows = []
-    for case in sorted(theirs, key=lambda case: list(BOARDS).index(case.cpu)):
-        own, result = ours[case], theirs[case]
-        for name, r in (("mlfbuild", own), ("mlfbuild, `kernels: cmsis-nn`", result)):
-            sizes_ = (r.code, r.constants, r.arena + r.io, r.stack)
-            rows.append(_called(case, name, r.instructions, own.instructions, sizes_))
-        for peer in PEERS[case.network]:
-            s, counted = peer.sizes, peer.instructions(case.cpu)
-            assert counted is not None
-            known = (s.code, s.weights, s.ram, s.stack) if case.cpu == "cortex-m4" else ()
-            rows.append(_called(case, peer.name, counted, own.instructions, known))
-    head = ["network", "core", "kernels", "instructions", "/ ours", "code", "weights", "arena + I/O", "stack"]
-    return table(head, rows, right=range(3, 9))
-
-
-def _called(case: Case, name: str, count: int, ours: int, sizes_: Sequence[int]) -> list[str]:
-    figures = [f"{figure:,}" for figure in sizes_] or [""] * 4
-    return [case.network, _core(case.cpu), name, f"{count:,}", f"{count / ours:.2f}", *figures]
-
-
 _BLOCKS: dict[str, Callable[[Results], str]] = {
     "instructions": instructions,
     "sizes": sizes,

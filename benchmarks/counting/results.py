@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
@@ -13,8 +13,6 @@ from counting.firmware import BOARDS, REPOSITORY
 from counting.measure import NETWORKS, Case, Result
 
 COMMITTED = REPOSITORY / "benchmarks/results/counts.json"
-CMSIS_NN = REPOSITORY / "benchmarks/results/cmsis_nn.json"
-"""The same with CMSIS-NN's kernels, which ``benchmarks/cmsis_nn.py`` measures where the library is."""
 UPDATE = "python benchmarks/instructions.py --update"
 
 GROWTH = {"instructions": 0.01, "code": 0.01, "constants": 0.01, "arena": 0.0, "stack": 0.05}
@@ -29,12 +27,6 @@ CASES = (
     ),
 )
 """What is measured and committed."""
-CMSIS_NN_CASES = tuple(
-    case
-    for case in CASES
-    if case.cpu in {"cortex-m4", "cortex-m55"} and case.memory == "balanced" and not case.network.endswith("_f32")
-)
-
 Results = Mapping[Case, Result]
 
 
@@ -47,9 +39,9 @@ class Committed:
     results: Results
 
 
-def load(path: Path = COMMITTED) -> Committed:
+def load() -> Committed:
     """Return the committed results; raises ``ValueError`` where the file has another shape."""
-    data = json.loads(path.read_text())
+    data = json.loads(COMMITTED.read_text())
     return Committed(data["compiler"], dict(_parsed(entry) for entry in data["results"]))
 
 
@@ -61,9 +53,9 @@ def _parsed(entry: dict[str, Any]) -> tuple[Case, Result]:
         raise ValueError(f"{COMMITTED}: {case}: {error}; run {UPDATE}") from None
 
 
-def save(committed: Committed, path: Path = COMMITTED, cases: Sequence[Case] = CASES) -> None:
-    """Write the results of ``cases``, one line each, so that a change of one is a change of one line."""
-    entries = [json.dumps({**asdict(case), **asdict(committed.results[case])}) for case in cases]
+def save(committed: Committed, path: Path = COMMITTED) -> None:
+    """Write the results of ``CASES``, one line each, so that a change of one is a change of one line."""
+    entries = [json.dumps({**asdict(case), **asdict(committed.results[case])}) for case in CASES]
     lines = ",\n".join(f"    {entry}" for entry in entries)
     path.write_text(f'{{\n  "compiler": "{committed.compiler}",\n  "results": [\n{lines}\n  ]\n}}\n')
 

@@ -34,7 +34,7 @@ def watched_inputs(job: CompileJob) -> list[Path]:
     """
     if job.request.program is not None:
         return [*read_files(job), *_folders(job.request.program)]
-    return [job.request.source] if job.compiler == "archive" or job.made_first else []
+    return [job.request.source] if job.compiler == "archive" else []
 
 
 def inputs_hash(program: Program) -> str:

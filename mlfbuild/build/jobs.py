@@ -40,11 +40,11 @@ class CompileJob:
 
     @property
     def made_first(self) -> bool:
-        """Whether only its archive tells what a build has to know when it is configured: its files, or what they need.
+        """Whether a build must make its archive before it can be configured: its compiler is a program.
 
-        Of the native compiler's, those whose kernels are calls of a library.
+        No other place lists the archive's files and the libraries that they need.
         """
-        return self.request.program is not None or "kernels" in self.request.options
+        return self.request.program is not None
 
     @property
     def title(self) -> str:

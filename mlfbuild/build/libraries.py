@@ -120,14 +120,10 @@ def _originals(target: TargetJob, dependencies: Sequence[Dependency]) -> Iterato
             yield from ((folders[source.name], PurePosixPath(path)) for path in source.files)
 
 
-def _may_need(job: CompileJob) -> bool:
-    """Whether the job's archive may need anything: of the native compiler's, those with others' kernels do."""
-    return job.compiler != "native" or job.made_first
-
-
 def _in_fragment(target: TargetJob) -> Iterator[CompileJob]:
+    """Return the jobs whose archives may need a library; those of the native compiler need none."""
     names = set(target.in_fragment())
-    return (job for job in (*target.models, *target.others) if job.model in names and _may_need(job))
+    return (job for job in (*target.models, *target.others) if job.model in names and job.compiler != "native")
 
 
 def _needing(job: CompileJob) -> Iterator[_Needing]:

@@ -110,7 +110,7 @@ def outline_of(job: CompileJob) -> Library | None:
     ``None`` where only the archive tells, and there is none that is current.
     """
     known = compiler_called(job.compiler).outline(job.request)
-    if known is not None and not job.made_first:
+    if known is not None:
         return known
     return archives.open_archive(job.archive) if is_current(job) else None
 

@@ -54,11 +54,9 @@ class Outline:
         """Whether all that its sources include is known without them.
 
         The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system;
-        those around a graph include other sources, those whose kernels are a library's the headers of that.
+        those around a graph include other sources.
         """
-        if self.job.compiler != "native" or any(part.needs for part in self.modules):
-            return False
-        return all(module.executor == "aot" for module in self.library.modules)
+        return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
     def interface(self, part: Part) -> tuple[str, ...]:
         """Return the headers of ``part`` that firmware includes."""

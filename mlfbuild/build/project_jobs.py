@@ -228,8 +228,8 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
 
 
 def _bundles(project: Project, model: ModelSpec) -> Iterator[Provision]:
-    """Yield what the archive of ``model`` takes along where it needs it: our own code does with a library's kernels."""
-    if model.compiler != "native" or "kernels" in model.options:
+    """Yield the libraries that the archive of ``model`` may bundle; code of the native compiler needs none."""
+    if model.compiler != "native":
         yield from (provision for provision in project.dependencies.values() if provision.bundle)
 
 

@@ -11,9 +11,4 @@ from mlfbuild.library import Wish, wishes
 
 def wishes_of(module: Module, model: str, source: Path) -> tuple[Wish, ...]:
     """Return what ``module`` of the project's ``model`` wants; messages call who wants it ``kws (kws.tar)``."""
-    return tuple(replace(wish, origin=wanted_by(model, source)) for wish in wishes(module))
-
-
-def wanted_by(model: str, source: Path) -> str:
-    """Return what messages call a model that wants something."""
-    return f"{model} ({source.name})"
+    return tuple(replace(wish, origin=f"{model} ({source.name})") for wish in wishes(module))

@@ -148,9 +148,7 @@ def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
         env.Clean(target, env.File(str(key_file(job))))
     elif not GetOption("help"):
         files = [env.File(str(path)) for path in read_files(job)]
-        env.Depends(target, files)
-        if job.request.program is not None:
-            env.Depends(target, env.Value(program_version(job)))
+        env.Depends(target, [*files, env.Value(program_version(job))])
     env.Precious(target)
     env.NoCache(target)
 

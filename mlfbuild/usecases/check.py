@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.build import wanted_by, wishes_of
+from mlfbuild.build import wishes_of
 from mlfbuild.core import MlfError, ProjectFileError
 from mlfbuild.library import Wish
 from mlfbuild.project import ModelSpec, Project, Provision
 from mlfbuild.requirements import folder_source, wish_problems
-
-OWN_KERNELS = "mlfbuild"
 
 
 def check_dependencies(project: Project) -> list[str]:
@@ -39,7 +37,7 @@ def check_dependencies(project: Project) -> list[str]:
 def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
     """Return what ``model`` needs; ``None`` where only compiling tells, or where the archive is unsound."""
     if model.compiler == "native":
-        return _wishes_of_kernels(model)
+        return ()
     if model.compiler != "archive":
         return None
     from mlfbuild.archive import open_archive  # few projects have one to look at
@@ -49,16 +47,6 @@ def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
         return tuple(wish for module in modules for wish in wishes_of(module, model.name, model.source))
     except MlfError:  # what is wrong with it is for who builds it
         return None
-
-
-def _wishes_of_kernels(model: ModelSpec) -> tuple[Wish, ...]:
-    """Return whose kernels ``model`` asks for; that any of its layers has one is taken for sure."""
-    if model.options.get("kernels", OWN_KERNELS) == OWN_KERNELS:
-        return ()
-    from mlfbuild.compilers.native.cmsis_nn.text import DEPENDENCY  # few projects ask for them
-
-    wish = DEPENDENCY
-    return (Wish(wish.short_name, wish.version_spec, wish.url, wish.url_type, wanted_by(model.name, model.source)),)
 
 
 def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Iterator[str]:

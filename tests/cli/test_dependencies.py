@@ -179,19 +179,6 @@ def test_a_dependency_that_claims_the_name_of_another(folder: Folder) -> None:
     assert "one name is claimed for two libraries; export one again with another short_name" in ended.err
 
 
-def test_who_asks_for_kernels_has_to_provide_them(folder: Folder) -> None:
-    project = folder.root / "mlfbuild.yml"
-    text = project.read_text()
-    project.write_text(text.replace("beta.tflite}", "beta.tflite, options: {kernels: cmsis-nn}}"))
-    ended = folder.run("check")
-    assert ended.status == 2
-    assert (
-        "dependency cmsis-nn: beta (beta.tflite) needs CMSIS-NN v7.0.0 (by what the archive says), and the" in ended.err
-    )
-    dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v7.0.0}}")
-    assert (folder.run("check").status, folder.run("check").err) == (0, "")
-
-
 def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
     source = shared / "archives/kws_int8-cmsisnn_m4.tar"
     folder.write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from mlfbuild.core.files import sha256
 from mlfbuild.library import Library
 from mlfbuild.requirements.bundle import bundled
 from support.cmsis_nn import git, write_cmsis_nn_repository
+from support.cmsis_nn_source import TVM_ARCHIVE
 from support.command import Folder
 from support.dependent_models import FILES, dependent_module, tiny_source
 
@@ -126,37 +128,38 @@ def test_a_repository_by_its_commit(folder: Folder, tmp_path: Path, monkeypatch:
     assert nn["url"] == "", "a folder of this machine is nobody else's"
 
 
-KERNELS = """\
+TVM = """\
 mlfbuild: 1
 targets:
   m4: {cpu: cortex-m4, board: mps2-an386}
 models:
-  alpha: {source: models/alpha.tflite, license: MIT, options: {kernels: cmsis-nn}}
+  kws_int8: {source: kws_int8.tar, license: MIT}
 firmware:
   app: {sources: [main.c]}
 dependencies:
-  cmsis-nn: {git: CMSIS-NN, version: v7.0.0}
+  cmsis-nn: {git: CMSIS-NN, version: v4.1.0}
 """
 MAIN = """\
-#include "tvmgen_alpha.h"
+#include "tvmgen_kws_int8.h"
 
 int main(void) {
-  static int8_t in[8], out[4];
-  struct tvmgen_alpha_inputs inputs = {in};
-  struct tvmgen_alpha_outputs outputs = {out};
-  return tvmgen_alpha_run(&inputs, &outputs);
+  static int8_t in[490], out[12];
+  struct tvmgen_kws_int8_inputs inputs = {in};
+  struct tvmgen_kws_int8_outputs outputs = {out};
+  return tvmgen_kws_int8_run(&inputs, &outputs);
 }
 """
 
 
-def test_kernels_of_a_locked_repository_in_an_image(
-    folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+def test_a_library_of_a_locked_repository_in_an_image(
+    folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
 ) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
     repository = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
-    folder.write("mlfbuild.yml", KERNELS)
+    shutil.copyfile(shared / "archives" / TVM_ARCHIVE, folder.root / "kws_int8.tar")
+    folder.write("mlfbuild.yml", TVM)
     folder.write("main.c", MAIN)
     for verb in ("lock", "build"):
         assert folder.run(verb, "-q").status == 0
@@ -164,13 +167,16 @@ def test_kernels_of_a_locked_repository_in_an_image(
     assert ended.status == 0
     nn = next(one for one in ended.json["components"] if one["ref"] == "dependency/cmsis-nn")
     files = {file["path"]: file["sha256"] for file in nn["files"]}
-    fully_connected = "Source/FullyConnectedFunctions/arm_fully_connected_s8.c"
-    assert files[f"cmsis-nn/{fully_connected}"] == sha256((repository / fully_connected).read_bytes())
-    assert "cmsis-nn/LICENSE" in files
-    assert not [path for path in files if "Pooling" in path], "no model calls it"
-    assert nn["commit"] == git(repository, "rev-parse", "v7.0.0^{commit}").strip()
+    git(repository, "checkout", "--quiet", "v4.1.0")
+    softmax = "Source/SoftmaxFunctions/arm_softmax_s8.c"
+    assert files[f"cmsis-nn/{softmax}"] == sha256((repository / softmax).read_bytes())
+    assert "cmsis-nn/LICENSE.txt" in files
+    assert not [path for path in files if "Concatenation" in path], "no model calls it"
+    assert nn["commit"] == git(repository, "rev-parse", "v4.1.0^{commit}").strip()
     how = {
-        (one["source"], one["how"]) for one in ended.json["relations"] if one["target"] in {nn["ref"], "code/m4/alpha"}
+        (one["source"], one["how"])
+        for one in ended.json["relations"]
+        if one["target"] in {nn["ref"], "code/m4/kws_int8"}
     }
-    assert how == {("code/m4/alpha", "depends on"), ("firmware/m4/app", "contains")}
+    assert how == {("code/m4/kws_int8", "depends on"), ("firmware/m4/app", "contains")}
     assert validate_full_spdx_document(parse_file(str(folder.root / "app.spdx.json"))) == []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.cmake_repo import CMakeRepo, Ran
-from support.dependent_models import CALLS_ALPHA, KERNELS, write_model, write_repo
+from support.dependent_models import EXPORTED, write_model, write_repo
 
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -166,23 +166,18 @@ def test_a_model_that_needs_another_function(repo: Repo) -> None:
     assert repo.output == "8 8\n"
 
 
-def test_kernels_of_a_library(tmp_path: Path, stub_cmsis_nn_7: Path, tool: Callable[[str], str]) -> None:
-    """What calls of the native compiler need is known when its archive is made, which CMake asks for first."""
-    tool("ninja")
-    repo = CMakeRepo(tmp_path)
-    repo.write("mlfbuild.yml", KERNELS.format(library=stub_cmsis_nn_7))
-    repo.write("CMakeLists.txt", CMAKELISTS)
-    repo.write("main.c", CALLS_ALPHA)
-    ran = repo.build()
-    assert {"alpha_lib0.c.o", "arm_fully_connected_s8.c.o"} <= ran.objects
+def test_the_archive_of_a_program_names_its_library(repo: Repo) -> None:
+    """CMake has the archive made first, because only the archive names the libraries that its code needs."""
+    text = (repo.root / "mlfbuild.yml").read_text()
+    repo.write("mlfbuild.yml", text.replace("{source: models/one.tar}", EXPORTED))
     repo.build()
+    assert repo.output == "7 7\n"
     assert_nothing_ran(repo.build())
-    repo.write_model("alpha", seed=7)
+    write_model(repo.root, "one", "tiny_twice")
     ran = repo.build()
-    assert ran.archives == {"alpha"}
-    assert "alpha_lib0.c.o" in ran.objects and "arm_fully_connected_s8.c.o" not in ran.objects
-    repo.build()
-    assert_nothing_ran(repo.build())
+    assert ran.archives == {"one"}
+    assert ran.objects == {"twice.c.o", "one_lib0.c.o"}
+    assert repo.output == "8 7\n"
 
 
 def test_without_a_provision_the_configuration_stops(repo: Repo) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.dependent_models import CALLS_ALPHA, KERNELS, write_model, write_repo
+from support.dependent_models import EXPORTED, write_model, write_repo
 from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran
 
 SCONSTRUCT = """\
@@ -178,15 +178,15 @@ def test_a_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
     assert not (repo.root / "build/mlf/pc/dependencies/tiny").exists()
 
 
-def test_kernels_of_a_library(repo: FirmwareRepo, stub_cmsis_nn_7: Path) -> None:
-    """What calls of the native compiler need is known when its archive is made, before SCons is told anything."""
-    repo.write("mlfbuild.yml", KERNELS.format(library=stub_cmsis_nn_7))
-    repo.write_model("alpha", seed=1)
-    repo.write("main.c", CALLS_ALPHA)
-    first = rebuild(repo)
-    assert "gcc build/mlf.lib/pc/dep_cmsis-nn/Source-FullyConnectedFunctions-arm_fully_connected_s8.o" in first.steps
+def test_the_archive_of_a_program_names_its_library(repo: FirmwareRepo) -> None:
+    """SCons makes the archive first, because only the archive names the libraries that its code needs."""
+    repo.replace("mlfbuild.yml", "{source: models/one.tar}", EXPORTED)
+    rebuild(repo)
+    assert output(repo) == "7 7\n"
     assert_nothing_ran(rebuild(repo))
-    repo.write_model("alpha", seed=2)
+    write_model(repo.root, "one", "tiny_twice")
     steps = rebuild(repo).steps
-    assert "gcc build/mlf.lib/pc/alpha/alpha_lib0.o" in steps and not [step for step in steps if "dep_cmsis" in step]
+    assert [step for step in steps if "dep_tiny" in step] == [*made("twice"), *RELINKED[:2]]
+    assert "gcc build/mlf.lib/pc/one/one_lib0.o" in steps
+    assert output(repo) == "8 7\n"
     assert_nothing_ran(rebuild(repo))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
-from support.host_c import Linked, run, write_tree
+from support.host_c import run, write_tree
 
 Array = npt.NDArray[Any]
 
@@ -72,13 +72,7 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 
 
 def wrong_networks(
-    jobs: Sequence[Job],
-    cpu: str,
-    folder: Path,
-    tool: Callable[[str], str],
-    *,
-    optimise: str = "-O1",
-    linked: Linked | None = None,
+    jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
 ) -> list[str]:
     """Run ``jobs`` in order on the first board with a ``cpu``; return the names of the modules that come out wrong.
 
@@ -99,8 +93,7 @@ def wrong_networks(
     (folder / "main.c").write_text("\n".join(parts))
     sources = [folder / "main.c", *sorted(BOARD_SUPPORT.glob("*.c"))]
     run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs",
-         "-I", folder / "host/include", *([] if linked is None else ["-I", linked.headers]), "-I", BOARD_SUPPORT,
-         *sources, *([] if linked is None else [linked.archive]), "-nostartfiles", "-L", BOARD_SUPPORT,
+         "-I", folder / "host/include", "-I", BOARD_SUPPORT, *sources, "-nostartfiles", "-L", BOARD_SUPPORT,
          "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", folder / "app.elf"])  # fmt: skip
     tool("qemu-system-arm")
     result = run_elf(folder / "app.elf", board, timeout=120)

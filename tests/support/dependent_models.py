@@ -85,6 +85,8 @@ models:
 dependencies:
   tiny: {path: ../tiny, version: v1.0, include-dirs: [src], compile-options: [-O1]}
 """
+EXPORTED = '{source: models/one.tar, compiler: command, command: "cp {source} {output}"}'
+"""Instead of ``{source: models/one.tar}``: a program makes the archive, so that nothing of it is known before."""
 MAIN = """\
 #include <stdio.h>
 #include "tvmgen_one.h"
@@ -101,28 +103,6 @@ int main(void)
     tvmgen_two_run(&in_two, &out_two);
     printf("%d %d\\n", y[3], z[3]);
     return 0;
-}
-"""
-
-KERNELS = """\
-mlfbuild: 1
-targets:
-  pc: {{cpu: host}}
-models:
-  alpha: {{source: models/alpha.tflite, options: {{kernels: cmsis-nn}}}}
-dependencies:
-  cmsis-nn: {{path: {library}, version: v7.0.0}}
-"""
-"""A project of one network whose code calls CMSIS-NN, in the folder ``library``."""
-CALLS_ALPHA = """\
-#include "tvmgen_alpha.h"
-
-int main(void)
-{
-    static int8_t x[8], y[4];
-    struct tvmgen_alpha_inputs inputs = {x};
-    struct tvmgen_alpha_outputs outputs = {y};
-    return tvmgen_alpha_run(&inputs, &outputs);
 }
 """
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -105,29 +104,18 @@ def write_tree(library: Library, folder: Path) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class Linked:
-    """A library that generated code calls, built for the same machine."""
-
-    headers: Path
-    archive: Path
-
-
-def build(
-    folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False, linked: Linked | None = None
-) -> Path:
+def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False) -> Path:
     """Compile ``host/src/*.c`` of ``folder``, warnings being errors, and link them with the program ``main``.
 
     ``together`` compiles them as one translation unit, which is quicker for many small models.
     """
-    headers = [] if linked is None else ["-I", linked.headers]
     sources = sorted((folder / "host/src").glob("*.c"))
     if together:
         (folder / "all.c").write_text("".join(f'#include "{source}"\n' for source in sources))
         sources = [folder / "all.c"]
     objects = [folder / f"{source.stem}.o" for source in sources]
     for source, output in zip(sources, objects, strict=True):
-        run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", *headers, "-c", source, "-o", output])
+        run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", "-c", source, "-o", output])
     (folder / "main.c").write_text(main)
     run(
         [
@@ -138,7 +126,6 @@ def build(
             folder / "host/include",
             folder / "main.c",
             *objects,
-            *([] if linked is None else [linked.archive]),
             "-o",
             folder / "program",
         ]
@@ -172,7 +159,6 @@ def run_many_on_host(
     sanitize: bool = True,
     optimise: str = "-O1",
     anew: Collection[int] = (),
-    linked: Linked | None = None,
 ) -> list[list[Array]]:
     """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each.
 
@@ -184,8 +170,9 @@ def run_many_on_host(
         folder = Path(name)
         for library in {id(library): library for library, _, _ in jobs}.values():
             write_tree(library, folder)
-        main = _main(modules, [module for _, module, _ in jobs], anew)
-        program = build(folder, main, flags, together=len(modules) > 2, linked=linked)
+        program = build(
+            folder, _main(modules, [module for _, module, _ in jobs], anew), flags, together=len(modules) > 2
+        )
         data = b"".join(np.ascontiguousarray(value).tobytes() for _, _, values in jobs for value in values)
         (folder / "inputs").write_bytes(data)
         run([program, folder / "inputs", folder / "outputs"])

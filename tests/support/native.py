@@ -14,23 +14,16 @@ from mlfbuild.targets import CPUS
 
 
 def request(
-    name: str,
-    placement: Placement | None = None,
-    cpu: str = "cortex-m4",
-    memory: str = "balanced",
-    kernels: str = "mlfbuild",
+    name: str, placement: Placement | None = None, cpu: str = "cortex-m4", memory: str = "balanced"
 ) -> CompileRequest:
     """A request for the model ``name``; its source is never opened."""
-    options = {"memory": memory, "kernels": kernels}
+    options = {"memory": memory}
     return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], options=options, placement=placement or Placement())
 
 
-def compile_bytes(
-    model: bytes, name: str = "net", cpu: str = "cortex-m4", memory: str = "balanced", kernels: str = "mlfbuild"
-) -> Library:
+def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4", memory: str = "balanced") -> Library:
     """The native library of the ``.tflite`` content ``model``."""
-    asked = request(name, cpu=cpu, memory=memory, kernels=kernels)
-    return compile_graph(parse_tflite(model, name, name), asked, sha256(model))
+    return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu, memory=memory), sha256(model))
 
 
 def compile_network(graph: Graph) -> Library:

@@ -32,16 +32,14 @@ class NativeCompiler:
 
     def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
         """Return (key, reason) for each option that is not one of ours with one of its values."""
-        from mlfbuild.compilers.native.settings import KERNELS, MEMORY
+        from mlfbuild.compilers.native.settings import MEMORY
 
-        words = {"memory": MEMORY, "kernels": KERNELS}
-        known = {key: f"one of {', '.join(values)}" for key, values in words.items()}
-        known |= dict.fromkeys(_SWITCHES, "true or false")
+        known = {"memory": f"one of {', '.join(MEMORY)}"} | dict.fromkeys(_SWITCHES, "true or false")
         all_known = ", ".join(f"{key} ({values})" for key, values in known.items())
         return [
             (key, f"must be {known[key]}" if key in known else f"unknown option; the native compiler has {all_known}")
             for key, value in options.items()
-            if not (isinstance(value, bool) if key in _SWITCHES else value in words.get(key, ()))
+            if not (isinstance(value, bool) if key in _SWITCHES else key in known and value in MEMORY)
         ]
 
     def compile(self, request: CompileRequest) -> Library:

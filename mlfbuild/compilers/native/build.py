@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import mlfbuild
-from mlfbuild.compilers.native.cmsis_nn.text import wishes_of
 from mlfbuild.compilers.native.fusion import fuse
 from mlfbuild.compilers.native.graph_executor.module import graph_module
 from mlfbuild.compilers.native.header import print_header
 from mlfbuild.compilers.native.interface import Interface, interface_of
-from mlfbuild.compilers.native.lowering import lower
 from mlfbuild.compilers.native.names import comment_text
 from mlfbuild.compilers.native.network import compiled_network
+from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.plan import plan_memory
@@ -51,8 +50,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     interface = interface_of(graph)
     optimised = run_passes(graph)
     options = request.options
-    memory, kernels = str(options.get("memory", "balanced")), str(options.get("kernels", "mlfbuild"))
-    settings = Settings(request.cpu, memory, kernels, bool(options.get("trace", False)))
+    settings = Settings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         front_matter, target = _front_matter(request, model_id), _target(request.cpu)
         module = graph_module(optimised, interface, settings, request, target, front_matter, model_id)
@@ -82,7 +80,6 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         trace=traced_tensors(program),
         network=compiled_network(program),
         hook=hook,
-        external_dependencies=wishes_of(function.call for function in program.functions),
     )
     return Library((module,))
 

@@ -27,11 +27,7 @@ def print_header(program: Program, front_matter: str, placement: Placement) -> s
     """Return the text of ``tvmgen_<model>.h``."""
     shares = shares_workspace(program, placement)
     busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []
-    calls = any(function.call.cmsis_nn for function in program.functions)
-    refused = (
-        ["        or -3 if CMSIS-NN refuses an operator, built for another processor than this code"] if calls else []
-    )
-    results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy, *refused]
+    results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
     parts = [
         *interface_parts(_interface(program), _SHARED if shares else _STATIC, results),
         *_static_reset(program),

@@ -8,8 +8,6 @@ from mlfbuild.targets import Cpu
 
 MEMORY = ("smallest", "balanced", "fastest")
 """The values of the option ``memory``."""
-KERNELS = ("mlfbuild", "cmsis-nn")
-"""The values of the option ``kernels``."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +17,6 @@ class Settings:
     cpu: Cpu
     memory: str = "balanced"
     """How much a small arena is worth: one of ``MEMORY``."""
-    kernels: str = "mlfbuild"
-    """Whose kernels compute what several have: one of ``KERNELS``."""
     trace: bool = False
     """Whether every tensor that an operator writes is handed out; then all of them are in memory as a whole."""
 

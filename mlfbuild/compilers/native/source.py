@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
-from mlfbuild.compilers.native.cmsis_nn.text import includes
 from mlfbuild.compilers.native.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.interface import Port
 from mlfbuild.compilers.native.kernel_files import kernel_folder
@@ -23,8 +22,6 @@ from mlfbuild.library import Identity
 from mlfbuild.project import CONSTANT_CLASSES
 
 _LINE_LENGTH = 116
-REFUSED = -3
-"""What ``mlf_<model>_run`` returns where CMSIS-NN refuses arguments: -1 is about the caller's, -2 a busy workspace."""
 
 PARAMS_SECTION = ".rodata.tvm"
 """TVM's name, which linker scripts know."""
@@ -60,7 +57,6 @@ def _includes(program: Program) -> str:
             "#include <string.h>",
             "",
             *kernels,
-            *includes(program.prefix, (function.call for function in program.functions)),
         ]
     )
 
@@ -117,14 +113,12 @@ def declarator(constant: Constant) -> str:
 def print_function(graph: Graph, function: Function) -> str:
     """Return the definition of an operator function of ``graph``."""
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
-    refuses = bool(function.call.cmsis_nn)
     return "\n".join(
         [
             f"/* {node_comment(graph, function.node)} */",
-            wrapped(f"MLF_NOINLINE static {'int32_t' if refuses else 'void'} {function.name}(", parameters, ")", 0),
+            wrapped(f"MLF_NOINLINE static void {function.name}(", parameters, ")", 0),
             "{",
             *(f"    {line}" for line in function.call.body),
-            *(["    return 0;"] if refuses else []),
             "}",
         ]
     )
@@ -205,12 +199,7 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     if program.hook:
         yield from print_ask(step)
     if step.function is not None:
-        if step.function.call.cmsis_nn:
-            yield f"    {wrapped(f'if ({step.function.name}(', step.arguments, ') != 0) {', 4)}"
-            yield f"        return {REFUSED};"
-            yield "    }"
-        else:
-            yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
+        yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
         yield "    /* nothing to do: what it reads and what it writes are the same bytes */"
     yield from print_hand_out(step)

@@ -270,18 +270,16 @@ def test_what_no_kernel_can_do_is_refused() -> None:
 def test_requests_that_are_refused(tmp_path: Path) -> None:
     native = compiler_called("native")
     assert native.check_options({}) == []
-    assert native.check_options({"memory": "smallest", "kernels": "cmsis-nn"}) == []
+    assert native.check_options({"memory": "smallest"}) == []
+    unknown = (
+        f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}), "
+        "trace (true or false), hook (true or false)"
+    )
     for options, reason in (
         ({"memory": "small"}, "must be one of smallest, balanced, fastest"),
-        ({"kernels": "cmsis"}, "must be one of mlfbuild, cmsis-nn"),
         ({"memory": True}, "must be one of smallest, balanced, fastest"),
-        (
-            {"arena": "small"},
-            (
-                f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}), "
-                "kernels (one of mlfbuild, cmsis-nn), trace (true or false), hook (true or false)"
-            ),
-        ),
+        ({"arena": "small"}, unknown),
+        ({"kernels": "cmsis-nn"}, unknown),  # an option until it was removed
     ):
         assert native.check_options(options) == [(*options, reason)]
     good = request("net")

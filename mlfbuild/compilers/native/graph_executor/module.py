@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.compilers.native.cmsis_nn.text import wishes_of
 from mlfbuild.compilers.native.fusion import fuse
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.compilers.native.interface import Interface
-from mlfbuild.compilers.native.lowering import lower
 from mlfbuild.compilers.native.network import graph_network
+from mlfbuild.compilers.native.ops import lower
 from mlfbuild.compilers.native.ops.call import Call
 from mlfbuild.compilers.native.outline import facts_path, functions_path, kernel_files, source_path
 from mlfbuild.compilers.native.settings import Settings
@@ -72,7 +71,6 @@ def graph_module(
         trace=tuple(_trace(program)),
         network=graph_network(program),
         hook=bool(request.options.get("hook", False)),
-        external_dependencies=wishes_of(function.call for function in program.operators),
     )
 
 

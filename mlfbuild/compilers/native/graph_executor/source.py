@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from mlfbuild import __version__
 from mlfbuild.archive.merge import registry_source
-from mlfbuild.compilers.native.cmsis_nn.text import includes
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.header import fact_parts
 from mlfbuild.compilers.native.kernel_files import kernel_folder
@@ -82,7 +81,6 @@ def _includes(program: GraphProgram) -> str:
             "",
             f'#include "{facts_header(program.name)}"',
             *(f'#include "{kernel_folder()}/{header}"' for header in headers),
-            *includes(program.prefix, calls),
         ]
     )
 
@@ -146,11 +144,5 @@ def _body(program: GraphProgram, packed: PackedFunction, *, first: bool) -> Iter
         yield "if (scratch == NULL) {"
         yield "    return -1;"
         yield "}"
-    if packed.function.call.cmsis_nn:
-        yield wrapped(f"if ({packed.function.name}(", packed.arguments, ") != 0) {", 4)
-        yield from ["    (void)TVMBackendFreeWorkspace(kDLCPU, 0, scratch);"] if packed.scratch else []
-        yield "    return -1;"
-        yield "}"
-    else:
-        yield f"{wrapped(f'{packed.function.name}(', packed.arguments, ')', 4)};"
+    yield f"{wrapped(f'{packed.function.name}(', packed.arguments, ')', 4)};"
     yield "return TVMBackendFreeWorkspace(kDLCPU, 0, scratch) == 0 ? 0 : -1;" if packed.scratch else "return 0;"

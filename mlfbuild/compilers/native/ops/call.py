@@ -126,9 +126,6 @@ class Call:
     """Other kernel headers that the body needs."""
     updates: tuple[tuple[int, int], ...] = ()
     """(input, output) positions of states that the kernel updates where they lie, through one pointer."""
-    cmsis_nn: frozenset[str] = frozenset()
-    """Of ``cmsis_nn.layer.FEATURES`` those that its call of CMSIS-NN may be compiled for; empty for our own kernels.
-    The body of such a call returns -1 where the library refuses its arguments."""
 
     @property
     def scratch(self) -> int:

@@ -87,7 +87,6 @@ def lower_chain(lowered: LoweredChain) -> Call:
     memory = Parameter("int8_t *", "memory", Scratch(lowered.scratch))
     body = tuple(printing.lines())
     words = [call.operator for call in lowered.calls]
-    borrowed = [call.cmsis_nn for call in lowered.calls if call.cmsis_nn]
     return Call(
         f"{words[0]}_to_{words[-1]}" if len(words) > 1 else f"{words[0]}_in_place",
         "line_buffer.h",
@@ -95,7 +94,6 @@ def lower_chain(lowered: LoweredChain) -> Call:
         body,
         _overwrites(lowered),
         tuple(dict.fromkeys(call.header for call in lowered.calls)),
-        cmsis_nn=frozenset.intersection(*borrowed) if borrowed else frozenset(),
     )
 
 

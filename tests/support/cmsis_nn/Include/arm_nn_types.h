@@ -27,14 +27,6 @@ typedef struct {
     int32_t size;
 } cmsis_nn_context;
 
-//= v7.0.0
-/* The bias of a convolution of int16. */
-typedef struct {
-    const void *data;
-    const bool is_int32_bias;
-} cmsis_nn_bias_data;
-
-//= all
 typedef struct {
     int32_t n;
     int32_t h;
@@ -52,14 +44,6 @@ typedef struct {
     int32_t shift;
 } cmsis_nn_per_tensor_quant_params;
 
-//= v7.0.0
-typedef struct {
-    int32_t *multiplier;
-    int32_t *shift;
-    int32_t is_per_channel;
-} cmsis_nn_quant_params;
-
-//= all
 typedef struct {
     int32_t min;
     int32_t max;

@@ -55,15 +55,6 @@ __STATIC_FORCEINLINE int32_t arm_nn_requantize(const int32_t value, const int32_
     return arm_nn_divide_by_power_of_two(arm_nn_doubling_high_mult_no_sat(shifted, multiplier), MAX(-shift, 0));
 }
 
-//= v7.0.0
-/* Return value * multiplier * 2^(shift - 31) with 15 bits of the multiplier, rounded once, a half up. */
-__STATIC_FORCEINLINE int32_t arm_nn_requantize_s64(const int64_t value, const int32_t multiplier, const int32_t shift)
-{
-    const int64_t reduced = multiplier < 0x7fff0000 ? (multiplier + (1 << 15)) >> 16 : 0x7fff;
-    return (int32_t)((value * reduced + (INT64_C(1) << (14 - shift))) >> (15 - shift));
-}
-
-//= all
 /* Return e^value as Q0.31 for value <= 0 in Q5.26: gemmlowp's polynomial for [-1/4, 0), and a factor a bit. */
 __STATIC_INLINE int32_t arm_nn_exp_on_negative_values(const int32_t value)
 {
