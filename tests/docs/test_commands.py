@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from support.document_folders import FOLDERS
 from support.document_shell import Shell, problem, steps
 from support.documents import PAGES, REPOSITORY, Block, Page, matches, read_page
 
-WITH_BLOCKS = [page for page in map(read_page, PAGES) if page.blocks and "generated" not in page.words]
+WITH_BLOCKS = [page for page in map(read_page, PAGES) if page.blocks and not page.generated]
 TARGETS = {
     "m4": {"cpu": "cortex-m4", "board": "mps2-an386"},
     "m55": {"cpu": "cortex-m55", "board": "mps3-an547"},
@@ -157,7 +158,7 @@ def cmake(block: Block, shell: Shell) -> str:
 
 def c(block: Block, shell: Shell) -> str:
     """Compiled with the headers and declarations that ``with`` names, in a function where ``inside`` says so."""
-    before = "".join(f"{line.strip()}\n" for line in block.words.get("with", "").split("|"))
+    before = f"{block.words.get('with', '')}\n"
     body = (
         f"int page(void);\nint page(void)\n{{\n{block.text}\nreturn 0;\n}}\n" if "inside" in block.words else block.text
     )
@@ -189,8 +190,45 @@ def test_what_is_not_tested_says_why() -> None:
 
 
 def test_pages_that_are_not_tested_are_the_generated_ones() -> None:
-    generated = {path for path in PAGES if "generated" in read_page(path).words}
+    generated = {path for path in PAGES if read_page(path).generated}
     assert {path.parent.name for path in generated} == {"reference"}
+
+
+def test_no_page_has_a_comment_about_its_tests() -> None:
+    assert [path.name for path in PAGES if "<!-- docs-test" in path.read_text(encoding="utf-8")] == []
+
+
+_TWO_ALIKE = "```\n$ a\n```\n\n```\n$ b one\n```\n\n```\n$ a\n```\n"
+
+
+def test_a_block_is_found_by_its_first_line(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(_TWO_ALIKE)
+    blocks = {"$ a [2]": {"status": 1}, "$ b ...": {"wrapped": True, "plain": False}}
+    found = read_page(page, {"page.md": {"project": "digits", "blocks": blocks}})
+    assert found.words == {"project": "digits"}
+    assert [block.words for block in found.blocks] == [{}, {"wrapped": ""}, {"status": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"blocks": {"$ c": {"status": 1}}}, "no block begins with this line: $ c"),
+        ({"blocks": {"$ a": {"status": 1}}}, "2 blocks begin with this line"),
+        ({"blocks": {"$ a [3]": {"status": 1}}}, "only 2 blocks begin with this line"),
+        ({"blocks": {"$ b one": {"status": 1}, "$ b ...": {"merge": True}}}, "two entries for one block"),
+        ({"blocks": {"$ b one": {"stauts": 1}}}, "unknown word: stauts"),
+        ({"blocks": {"$ b one": {"status": "1"}}}, "not of type int: status"),
+        ({"projekt": "digits"}, "unknown word: projekt"),
+    ],
+)
+def test_an_entry_of_the_side_file_that_fits_nothing_is_refused(
+    tmp_path: Path, entry: dict[str, Any], message: str
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(_TWO_ALIKE)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read_page(page, {"page.md": entry})
 
 
 @pytest.mark.parametrize(

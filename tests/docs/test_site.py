@@ -112,6 +112,11 @@ def test_the_site_shows_what_a_forge_shows_as_links_to_the_repository(site: Path
     assert '<span class="gp">$ </span>mlfbuild' in (site / "index.html").read_text(encoding="utf-8")
 
 
+def test_the_side_file_of_the_tests_is_not_published(site: Path) -> None:
+    assert (DOCS / "blocks.yml").is_file()
+    assert [path for path in site.rglob("*") if path.name == "blocks.yml"] == []
+
+
 def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
     mistakes = {
         "page": ("[gone](gone.md)", "'myst' cross-reference target not found: 'gone.md'"),

@@ -9,6 +9,7 @@ from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild.manifest import json_schema
 from mlfbuild.targets import CPUS
+from support.documents import read_page
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md", *(REPOSITORY / "docs").glob("*.md")])
@@ -17,10 +18,12 @@ DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md",
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_quoted_files_are_quoted_truly(document: Path) -> None:
     """A code block below a line that ends in `path`: is that file, or with `...` lines parts of it in order."""
-    for path, block in re.findall(r"`([\w./-]+)`:\n\n```\w*\n(.*?)```", document.read_text(), re.DOTALL):
-        rest = (REPOSITORY / path).read_text()
-        for part in re.split(r"^\.\.\.\n", block, flags=re.MULTILINE):
-            assert part in rest, f"{document.name} quotes {path} wrongly:\n{part}"
+    for block in read_page(document).blocks:
+        if not block.quoted:
+            continue
+        rest = (REPOSITORY / block.quoted).read_text()
+        for part in re.split(r"^\.\.\.\n", block.text, flags=re.MULTILINE):
+            assert part in rest, f"{block.place} quotes {block.quoted} wrongly:\n{part}"
             rest = rest.split(part, 1)[1]
 
 

@@ -12,8 +12,8 @@ UPDATE = "`pytest tests/docs/test_reference.py --update-golden`"
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """Return a page; ``source`` says what it was made from, as ``the keys in `mlfbuild/manifest/keys.py` ``."""
-    note = f"<!-- docs-test: generated -->\n\nMade from {source} by {UPDATE}: edit the code, not this page."
+    """Return a page; ``source`` is what it was generated from, such as ``the keys in `mlfbuild/manifest/keys.py` ``."""
+    note = f"Generated from {source} by {UPDATE}; edit the code, not this page."
     return "\n\n".join([f"# {title}", note, *parts]) + "\n"
 
 
