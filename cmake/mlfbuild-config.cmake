@@ -31,7 +31,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-checks.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-models.cmake")
 
 # Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt. If the tree was
-# edited by hand, it is refused, because the next build --tree would silently undo the change.
+# edited by hand, it is refused, because mlfbuild would silently undo the change when it writes the tree again.
 function(mlfbuild_tree DIRECTORY)
   get_filename_component(tree "${DIRECTORY}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   if(NOT EXISTS "${tree}/mlf.cmake")
