@@ -1,10 +1,11 @@
 #[[
-The step that keeps an unpacked tree right, run by the build:
+The step of the build that restores an unpacked tree:
 
-    cmake -DSTAMP=<file> -DTITLE=<model for target> -P mlfbuild-check-tree.cmake -- <command that puts the tree right>
+    cmake -DSTAMP=<file> -DTITLE=<model for target> -P mlfbuild-check-tree.cmake -- <command that restores the tree>
 
-Nothing is to be done where the step before has just made the tree and said so with <stamp>.fresh, beside the depfile
-<stamp>.d: files that changed since, or are missing, need the command. It says itself what goes wrong.
+The previous step writes <stamp>.fresh, beside the depfile <stamp>.d, when it has made the tree. If this file exists and
+no file of the tree has changed since or is missing, there is nothing to do. Otherwise the command runs; if it fails, it
+prints the reason.
 ]]
 
 set(command "")

@@ -1,17 +1,17 @@
 #[[
-What is seen to when the whole project has been read, as its CMakeLists.txt may link models and set flags anywhere:
+Checks that run when the whole project has been read, because its CMakeLists.txt may link models and set flags anywhere:
 
-    models in one image    a step before the link fails where they share a global symbol with each other or with a
-                           static library of the firmware: mlf-check-<image>
-    the compiler           must compile for the target's CPU, by its predefined macros and the flags in use
-    models that are gone   what mlfbuild wrote for them in the build folder is removed
+    models in one image    a step before the link, mlf-check-<image>, fails if they share a global symbol with each
+                           other or with a static library of the firmware
+    the compiler           must compile for the target's CPU, according to its predefined macros and the flags in use
+    removed models         the files that mlfbuild wrote for them in the build folder are removed
 
-Libraries of models have the property MLFBUILD_OWNER: what messages call the model.
+Libraries of models have the property MLFBUILD_OWNER, the name of the model in messages.
 ]]
 
 include_guard(GLOBAL)
 
-# Let all of it run once, at the end of the top CMakeLists.txt.
+# Let all checks run once, at the end of the top CMakeLists.txt.
 function(_mlfbuild_check_at_the_end)
   get_property(planned GLOBAL PROPERTY MLFBUILD_CHECK_PLANNED)
   if(NOT planned)
@@ -86,14 +86,14 @@ function(_mlfbuild_check_image IMAGE)
     VERBATIM)
   add_custom_target(mlf-check-${IMAGE} DEPENDS "${state}.checked")
   if(CMAKE_GENERATOR MATCHES "Ninja")
-    set_property(TARGET ${IMAGE} APPEND PROPERTY LINK_DEPENDS "${state}.checked") # its sources need not wait
+    set_property(TARGET ${IMAGE} APPEND PROPERTY LINK_DEPENDS "${state}.checked") # compiling its sources need not wait
   else()
     add_dependencies(${IMAGE} mlf-check-${IMAGE})
   endif()
 endfunction()
 
-# Set RESULT to START and the targets that it is linked from, itself and through others. What a generator expression
-# names counts, whatever its condition.
+# Set RESULT to START and all targets that it links, directly or indirectly. Targets in a generator expression count
+# regardless of its condition.
 function(_mlfbuild_linked RESULT START)
   set(found "")
   set(todo ${START})
@@ -110,7 +110,7 @@ function(_mlfbuild_linked RESULT START)
     set(properties INTERFACE_LINK_LIBRARIES)
     get_target_property(type ${name} TYPE)
     if(name STREQUAL START OR NOT type STREQUAL "SHARED_LIBRARY")
-      list(APPEND properties LINK_LIBRARIES) # of a shared library they are in that one
+      list(APPEND properties LINK_LIBRARIES) # those of a shared library are inside the library
     endif()
     foreach(property IN LISTS properties)
       get_target_property(items ${name} ${property})
@@ -127,8 +127,8 @@ endfunction()
 
 # ---- The compiler ----
 
-# Stop where the C compiler, with the flags of the model's library LIBRARY, compiles for another CPU than the target's.
-# Where that cannot be known, a wrong mix is left to the compiler and the linker.
+# Stop if the C compiler, with the flags of the model's library LIBRARY, compiles for another CPU than the target's. If
+# this cannot be determined, the compiler or the linker may detect the mismatch later.
 function(_mlfbuild_check_compiler LIBRARY)
   get_property(rules GLOBAL PROPERTY MLFBUILD_COMPILER_RULES)
   get_target_property(type ${LIBRARY} TYPE)
@@ -164,8 +164,8 @@ function(_mlfbuild_check_compiler LIBRARY)
   endif()
 endfunction()
 
-# Set RESULT to the flags for LIBRARY of FOLDER that may choose the CPU, or to "unknown" where a condition decides that
-# only CMake's generator knows.
+# Set RESULT to the flags for LIBRARY of FOLDER that may select the CPU, or to "unknown" if they depend on a condition
+# that only CMake's generator evaluates.
 function(_mlfbuild_flags RESULT LIBRARY FOLDER)
   get_directory_property(build_type DIRECTORY "${FOLDER}" DEFINITION CMAKE_BUILD_TYPE)
   string(TOUPPER "${build_type}" build_type)
@@ -183,7 +183,7 @@ function(_mlfbuild_flags RESULT LIBRARY FOLDER)
       list(APPEND own ${more})
     endif()
   endforeach()
-  # What is for C among others is for models.
+  # Options for several languages including C apply to models.
   string(REGEX REPLACE "[$]<[$]<COMPILE_LANGUAGE:([A-Z]+,)*C(,[A-Z]+)*>:([^<>]*)>" "\\3" own "${own}")
   list(APPEND options ${own})
   set(flags "")
@@ -201,7 +201,7 @@ function(_mlfbuild_flags RESULT LIBRARY FOLDER)
   set(${RESULT} "${flags}" PARENT_SCOPE)
 endfunction()
 
-# Stop where MACROS, lines "#define NAME VALUE" of COMPILER, break one of the plan's RULES.
+# Stop if MACROS, lines "#define NAME VALUE" of COMPILER, violate one of the plan's RULES.
 function(_mlfbuild_judge_macros MACROS RULES COMPILER)
   string(JSON count LENGTH "${RULES}")
   math(EXPR last "${count} - 1")
@@ -219,7 +219,7 @@ function(_mlfbuild_judge_macros MACROS RULES COMPILER)
   endforeach()
 endfunction()
 
-# Stop where the toolchain file is one of mlfbuild's own and for another CPU.
+# Stop if the toolchain file is one of mlfbuild's own and for another CPU.
 function(_mlfbuild_check_toolchain CPU)
   get_filename_component(folder "${CMAKE_TOOLCHAIN_FILE}" DIRECTORY)
   file(REAL_PATH "${folder}" folder)
@@ -229,7 +229,7 @@ function(_mlfbuild_check_toolchain CPU)
   endif()
 endfunction()
 
-# Stop because of REASON, and say how a build folder for the target is configured.
+# Stop because of REASON, and print how to configure a build folder for the target.
 function(_mlfbuild_wrong_compiler REASON)
   get_property(device GLOBAL PROPERTY MLFBUILD_DEVICE)
   list(GET device 0 project)
@@ -244,9 +244,9 @@ function(_mlfbuild_wrong_compiler REASON)
                  "${advice}, or choose another TARGET")
 endfunction()
 
-# ---- Models that are gone ----
+# ---- Removed models ----
 
-# Remove what the build folder holds for models that the project file had before. Other people's files stay.
+# Remove the files that mlfbuild wrote to the build folder for models that the project file no longer contains.
 function(_mlfbuild_remove_strays)
   get_property(strays GLOBAL PROPERTY MLFBUILD_STRAYS)
   foreach(tree IN LISTS strays)
@@ -254,11 +254,11 @@ function(_mlfbuild_remove_strays)
     get_property(known GLOBAL PROPERTY MLFBUILD_MODEL_${name})
     get_property(files GLOBAL PROPERTY "MLFBUILD_STRAY_${tree}")
     if(known)
-      continue() # another project file has it
+      continue() # another project file defines it
     endif()
     get_filename_component(folder "${tree}" DIRECTORY)
     get_filename_component(target "${folder}" NAME)
-    file(GLOB state "${folder}/../.cmake/${target}/${name}.*") # or it would count as made when it comes back
+    file(GLOB state "${folder}/../.cmake/${target}/${name}.*") # or it would count as made if added again
     file(REMOVE ${files} ${state})
     file(GLOB_RECURSE left LIST_DIRECTORIES FALSE "${tree}/*" "${tree}/.*")
     if(NOT left)

@@ -1,4 +1,5 @@
-# Which versions of mlfbuild `find_package(mlfbuild <version> CONFIG)` may mean: before 1.0 each minor version is its own.
+# The versions of mlfbuild that `find_package(mlfbuild <version> CONFIG)` accepts: before 1.0, only the same minor
+# version.
 set(PACKAGE_VERSION 0.1.0)
 if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
   set(PACKAGE_VERSION_EXACT TRUE)

@@ -4,17 +4,16 @@ mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild cmake-dir` prints 
     cmake -B build -Dmlfbuild_DIR="$(mlfbuild cmake-dir)" ...
 
     find_package(mlfbuild CONFIG REQUIRED)
-    mlfbuild_models(mlfbuild.yml TARGET m55)         # models become C when they are needed, and only then
+    mlfbuild_models(mlfbuild.yml TARGET m55)         # models are compiled to C when the build needs them
     target_link_libraries(app PRIVATE mlf::kws)
 
     mlfbuild_tree(firmware/models)                   # or a tree that scons or `mlfbuild build` unpacked
 
     MLFBUILD_TOOLCHAIN_DIR  set: the folder of the toolchain files
-    MLFBUILD_COMMAND        cache variable: the command mlfbuild to run; default that of the same installation
-    MLFBUILD_FROZEN         set: build what mlfbuild.lock has; any drift from it stops CMake, or the build
+    MLFBUILD_COMMAND        cache variable: the command mlfbuild to run; by default that of the same installation
+    MLFBUILD_FROZEN         if set, CMake or the build fails if anything differs from mlfbuild.lock
 
-A tree needs nothing of this package: a build that
-only includes the tree's mlf.cmake works where mlfbuild is not installed.
+A tree does not require this package: a build that only includes the tree's mlf.cmake works without mlfbuild.
 ]]
 
 if(CMAKE_VERSION VERSION_LESS 3.22)
@@ -25,14 +24,14 @@ if(CMAKE_VERSION VERSION_LESS 3.22)
   set(mlfbuild_FOUND FALSE)
   return()
 endif()
-cmake_minimum_required(VERSION 3.22...3.31) # the policies of what follows
+cmake_minimum_required(VERSION 3.22...3.31) # sets the policies for the code below
 
 get_filename_component(MLFBUILD_TOOLCHAIN_DIR "${CMAKE_CURRENT_LIST_DIR}/toolchains" ABSOLUTE)
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-checks.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/mlfbuild-models.cmake")
 
-# Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt. A tree that was edited
-# by hand is refused: whoever writes it next would undo that without a word.
+# Add the targets of the unpacked tree DIRECTORY, which is relative to the calling CMakeLists.txt. If the tree was
+# edited by hand, it is refused, because mlfbuild would silently undo the change when it writes the tree again.
 function(mlfbuild_tree DIRECTORY)
   get_filename_component(tree "${DIRECTORY}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
   if(NOT EXISTS "${tree}/mlf.cmake")
@@ -53,7 +52,8 @@ function(mlfbuild_tree DIRECTORY)
   _mlfbuild_check_at_the_end()
 endfunction()
 
-# Stop where a file that RECORD lists, in its folder, is missing or has another content; TREE is what the user named.
+# Stop if a file that RECORD lists, relative to its folder, is missing or has other content; TREE is the user's
+# argument.
 function(_mlfbuild_check_record RECORD TREE)
   get_filename_component(folder "${RECORD}" DIRECTORY)
   file(READ "${RECORD}" text)

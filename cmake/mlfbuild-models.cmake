@@ -1,26 +1,27 @@
 #[[
 mlfbuild_models(<project file> [TARGET <target>] [MODELS <model>...])
 
-Defines mlf::<model> for each model of the target, or for each of MODELS, mlf::models for all of them, mlf::board where
-the target has a board, and mlf::placement where it has regions. The project file is relative to the calling CMakeLists.txt; TARGET may be left out where
-it has one target only. May be called again, for more models or another project file, always for the same CPU.
+Defines mlf::<model> for each model of the target (or each of MODELS), mlf::models for all of them, mlf::board if the
+target has a board, and mlf::placement if it has regions. The project file is relative to the calling CMakeLists.txt;
+TARGET may be omitted if the project file has only one target. The function may be called again, for more models or
+another project file, but always for the same CPU.
 
     configure   mlfbuild plan      names the files of each model's tree; nothing is compiled
     build       mlfbuild generate  compiles and unpacks one model: <build folder>/mlf/<target>/<model>
 
-With -DMLFBUILD_FROZEN=ON both refuse whatever is not as mlfbuild.lock, beside the project file, has it.
+With -DMLFBUILD_FROZEN=ON both fail if anything differs from mlfbuild.lock, which is beside the project file.
 
-Of each model, two steps decide when it is made. Both write files only where their content changes, so that nothing
-behind them runs when a model file was only touched:
+Two steps make each model. Both write files only if their content changes, so that a touched model file rebuilds nothing
+that depends on them:
 
-    <model>.made           the model file, its settings or mlfbuild itself changed: compile if need be, and unpack
-    <model>.<...>.checked  a file of the tree was edited or deleted: put the tree right
+    <model>.made           the model file, its settings or mlfbuild itself changed: compile if necessary, and unpack
+    <model>.<...>.checked  a file of the tree was edited or deleted: restore the tree
 
-Files of a tree are byproducts, not outputs, as their time may be older than the model's: those that a compiler may read
-and that may change under their names. Without that, Ninja looks at them before it makes the model, and only then. The
-tree's mlf.cmake is written when CMake is configured: Ninja would make a fragment that the build itself made before it
-asks CMake again. So are the copies of libraries that models need, which their own files and the copies themselves make
-CMake ask for again.
+The files of a tree that a compiler may read, and whose content may change, are byproducts, not outputs, because they
+may be older than the model. If they were not declared, Ninja would check them only before it makes the model. The
+tree's mlf.cmake is written when CMake is configured: if the build made this fragment, Ninja would make it before it
+runs CMake again. The copies of libraries that models require are also written at this time; CMake runs again if the
+libraries' own files or the copies change.
 ]]
 
 include_guard(GLOBAL)
@@ -46,7 +47,7 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_plan(plan "${project}" ${choice} ${chosen})
 
   _mlfbuild_next_line(names plan)
-  string(JSON lock GET "${names}" lock) # empty where there is none
+  string(JSON lock GET "${names}" lock) # empty if there is none
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lock})
   _mlfbuild_list(targets "${names}" targets)
   _mlfbuild_list(models "${names}" models)
@@ -58,7 +59,7 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_next_line(target plan)
   _mlfbuild_one_device("${target}" "${project}")
   _mlfbuild_note_checks("${target}")
-  _mlfbuild_list(watched "${target}" watched) # libraries that models need were copied when the plan was made
+  _mlfbuild_list(watched "${target}" watched) # libraries that models require were copied when the plan was made
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
   _mlfbuild_watch_generator("${names}")
   if(NOT TARGET mlf_models)
@@ -75,7 +76,7 @@ endfunction()
 
 # ---- Configure ----
 
-# Stop with the words of all arguments, which CMake does not wrap because they are indented.
+# Stop with the text of all arguments, indented so that CMake does not wrap it.
 function(_mlfbuild_stop)
   set(text "")
   math(EXPR last "${ARGC} - 1")
@@ -86,7 +87,7 @@ function(_mlfbuild_stop)
   message(FATAL_ERROR "  ${text}")
 endfunction()
 
-# Set the cache variable MLFBUILD_COMMAND: of the installation that this file belongs to, else the first in PATH.
+# Set the cache variable MLFBUILD_COMMAND to the command of the installation of this file, or else the first in PATH.
 function(_mlfbuild_find_command)
   get_filename_component(package "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
   if(EXISTS "${package}/__init__.py") # in site-packages
@@ -104,7 +105,7 @@ function(_mlfbuild_find_command)
   endif()
 endfunction()
 
-# Set RESULT to the plan of the chosen models, lines of JSON; ARGN are the options that choose them.
+# Set RESULT to the plan of the selected models, lines of JSON; ARGN are the options that select them.
 function(_mlfbuild_plan RESULT PROJECT_FILE)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_FILE}")
   _mlfbuild_compilers(compilers)
@@ -130,7 +131,7 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
   set(${RESULT} "${plan}" PARENT_SCOPE)
 endfunction()
 
-# Set RESULT to a command that tells the one behind it, by variables, which compilers this build takes.
+# Set RESULT to a command prefix that passes the compilers of this build in environment variables.
 function(_mlfbuild_compilers RESULT)
   set(variables "")
   foreach(name IN ITEMS MLFBUILD_ARM_NONE_EABI_GCC MLFBUILD_CLANG MLFBUILD_RISCV64_UNKNOWN_ELF_GCC)
@@ -148,8 +149,8 @@ function(_mlfbuild_compilers RESULT)
   set(${RESULT} "${${RESULT}}" PARENT_SCOPE)
 endfunction()
 
-# Set LINE to the first line of the text in the variable TEXT, and take it off. CMake parses JSON anew for each value that
-# it is asked for, so that one text for 200 models would take seconds.
+# Set LINE to the first line of the text in the variable TEXT, and remove this line. CMake parses a JSON text again for
+# each value, so one text for 200 models would take seconds.
 function(_mlfbuild_next_line LINE TEXT)
   string(FIND "${${TEXT}}" "\n" end)
   string(SUBSTRING "${${TEXT}}" 0 ${end} line)
@@ -159,7 +160,7 @@ function(_mlfbuild_next_line LINE TEXT)
   set(${TEXT} "${rest}" PARENT_SCOPE)
 endfunction()
 
-# Set RESULT to the list that the JSON array at the path ARGN of JSON holds.
+# Set RESULT to the list in the JSON array at the path ARGN of JSON.
 function(_mlfbuild_list RESULT JSON)
   string(JSON array GET "${JSON}" ${ARGN})
   string(JSON count LENGTH "${array}")
@@ -174,7 +175,7 @@ function(_mlfbuild_list RESULT JSON)
   set(${RESULT} "${items}" PARENT_SCOPE)
 endfunction()
 
-# Write TEXT to PATH unless it is there already, so that nothing that depends on it is out of date.
+# Write TEXT to PATH unless the file has this content already, so that nothing that depends on it is out of date.
 function(_mlfbuild_write PATH TEXT)
   string(SHA256 wanted "${TEXT}")
   set(found "")
@@ -186,7 +187,7 @@ function(_mlfbuild_write PATH TEXT)
   endif()
 endfunction()
 
-# Stop where this build makes firmware for another device already: it has one compiler with one set of flags.
+# Stop if this build already makes firmware for another device: it has one compiler with one set of flags.
 function(_mlfbuild_one_device TARGET PROJECT_FILE)
   string(JSON name GET "${TARGET}" target)
   string(JSON cpu GET "${TARGET}" cpu)
@@ -203,7 +204,7 @@ function(_mlfbuild_one_device TARGET PROJECT_FILE)
   set_property(GLOBAL PROPERTY MLFBUILD_DEVICE "${PROJECT_FILE}" "${name}" "${cpu}")
 endfunction()
 
-# Remember what is checked at the end (mlfbuild-checks.cmake), and stop at once for a toolchain file of another CPU.
+# Store the data for the checks at the end (mlfbuild-checks.cmake); stop now if the toolchain file is for another CPU.
 function(_mlfbuild_note_checks TARGET)
   string(JSON cpu GET "${TARGET}" cpu)
   string(JSON rules GET "${TARGET}" compiler)
@@ -224,7 +225,7 @@ function(_mlfbuild_note_checks TARGET)
   _mlfbuild_check_at_the_end()
 endfunction()
 
-# Let a change of mlfbuild itself ask CMake again, as it may give files other names, and make each model again.
+# If mlfbuild itself changes, run CMake again, because names of files may change, and make each model again.
 function(_mlfbuild_watch_generator PLAN)
   string(JSON generator GET "${PLAN}" generator)
   string(JSON fingerprint GET "${generator}" fingerprint)
@@ -240,7 +241,7 @@ function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
   string(JSON name GET "${MODEL}" model)
   get_property(known GLOBAL PROPERTY MLFBUILD_MODEL_${name})
   if(known STREQUAL PROJECT_FILE)
-    return() # an earlier call had it
+    return() # an earlier call defined it
   elseif(known)
     _mlfbuild_stop("mlfbuild_models: model ${name} of ${PROJECT_FILE}: ${known} has a model of that name, too; rename one")
   endif()
@@ -267,7 +268,7 @@ function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
   target_link_libraries(mlf_models INTERFACE mlf::${name})
 endfunction()
 
-# Define the target mlf-tree-<model>, which makes the tree and keeps it right.
+# Define the target mlf-tree-<model>, which makes the tree and restores its files.
 function(_mlfbuild_steps MODEL PROJECT_FILE LOCK)
   string(JSON name GET "${MODEL}" model)
   string(JSON target GET "${MODEL}" target)
@@ -278,12 +279,13 @@ function(_mlfbuild_steps MODEL PROJECT_FILE LOCK)
   _mlfbuild_list(all "${MODEL}" writes)
   list(REMOVE_ITEM all "${tree}/mlf.cmake")
   set_property(DIRECTORY APPEND PROPERTY ADDITIONAL_CLEAN_FILES ${all})
-  _mlfbuild_list(watched "${MODEL}" watched) # an archive's index tells which files there are
+  _mlfbuild_list(watched "${MODEL}" watched) # an archive's index lists its files
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
 
   set(state "${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake")
   set(made "${state}/${target}/${name}.made")
-  # Named by the list of files: of a step that watches other files than before, Make would keep the old ones, too.
+  # The name depends on the list of files: if a step changed the files that it watches, Make would keep the old ones,
+  # too.
   string(MD5 list "${all}")
   string(SUBSTRING "${list}" 0 8 list)
   set(checked "${state}/${target}/${name}.${list}.checked")
@@ -315,7 +317,7 @@ function(_mlfbuild_steps MODEL PROJECT_FILE LOCK)
   add_custom_target(mlf-tree-${name} DEPENDS "${checked}")
 endfunction()
 
-# Define mlf::board, from copies of the board's files that are put right whenever one differs.
+# Define mlf::board, from copies of the board's files, which are restored if one differs.
 function(_mlfbuild_board TARGET)
   string(JSON board GET "${TARGET}" board)
   string(JSON tree GET "${TARGET}" tree)
@@ -332,7 +334,7 @@ function(_mlfbuild_board TARGET)
   include("${tree}/board/board.cmake")
 endfunction()
 
-# Define mlf::placement, from files that are put right whenever one differs.
+# Define mlf::placement, from files that are restored if one differs.
 function(_mlfbuild_placement TARGET)
   string(JSON tree GET "${TARGET}" tree)
   string(JSON count LENGTH "${TARGET}" placement_files)

@@ -1,12 +1,12 @@
-"""Write the example of `mlfbuild init`: a network that tells which of four tones a window of sound holds.
+"""Write the example of `mlfbuild init`: a network that recognises which of four tones a window of sound contains.
 
     pip install -e '.[test]'             # in the repository's root: tflite-micro
     python scripts/make_tones.py
 
-Nothing is trained, all of it is formulas. The first layer multiplies the window by each tone in four phases, a quarter
-of a period apart, and drops what is negative; the second adds the four up, so that the phase of the sound makes no
-difference; SOFTMAX makes probabilities. Writes ``tones.tflite`` and ``tones.npz``, four windows with the answers of
-TensorFlow Lite Micro, into ``mlfbuild/templates/example``.
+The network is not trained; formulas define all of its weights. The first layer multiplies the window by each tone in
+four phases, a quarter of a period apart, and sets negative results to 0; the second adds the four results, so that the
+phase of the sound does not matter; SOFTMAX computes probabilities. The script writes ``tones.tflite`` and
+``tones.npz``, four windows with the answers of TensorFlow Lite Micro, into ``mlfbuild/templates/example``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from training.tflite_file import Model, Operator, Tensor, write_tflite
 
 FOLDER = ROOT / "mlfbuild" / "templates" / "example"
 SAMPLES = 32
-PERIODS = (2, 4, 6, 9)  # of each tone in a window: whole ones, so that tones are orthogonal
+PERIODS = (2, 4, 6, 9)  # of each tone in a window: integers, so that the tones are orthogonal
 PHASES = 4
 WEIGHT_SCALE = 1 / 127
 INPUT_SCALE = 1 / 128
@@ -37,7 +37,7 @@ Array = npt.NDArray[np.float64]
 
 
 def wave(periods: int, phase: float) -> Array:
-    """Return a tone of amplitude 1 that begins at ``phase``, in periods."""
+    """Return a tone of amplitude 1 that starts at ``phase``, in periods."""
     return np.cos(2 * np.pi * (periods * np.arange(SAMPLES) / SAMPLES + phase))
 
 
@@ -79,7 +79,7 @@ def _bias(name: str, count: int, scale: float) -> Tensor:
 
 
 def windows() -> npt.NDArray[np.int8]:
-    """Return a window of each tone, int8 [4, 1, 32]: begun at different phases, none of them of full amplitude."""
+    """Return a window of each tone, int8 [4, 1, 32]: with different phases and less than full amplitude."""
     sound = np.stack([0.8 * wave(periods, 0.07 + 0.21 * index) for index, periods in enumerate(PERIODS)])
     return np.round(sound / INPUT_SCALE).astype(np.int8)[:, np.newaxis]
 

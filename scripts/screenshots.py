@@ -1,9 +1,9 @@
-"""Make the pictures in docs/images again: the HTML page of a report of examples/digits, in Debian's Chromium.
+"""Regenerate the pictures in docs/images: the HTML page of a report of examples/digits, in Debian's Chromium.
 
     make screenshots
 
-Builds the example twice, the second time with a network of 64 filters where the committed one has 40, which nobody
-trained: sizes and instructions do not depend on what it learnt.
+Builds the example twice, the second time with a network of 64 filters instead of 40. This network is not trained,
+because sizes and instructions do not depend on the weights.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def larger_network() -> bytes:
 
 
 def reports(folder: Path) -> tuple[Path, Path]:
-    """Build the example with both networks in ``folder``; return the page of the first, and of what changed."""
+    """Build the example with both networks in ``folder``; return the pages of the first network and of the changes."""
     project = folder / "digits"
     shutil.copytree(ROOT / "examples/digits", project, ignore=shutil.ignore_patterns("build", ".scons*"))
     settings = project / "mlfbuild.yml"
@@ -68,7 +68,7 @@ def reports(folder: Path) -> tuple[Path, Path]:
 
 
 class Camera:
-    """Chromium, which takes pictures of parts of pages."""
+    """Chromium, used to take pictures of parts of pages."""
 
     def __init__(self, profile: str) -> None:
         options = webdriver.ChromeOptions()
@@ -78,7 +78,7 @@ class Camera:
         self.driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
 
     def take(self, page: Path, name: str, top: str, bottom: str, *, width: int = 1280, dark: bool = False) -> None:
-        """Write ``name`` of docs/images: from above the element ``top`` to below the element ``bottom``."""
+        """Write ``name`` of docs/images: the part of ``page`` from the element ``top`` to ``bottom``."""
         screen = {"width": width, "height": 900, "deviceScaleFactor": 1.5 if width > 600 else 1, "mobile": width < 600}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Set up this checkout: the programs that a firmware build needs, and a virtual environment with mlfbuild in .venv.
+# Set up this checkout: install the programs that a firmware build requires, and mlfbuild in a virtual environment
+# (.venv).
 #
-#   scripts/setup.sh         what `make demo` needs
-#   scripts/setup.sh test    that, and what the test suite needs
+#   scripts/setup.sh         the requirements of `make demo`
+#   scripts/setup.sh test    also those of the test suite
 #
-# Installs only what is missing: a second run does nothing and needs no network. PYTHON names the interpreter to use.
-# Exit status 3: something is missing that this script cannot install; it has said what, and how to get it.
+# Only missing packages are installed: a second run does nothing and needs no network. PYTHON names the interpreter.
+# The exit status is 3 if this script cannot install a package; it prints the package and how to install it.
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
@@ -28,10 +29,10 @@ find_python() {
 
 has_c_library() { echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; }
 
-# GCC prints the path of a library that it finds, and the bare name of one that it does not.
+# If GCC finds a library, it prints its path, otherwise only the name.
 has_newlib() { [ -f "$(arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -print-file-name=libc.a 2>/dev/null)" ]; }
 
-# Debian 12 has several versions of clang, and the one that is simply called clang does not know the Cortex-M85.
+# Debian 12 has several versions of clang, and the one called clang does not support the Cortex-M85.
 has_clang() {
     for clang in clang clang-22 clang-21 clang-20 clang-19 clang-18 clang-17 clang-16 clang-15; do
         if "$clang" --target=arm-none-eabi -mcpu=cortex-m85 -fsyntax-only cmake/toolchains/empty.c 2>/dev/null; then
@@ -45,7 +46,7 @@ clang_package() { if grep -qs bookworm /etc/os-release; then echo clang-16; else
 
 has_picolibc() { [ -f "$(riscv64-unknown-elf-gcc -print-file-name=picolibc.specs 2>/dev/null)" ]; }
 
-# The Debian packages whose content is not there, by whatever way it came.
+# The Debian packages of missing programs; programs that were installed in another way count as present.
 missing_packages() {
     has gcc || echo gcc
     has_c_library || echo libc6-dev
@@ -58,7 +59,7 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# What only tests use: Git, the compilers of CPUs that `make demo` has no board for, and a browser with what drives it.
+# Packages that only tests use: Git, compilers for CPUs without a board in `make demo`, and a browser with its driver.
 missing_test_packages() {
     has git || echo git
     has_clang || clang_package
@@ -68,7 +69,7 @@ missing_test_packages() {
     has chromedriver || echo chromium-driver
 }
 
-# The word before a command that needs root: nothing, sudo, or "none" where there is no way.
+# The prefix of a command that needs root: nothing, sudo, or "none" if root access is not possible.
 root_by() {
     if [ "$(id -u)" = 0 ]; then
         :
@@ -90,24 +91,24 @@ install_packages() {
     set -- $missing
     root=$(root_by)
     if ! has apt-get; then
-        give_up "no apt-get here; README.md says what to install on other systems, then run this again"
+        give_up "apt-get not found; install the packages that README.md lists for other systems, then run this again"
     elif [ "$root" = none ]; then
-        give_up "needs root or sudo; ask for: apt-get install --no-install-recommends $missing"
+        give_up "root or sudo is required; let an administrator run: apt-get install --no-install-recommends $missing"
     fi
     say "installing $missing (this can take some minutes)"
     case " $missing " in
         *" $picolibc "*)
-            # A gigabyte of libraries for every RISC-V there is; the tests need those of one.
-            say "of $picolibc only the libraries for rv32im"
+            # The package has a gigabyte of libraries for all RISC-V variants; the tests need only one variant.
+            say "installing only the libraries for rv32im of $picolibc"
             folder="/usr/lib/picolibc/riscv64-unknown-elf/lib"
             set -- -o "DPkg::Options::=--path-exclude=$folder/*" -o "DPkg::Options::=--path-include=$folder/rv32im/*" \
                 -o "DPkg::Options::=--path-include=$folder/picolibc.ld" "$@"
             ;;
     esac
-    # An unreachable third-party repository is no reason to stop: the install tells whether anything is really missing.
-    $root apt-get -qq update || say "apt-get update had problems, going on"
+    # Go on if a third-party repository is unreachable: the installation fails if a package is really missing.
+    $root apt-get -qq update || say "apt-get update failed; continuing"
     $root env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" >/dev/null ||
-        give_up "apt-get could not install them; see above"
+        give_up "apt-get could not install them; see its output above"
 }
 
 make_environment() {
@@ -116,7 +117,7 @@ make_environment() {
     if [ "$(cat "$stamp" 2>/dev/null)" = "$made_from" ] && .venv/bin/python -c 'import mlfbuild, SCons' 2>/dev/null; then
         return
     fi
-    say "installing mlfbuild and what it imports into .venv"
+    say "installing mlfbuild and its dependencies into .venv"
     if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
         "$(find_python)" -m venv --clear .venv
     fi
@@ -128,5 +129,5 @@ make_environment() {
 missing=$(missing_packages | xargs)
 [ -z "$missing" ] || install_packages
 missing=$(missing_packages | xargs)
-[ -z "$missing" ] || give_up "still not found after the installation; is PATH right, is Python at least 3.10?"
+[ -z "$missing" ] || give_up "still missing after the installation; check PATH, and that Python is at least 3.10"
 make_environment

@@ -1,5 +1,5 @@
-# Installed as <prefix>/share/cmake/mlfbuild, where find_package() looks for packages of a virtual environment: of one
-# that is active, or that CMAKE_PREFIX_PATH names. The package itself lies inside the Python package.
+# Installed as <prefix>/share/cmake/mlfbuild. find_package() finds it there if a virtual environment is active or named
+# in CMAKE_PREFIX_PATH. The CMake package itself is inside the Python package.
 get_filename_component(_mlfbuild_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 find_program(
   MLFBUILD_COMMAND mlfbuild

@@ -1,13 +1,13 @@
-# Shared by the toolchain files beside it: bare-metal Arm with clang, beside an arm-none-eabi-gcc.
+# Shared by the toolchain files in this folder: bare-metal Arm with clang, together with an arm-none-eabi-gcc.
 #
-# clang compiles. Headers and libraries are GCC's (newlib, libgcc, libstdc++), and GCC's driver links, because it knows
-# which of its libraries fit the CPU, and --specs=... of newlib.
+# clang compiles. Headers and libraries are GCC's (newlib, libgcc, libstdc++), and GCC's driver links, because it
+# selects the libraries that fit the CPU, and supports newlib's --specs=...
 #
-# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for who has another compiler),
-# and where GCC need not know the CPU, MLFBUILD_LINK_FLAGS; then it includes this one.
+# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for users of another
+# compiler), and MLFBUILD_LINK_FLAGS for a CPU that GCC may not support; then it includes this one.
 #
 #   MLFBUILD_CLANG              the compiler's name or path, as an environment or a cache variable
-#   MLFBUILD_ARM_NONE_EABI_GCC  the same of the GCC beside it
+#   MLFBUILD_ARM_NONE_EABI_GCC  the same for GCC
 #
 # Sets MLFBUILD_NANO_INCLUDE_DIRS, the headers that belong to --specs=nano.specs.
 
@@ -30,7 +30,7 @@ if(NOT MLFBUILD_LINK_FLAGS)
   set(MLFBUILD_LINK_FLAGS ${MLFBUILD_CPU_FLAGS})
 endif()
 
-# Set VARIABLE to the folders where GCC looks for headers with the options that follow, but for those of its own.
+# Set VARIABLE to the folders that GCC searches for headers with the options in ARGN, without the compiler's own.
 function(_mlfbuild_include_dirs VARIABLE)
   execute_process(
     COMMAND "${MLFBUILD_ARM_NONE_EABI_GCC}" ${MLFBUILD_LINK_FLAGS} ${ARGN} -v -E "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/empty.c"
@@ -53,7 +53,7 @@ _mlfbuild_include_dirs(_c_dirs)
 _mlfbuild_include_dirs(_cxx_dirs -x c++)
 _mlfbuild_include_dirs(MLFBUILD_NANO_INCLUDE_DIRS --specs=nano.specs)
 list(REMOVE_ITEM MLFBUILD_NANO_INCLUDE_DIRS ${_c_dirs})
-# Behind all others, so that newlib-nano's headers, which are given as system headers, come before newlib's.
+# After all others, so that newlib-nano's headers, which are passed as system headers, come before newlib's.
 foreach(_folder IN LISTS _c_dirs)
   add_compile_options("$<$<NOT:$<COMPILE_LANGUAGE:CXX>>:SHELL:-idirafter \"${_folder}\">")
 endforeach()
@@ -63,7 +63,7 @@ endforeach()
 
 # ---- Link ----
 
-# The flags of the project are clang's and stay with clang.
+# The flags of the project are for clang and are not passed to GCC.
 string(REGEX REPLACE "gcc([^/]*)$" "g++\\1" _gxx "${MLFBUILD_ARM_NONE_EABI_GCC}")
 set(_arguments "<CMAKE_@LANG@_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
 foreach(_language IN ITEMS C CXX)
@@ -75,9 +75,10 @@ foreach(_language IN ITEMS C CXX)
   set(CMAKE_${_language}_LINK_EXECUTABLE "\"${_linker}\" ${_words}")
 endforeach()
 
-# clang's objects say that they need no executable stack; the linker warns of those of GCC's libraries that do not say.
+# clang's objects are marked as needing no executable stack; the linker warns of objects in GCC's libraries without a
+# mark.
 add_link_options(-Wl,-z,noexecstack)
 
-# As GCC does for this ABI: an enum takes as few bytes as its values need.
+# GCC's default for this ABI: an enum takes as few bytes as its values require.
 add_compile_options(-fshort-enums)
 mlfbuild_finish_toolchain()

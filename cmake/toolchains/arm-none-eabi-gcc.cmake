@@ -1,6 +1,6 @@
-# Shared by the toolchain files beside it: bare-metal Arm with GCC.
+# Shared by the toolchain files in this folder: bare-metal Arm with GCC.
 #
-# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for who has another compiler)
+# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for users of another compiler)
 # and includes this one.
 #
 #   MLFBUILD_ARM_NONE_EABI_GCC  the compiler's name or path, as an environment or a cache variable

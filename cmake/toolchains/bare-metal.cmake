@@ -1,26 +1,27 @@
-# Shared by the toolchain files beside it: what all bare-metal targets have in common. The file for one compiler
-# includes this one first and calls mlfbuild_finish_toolchain() last. Messages are indented, or CMake would wrap them.
+# Shared by the toolchain files in this folder: settings of all bare-metal targets. The file for one compiler includes
+# this one first and calls mlfbuild_finish_toolchain() last. Messages are indented, because CMake would wrap them
+# otherwise.
 #
-#   MLFBUILD_SOURCE_ROOT  the folder that is called /src in debug information, so that builds of the same sources in two
-#                         places are identical; the project's folder unless it is set. The build folder is called
-#                         /build. In GDB: set substitute-path /src <folder>
+#   MLFBUILD_SOURCE_ROOT  the folder that debug information calls /src, so that builds of the same sources in different
+#                         places are identical; by default the project's folder. The build folder is called /build. In
+#                         GDB: set substitute-path /src <folder>
 
 set(CMAKE_SYSTEM_NAME Generic)
-# There is nothing to run on this machine, and without a linker script nothing to link either.
+# This machine cannot run the programs, and without a linker script they cannot be linked either.
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
 set(CMAKE_EXECUTABLE_SUFFIX_C .elf)
 set(CMAKE_EXECUTABLE_SUFFIX_CXX .elf)
 
-# Look for libraries and headers in the target's folders only, for programs on this machine only.
+# Search libraries and headers only in the target's folders, and programs only on this machine.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 
-# Optimised and with debug information, which costs nothing on the device, unless the project asks for something else.
+# Optimised and with debug information, which costs nothing on the device, unless the project sets another build type.
 set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo (default) or MinSizeRel")
 
-# Set the cache variable VARIABLE to the path of the first program that there is: of what the environment variable of
-# the same name says, or else of NAME and the further names. PACKAGES are Debian's.
+# Set the cache variable VARIABLE to the path of the first program that exists: the one that the environment variable of
+# the same name contains, or else one of NAME and the names in ARGN. PACKAGES are Debian's.
 macro(mlfbuild_find_compiler VARIABLE PACKAGES NAME)
   if(NOT ${VARIABLE})
     set(_names "$ENV{${VARIABLE}}")
@@ -37,7 +38,8 @@ macro(mlfbuild_find_compiler VARIABLE PACKAGES NAME)
   list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ${VARIABLE})
 endmacro()
 
-# Stop where the compiler in VARIABLE does not know the flags that follow: better here, by name, than in a compiler check.
+# Stop if the compiler in VARIABLE does not support the flags in ARGN. CMake's own compiler check would not name the
+# CPU.
 function(mlfbuild_check_compiler VARIABLE)
   execute_process(
     COMMAND "${${VARIABLE}}" ${ARGN} -fsyntax-only "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/empty.c"
@@ -48,8 +50,8 @@ function(mlfbuild_check_compiler VARIABLE)
   endif()
 endfunction()
 
-# As options of the directory, not as CMAKE_<LANG>_FLAGS_INIT: CMake uses those once and caches the result, so an edit
-# of a toolchain file would change nothing, and -DCMAKE_C_FLAGS=... would take their place.
+# These are options of the directory, not CMAKE_<LANG>_FLAGS_INIT: CMake uses the latter only once and caches the
+# result, so that an edit of a toolchain file would have no effect, and -DCMAKE_C_FLAGS=... would replace them.
 macro(mlfbuild_finish_toolchain)
   if(NOT MLFBUILD_SOURCE_ROOT)
     set(MLFBUILD_SOURCE_ROOT "${CMAKE_SOURCE_DIR}")
@@ -58,7 +60,7 @@ macro(mlfbuild_finish_toolchain)
     ${MLFBUILD_CPU_FLAGS}
     -ffunction-sections
     -fdata-sections
-    # Of two maps that fit the last one is used: the build folder is often inside the sources.
+    # If two maps match, the last one is used: the build folder is often inside the sources.
     "-ffile-prefix-map=${MLFBUILD_SOURCE_ROOT}=/src"
     "-ffile-prefix-map=${CMAKE_BINARY_DIR}=/build")
   if(MLFBUILD_LINK_FLAGS)
@@ -66,6 +68,6 @@ macro(mlfbuild_finish_toolchain)
   else()
     add_link_options(${MLFBUILD_CPU_FLAGS})
   endif()
-  # <image>.map beside each image, from which `mlfbuild report` reads whose each byte is; GNU ld 2.35 and later.
+  # Write <image>.map beside each image; `mlfbuild report` reads the origin of each byte from it. GNU ld 2.35 and later.
   add_link_options(LINKER:-Map=%.map)
 endmacro()

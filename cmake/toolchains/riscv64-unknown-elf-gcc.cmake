@@ -1,8 +1,8 @@
-# Shared by the toolchain files beside it: bare-metal RISC-V with GCC, which compiles for 32 bits as well as for 64.
+# Shared by the toolchain files in this folder: bare-metal RISC-V with GCC, which supports 32 and 64 bits.
 #
-# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for who has another compiler)
-# and includes this one. The C library is the compiler's own (newlib), or picolibc where the compiler comes without one
-# and finds picolibc's specs file, as Debian's does.
+# A file for one CPU sets CMAKE_SYSTEM_PROCESSOR, MLFBUILD_CPU_FLAGS and MLFBUILD_ADVICE (for users of another compiler)
+# and includes this one. The C library is the compiler's own (newlib). If the compiler finds picolibc's specs
+# file, as Debian's compiler does, which has no C library of its own, picolibc is used.
 #
 #   MLFBUILD_RISCV64_UNKNOWN_ELF_GCC  the compiler's name or path, as an environment or a cache variable
 
@@ -16,7 +16,7 @@ set(CMAKE_C_COMPILER "${MLFBUILD_RISCV64_UNKNOWN_ELF_GCC}")
 set(CMAKE_CXX_COMPILER "${_cxx}")
 set(CMAKE_ASM_COMPILER "${MLFBUILD_RISCV64_UNKNOWN_ELF_GCC}")
 
-# GCC prints the path of a file that it finds, and the bare name of one that it does not.
+# If GCC finds a file, it prints its path, otherwise only the name.
 execute_process(
   COMMAND "${MLFBUILD_RISCV64_UNKNOWN_ELF_GCC}" -print-file-name=picolibc.specs
   OUTPUT_VARIABLE _specs

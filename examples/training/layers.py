@@ -1,7 +1,7 @@
-"""Layers with a forward and a backward pass; images are NHWC, weights lie as TFLite wants them.
+"""Layers with a forward and a backward pass; images are NHWC, weights have the layout of TFLite.
 
-``backward(gradient)`` takes the loss's gradient by the layer's output and returns the one by its input; it leaves the
-gradients of the weights in ``gradients``, in the order of ``parameters``.
+``backward(gradient)`` takes the loss's gradient with respect to the layer's output and returns the one with respect to
+its input; it stores the gradients of the weights in ``gradients``, in the order of ``parameters``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _windows(images: Array, size: int) -> Array:
 
 
 def _add_windows(windows: Array, size: int) -> Array:
-    """Add gradients of neighbourhoods [N, H, W, C, size, size] back onto the pixels they were taken from."""
+    """Add gradients of neighbourhoods [N, H, W, C, size, size] back onto their pixels."""
     count, height, width, channels = windows.shape[:4]
     border = size // 2
     padded = np.zeros((count, height + 2 * border, width + 2 * border, channels), np.float32)
@@ -74,7 +74,7 @@ class Conv:
 
 
 class DepthwiseConv:
-    """One odd square kernel a channel, stride 1, same padding, then ReLU; weights [1, size, size, channels]."""
+    """One odd square kernel per channel, stride 1, same padding, then ReLU; weights [1, size, size, channels]."""
 
     def __init__(self, name: str, random: np.random.Generator, channels: int, size: int) -> None:
         self.name, self.size = name, size

@@ -15,7 +15,7 @@ Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Network:
-    """Layers in order; the last one's output are scores (logits), one a class."""
+    """Layers in order; the last one outputs scores (logits), one per class."""
 
     layers: tuple[Layer, ...]
 

@@ -1,8 +1,8 @@
-"""Trained network -> model for a .tflite file: in float32 as it is, or in int8.
+"""Trained network -> model for a .tflite file, in float32 or int8.
 
 The int8 arithmetic is TFLite's (Jacob et al., 2018): real = scale * (q - zero_point). Weights are symmetric, with one
-scale an output channel for convolutions and one a tensor for fully connected layers; activations are asymmetric, their
-ranges measured on training data; biases are int32 in steps of input scale * weight scale.
+scale per output channel for convolutions and one per tensor for fully connected layers; activations are asymmetric,
+with ranges measured on training data; biases are int32 in steps of input scale * weight scale.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _DILATION = {"DilationHFactor": 1, "DilationWFactor": 1}
 
 @dataclass(frozen=True)
 class Range:
-    """How int8 counts through an activation's real values."""
+    """The int8 quantisation of an activation."""
 
     scale: float
     zero_point: int
 
     @classmethod
     def of(cls, low: float, high: float) -> Range:
-        """Return the finest steps that reach from ``low`` to ``high`` and meet 0 exactly."""
+        """Return the finest steps that cover ``low`` to ``high`` and represent 0 exactly."""
         low, high = min(low, 0.0), max(high, 0.0)
         scale = float(np.float32((high - low) / 255))
         return cls(scale, int(np.clip(round(-128 - low / scale), -128, 127)))
@@ -43,7 +43,7 @@ class Range:
 
 
 SOFTMAX_RANGE = Range(1 / 256, -128)
-"""What TFLite prescribes for an int8 softmax."""
+"""The output quantisation that TFLite prescribes for an int8 softmax."""
 
 Activation = Callable[[str, tuple[int, ...], "Range | None"], Tensor]
 Weights = Callable[[Layer, "Range | None"], tuple[Tensor, Tensor]]
@@ -76,7 +76,7 @@ def int8_model(
     values, previous = inputs, names[0]
     for layer in network.layers:
         values = layer.forward(values)
-        pooled = isinstance(layer, MaxPool)  # a maximum is one of its inputs: the steps stay as they are
+        pooled = isinstance(layer, MaxPool)  # a maximum equals one of its inputs, so the steps do not change
         ranges[layer.name] = ranges[previous] if pooled else Range.of(float(values.min()), float(values.max()))
         previous = layer.name
     ranges[names[1]] = SOFTMAX_RANGE
@@ -89,7 +89,7 @@ def int8_model(
 
 
 def _int8_weights(layer: Layer, inputs: Range | None) -> tuple[Tensor, Tensor]:
-    """Quantise a layer's weights and bias; ``inputs`` are the steps of what it reads."""
+    """Quantise a layer's weights and bias; ``inputs`` are the steps of its input."""
     assert inputs is not None
     value, bias = layer.parameters
     axis = {Conv: 0, DepthwiseConv: 3}.get(type(layer))

@@ -15,7 +15,7 @@ _TYPES = {"float32": tflite.TensorType.FLOAT32, "int8": tflite.TensorType.INT8, 
 
 @dataclass(frozen=True)
 class Tensor:
-    """``data`` is None for an activation; ``scale`` has one entry, or one a slice of ``axis``, or none for floats."""
+    """``data`` is None for an activation; ``scale`` has one entry, one per slice of ``axis``, or none for floats."""
 
     name: str
     dtype: str
@@ -39,7 +39,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Model:
-    """A network of one input and one output, operators in the order they run."""
+    """A network with one input and one output; operators are in execution order."""
 
     description: str
     tensors: tuple[Tensor, ...]
@@ -49,7 +49,7 @@ class Model:
 
 
 def _table(builder: flatbuffers.Builder, name: str, fields: Mapping[str, int | float]) -> int:
-    """Write a table of the schema; offsets in ``fields`` were made before."""
+    """Write a table of the schema; offsets in ``fields`` must exist already."""
     getattr(tflite, f"{name}Start")(builder)
     for key, value in fields.items():
         getattr(tflite, f"{name}Add{key}")(builder, value)

@@ -1,13 +1,14 @@
-"""Train the two networks of this example and write every file that comes of them.
+"""Train the two networks of this example and write the resulting files.
 
     pip install -e '.[train,test]'          # in the repository's root: scikit-learn, tflite-micro
     python examples/two-models/train.py     # a few seconds
 
-Two classic tables inside scikit-learn: `iris` tells three kinds of flower by four lengths in centimetres, in int8;
-`wine` tells three growers by thirteen measurements of very different size, in float32. The networks have the same
-layers with the same names on purpose: nothing of one may clash with the other when both are linked into one firmware.
+The data are two classic tables that scikit-learn includes: `iris` distinguishes three kinds of flower by four lengths
+in centimetres, in int8; `wine` distinguishes three growers by thirteen measurements of very different size, in float32.
+The networks deliberately have the same layers with the same names: they must not conflict when both are linked into one
+firmware.
 
-Writes ``models/<name>.tflite``, ``tests/<name>.npz`` (what `verify` checks) and ``src/<name>_samples.[ch]`` (the
+Writes ``models/<name>.tflite``, ``tests/<name>.npz`` (the vectors for `verify`) and ``src/<name>_samples.[ch]`` (the
 samples held back from training, with the answers of TensorFlow Lite Micro beside the true ones).
 """
 
@@ -32,14 +33,14 @@ from training.tflite_file import write_tflite
 SEED = 2026
 TEST_SHARE = 0.3
 VECTORS = 16
-CENTIMETRES = Range(0.05, -128)  # lengths were taken to a millimetre: these steps meet every one of them exactly
+CENTIMETRES = Range(0.05, -128)  # lengths were measured to a millimetre, which these steps represent exactly
 MINIMUM_ACCURACY = 0.9
 
 
 def train_classifier(features: Array, labels: Labels, random: np.random.Generator) -> Network:
-    """Return a trained network of one hidden layer that reads ``features`` as they were measured.
+    """Return a trained network of one hidden layer for ``features`` as they were measured.
 
-    It trains on features of mean 0 and deviation 1; the way there is then folded into the first layer's weights.
+    It is trained on features of mean 0 and deviation 1; this scaling is then folded into the first layer's weights.
     """
     mean, deviation = features.mean(axis=0), features.std(axis=0)
     hidden = Dense("hidden", random, inputs=features.shape[1], outputs=12, relu=True)
@@ -52,7 +53,7 @@ def train_classifier(features: Array, labels: Labels, random: np.random.Generato
 
 
 def write_samples(name: str, features: Array, labels: Labels, host: Labels) -> None:
-    """Write the samples held back as C: measurements, true class, class that TensorFlow Lite Micro sees."""
+    """Write the test samples as C: measurements, true class, class that TensorFlow Lite Micro predicted."""
     guard = f"{name.upper()}_SAMPLES"
     (HERE / f"src/{name}_samples.h").write_text(
         f"""\
@@ -67,7 +68,7 @@ def write_samples(name: str, features: Array, labels: Labels, host: Labels) -> N
 
 struct {name}_sample {{
     uint8_t label; /* the true class */
-    uint8_t host;  /* the class that TensorFlow Lite Micro sees, on the computer that trained */
+    uint8_t host;  /* the class that TensorFlow Lite Micro predicted on the training computer */
     float features[{name.upper()}_FEATURES];
 }};
 
@@ -86,7 +87,7 @@ extern const struct {name}_sample {name}_samples[{guard}];
 
 
 def make(name: str, features: Array, labels: Labels, *, input_range: Range | None) -> None:
-    """Train, quantise where ``input_range`` is given, judge and write one network."""
+    """Train one network, quantise it if ``input_range`` is given, evaluate it and write its files."""
     seen, held_back, seen_labels, test_labels = train_test_split(
         features, labels, test_size=TEST_SHARE, stratify=labels, random_state=SEED
     )

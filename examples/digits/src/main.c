@@ -1,6 +1,6 @@
 /*
- * Classifies the handwritten digits that training never saw, and stands the score beside the one that TensorFlow Lite
- * Micro reached on the computer that trained the network. Exit status 0: every answer is the same.
+ * Classifies handwritten digits that were not used for training, and prints the score beside that of TensorFlow Lite
+ * Micro on the computer that trained the network. The exit status is 0 if all answers are the same.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static unsigned index_of_largest(const int8_t *values, unsigned count)
     return best;
 }
 
-/* Returns the digit that the network sees, or a value beyond 9 where it could not run. */
+/* Returns the digit that the network recognises, or a value greater than 9 if the network failed. */
 static unsigned classify(const uint8_t *pixels)
 {
     static int8_t image[MLF_DIGITS_IMAGE_ELEMENTS];

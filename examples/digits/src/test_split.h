@@ -9,7 +9,7 @@
 
 struct test_image {
     uint8_t label;                     /* the digit that was written */
-    uint8_t host;                      /* the digit that TensorFlow Lite Micro sees, on the computer that trained */
+    uint8_t host;                      /* the digit that TensorFlow Lite Micro recognised on the training computer */
     uint8_t pixels[TEST_SPLIT_PIXELS]; /* 8 rows of 8, 0 white to 16 black */
 };
 

@@ -1,6 +1,7 @@
 /*
- * Two networks in one firmware, taking turns in one arena: flowers by their lengths (int8), wines by thirteen
- * measurements (float32). Exit status 0: every answer is that of TensorFlow Lite Micro on the computer that trained.
+ * Two networks in one firmware, which share one arena: one classifies flowers by their lengths (int8), the other wines
+ * by thirteen measurements (float32). The exit status is 0 if every answer equals that of TensorFlow Lite Micro on the
+ * training computer.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,14 +17,14 @@ _Static_assert(MLF_WINE_FEATURES_ELEMENTS == WINE_FEATURES, "the wine network re
 #define FAILED UINT8_MAX /* no class */
 #define LARGER(a, b) ((a) > (b) ? (a) : (b))
 
-/* One network runs at a time, so what the larger one needs is enough for both. */
+/* Only one network runs at a time, so the larger workspace is sufficient for both. */
 static _Alignas(LARGER(MLF_IRIS_WORKSPACE_ALIGNMENT, MLF_WINE_WORKSPACE_ALIGNMENT))
     uint8_t arena[LARGER(TVMGEN_IRIS_WORKSPACE_SIZE, TVMGEN_WINE_WORKSPACE_SIZE)];
 
 struct score {
     unsigned samples;
-    unsigned right; /* answers that are the true class */
-    unsigned same;  /* answers that are the host's */
+    unsigned right; /* answers that equal the true class */
+    unsigned same;  /* answers that equal the host's */
 };
 
 static void count(struct score *score, unsigned answer, unsigned label, unsigned host)

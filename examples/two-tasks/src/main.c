@@ -1,7 +1,7 @@
 /*
- * Two tasks on one network: each calls mlf_wine_run() with a workspace of its own, and a tick takes the core away from
- * one and gives it to the other in the middle of the network, floating-point registers and all. Exit status 0: every
- * answer was bit for bit what the network says when nobody disturbs it.
+ * Two tasks run one network: each calls mlf_wine_run() with its own workspace, and a tick switches between them in the
+ * middle of the network, including the floating-point registers. The exit status is 0 if every answer equals that of an
+ * uninterrupted run bit for bit.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 _Static_assert(MLF_WINE_FEATURES_ELEMENTS == WINE_FEATURES, "the wine network reads another number of features");
 
 #define TICK 25000u            /* cycles: a millisecond at the 25 MHz of the boards */
-#define INTERRUPTIONS 100u     /* in the middle of the network, for each task */
-#define MOST_INFERENCES 500000 /* give up here: nothing interrupts */
+#define INTERRUPTIONS 100u     /* of each task in the middle of the network */
+#define MOST_INFERENCES 500000 /* give up after these: there are no interruptions */
 #define STACK_SIZE 4096
 
 struct answer {
@@ -26,9 +26,9 @@ struct worker {
     _Alignas(MLF_WINE_WORKSPACE_ALIGNMENT) uint8_t workspace[TVMGEN_WINE_WORKSPACE_SIZE];
     _Alignas(8) uint8_t stack[STACK_SIZE];
     struct task task;
-    unsigned start; /* its first sample: no two tasks are at the same one */
+    unsigned start; /* its first sample; the tasks never process the same one */
     unsigned inferences;
-    volatile unsigned interrupted; /* inferences during which the other task had the core */
+    volatile unsigned interrupted; /* inferences during which the other task ran */
     volatile float sum;
     unsigned wrong;
 };
@@ -36,7 +36,7 @@ struct worker {
 static struct worker workers[2] = {{.start = 0}, {.start = WINE_SAMPLES / 2}};
 static struct answer expected[WINE_SAMPLES];
 
-/* Everything it writes lies in the caller's memory, so any number of tasks may be in it at once. */
+/* It writes only to the caller's memory, so any number of tasks may call it at the same time. */
 static int classify(unsigned sample, struct answer *answer, void *workspace)
 {
     float features[MLF_WINE_FEATURES_ELEMENTS];
@@ -47,7 +47,7 @@ static int classify(unsigned sample, struct answer *answer, void *workspace)
     return mlf_wine_run(&inputs, &outputs, workspace);
 }
 
-/* Both work until both were interrupted: an idle task would interrupt nobody. */
+/* Both tasks work until both were interrupted often enough: an idle task would not interrupt the other. */
 static int enough(void)
 {
     return workers[0].interrupted >= INTERRUPTIONS && workers[1].interrupted >= INTERRUPTIONS;
@@ -58,7 +58,7 @@ static void work(void *argument)
     struct worker *worker = argument;
     unsigned sample = worker->start;
     struct answer answer;
-    float sum = 0.0f; /* the same as worker->sum, in a register that calls keep: a switch of tasks must keep it, too */
+    float sum = 0.0f; /* equals worker->sum, in a callee-saved register, which a task switch must preserve */
 
     for (; !enough() && worker->inferences < MOST_INFERENCES; sample = (sample + 1) % WINE_SAMPLES) {
         const unsigned turns = worker->task.turns;

@@ -2,7 +2,7 @@
 
 #if !defined(__ARM_ARCH_7M__) && !defined(__ARM_ARCH_7EM__) && !defined(__ARM_ARCH_8M_MAIN__) && \
     !defined(__ARM_ARCH_8_1M_MAIN__)
-#error "Cortex-M3 and later: smaller cores have other instructions to save registers with"
+#error "Cortex-M3 and later: smaller cores save registers with other instructions"
 #endif
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
 #define HAS_STACK_LIMITS 1
@@ -10,7 +10,7 @@
 #define HAS_STACK_LIMITS 0
 #endif
 
-/* ---- The core's own devices ---------------------------------------------------------------------------------- */
+/* ---- Peripherals of the core --------------------------------------------------------------------------------- */
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 
@@ -23,23 +23,23 @@
 #define PRIORITIES_12_TO_15 REGISTER(0xE000ED20u)
 #define PENDSV_AND_SYSTICK_LOWEST 0xFFFF0000u
 
-/* What the core finds in LR when it enters a handler, bit by bit: a thread was running, on the process stack, */
-#define RETURN_TO_THREAD 0xFFFFFFFDu /* and had used no floating-point register */
-#define THUMB 0x01000000u            /* the bit of xPSR that says the code is Thumb */
+/* LR on entry to a handler: the handler interrupted a thread that uses the process stack */
+#define RETURN_TO_THREAD 0xFFFFFFFDu /* and has used no floating-point register */
+#define THUMB 0x01000000u            /* the bit of xPSR for Thumb code */
 
 /* ---- Switching ----------------------------------------------------------------------------------------------- */
 
 static struct task first;             /* main() */
-static struct task *running = &first; /* changed by PendSV alone */
+static struct task *running = &first; /* only PendSV changes it */
 static _Alignas(8) uint32_t handler_stack[256];
 
-/* Called by PendSV_Handler, on the handlers' stack, with the registers of the old task saved. */
+/* PendSV_Handler calls this on the stack of handlers, after it has saved the registers of the old task. */
 __attribute__((used)) static uint32_t *next_task(uint32_t *stack_pointer)
 {
     running->stack_pointer = stack_pointer;
     do {
         running = running->next;
-    } while (running->over); /* main() never is */
+    } while (running->over); /* main() never finishes */
     running->turns++;
 #if HAS_STACK_LIMITS
     __asm__ volatile("msr psplim, %0" ::"r"(running->stack_limit));
@@ -48,10 +48,10 @@ __attribute__((used)) static uint32_t *next_task(uint32_t *stack_pointer)
 }
 
 /*
- * On its way here the core pushed r0-r3, r12, lr, pc and xPSR to the task's stack. If the task has used the FPU, which
- * bit 4 of the handler's LR tells by being 0, it made room for s0-s15 and FPSCR (and VPR, the mask of vector
- * instructions) behind them, but stores them only when an instruction here touches the FPU: lazy stacking. The vstm
- * does that first, then saves s16-s31, which are the other half. A task without floating point pays nothing of this.
+ * When the core enters this handler, it pushes r0-r3, r12, lr, pc and xPSR to the task's stack. If the task has used
+ * the FPU (bit 4 of the handler's LR is 0), the core also reserves space for s0-s15 and FPSCR (and VPR, the mask of
+ * vector instructions), but stores them only when the handler uses the FPU: lazy stacking. The vstm triggers this and
+ * then saves s16-s31, the other half. For a task without floating point, none of this costs anything.
  */
 __attribute__((naked)) void PendSV_Handler(void)
 {
@@ -62,7 +62,7 @@ __attribute__((naked)) void PendSV_Handler(void)
         "it       eq\n\t"
         "vstmdbeq r0!, {s16-s31}\n\t"
 #endif
-        "stmdb    r0!, {r4-r11, lr}\n\t" /* LR as well: it remembers bit 4 for this task */
+        "stmdb    r0!, {r4-r11, lr}\n\t" /* LR, too: its bit 4 belongs to this task */
         "bl       next_task\n\t"
         "ldmia    r0!, {r4-r11, lr}\n\t"
 #if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
@@ -79,7 +79,7 @@ void SysTick_Handler(void)
     task_yield();
 }
 
-/* PendSV has the lowest priority, so the switch happens when no other handler runs any more. */
+/* PendSV has the lowest priority, so the switch happens after all other handlers have finished. */
 void task_yield(void)
 {
     INTERRUPT_CONTROL = PENDSV_SET;
@@ -96,7 +96,7 @@ void tasks_start(uint32_t cycles)
     __asm__ volatile("mrs %0, msplim" : "=r"(first.stack_limit));
     __asm__ volatile("msr psplim, %0" ::"r"(first.stack_limit));
 #endif
-    /* From here on the caller's stack is the process stack; handlers get one of their own. */
+    /* From here on the caller's stack is the process stack; handlers get a separate stack. */
     __asm__ volatile("mrs r0, msp\n\t"
                      "msr psp, r0\n\t"
                      "mrs r0, control\n\t"
@@ -113,7 +113,7 @@ void tasks_start(uint32_t cycles)
     SYSTICK_CONTROL = SYSTICK_ON;
 }
 
-/* Where a task's function returns to. */
+/* The function of a task returns to this one. */
 static void end_task(void)
 {
     running->over = 1;
@@ -126,13 +126,13 @@ void task_start(struct task *task, void (*function)(void *), void *argument, voi
 {
     uint32_t *top = (uint32_t *)stack + size / 8 * 2;
 
-    /* What the core takes from the stack when the task is switched to, */
+    /* The values that the core pops when it switches to the task, */
     *--top = THUMB;
     *--top = (uint32_t)(uintptr_t)function & ~1u; /* pc */
     *--top = (uint32_t)(uintptr_t)end_task;       /* lr */
     top -= 4;                                     /* r12, r3, r2, r1 */
     *--top = (uint32_t)(uintptr_t)argument;       /* r0 */
-    /* and before that, PendSV_Handler. */
+    /* and those that PendSV_Handler pops before that. */
     *--top = RETURN_TO_THREAD;
     top -= 8; /* r11 to r4 */
 

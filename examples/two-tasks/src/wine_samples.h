@@ -9,7 +9,7 @@
 
 struct wine_sample {
     uint8_t label; /* the true class */
-    uint8_t host;  /* the class that TensorFlow Lite Micro sees, on the computer that trained */
+    uint8_t host;  /* the class that TensorFlow Lite Micro predicted on the training computer */
     float features[WINE_FEATURES];
 };
 

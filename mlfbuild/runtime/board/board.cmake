@@ -4,7 +4,7 @@
 #   include(board/board.cmake)
 #   target_link_libraries(app PRIVATE mlf::board)
 #
-# Link it to the executable itself: a library in between would not pass its objects on.
+# Link it directly to the executable: a library in between would not pass its objects on.
 # MLF_STACK_SIZE (bytes) sets the size of the stack.
 
 if(NOT DEFINED MLF_BOARD OR NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/${MLF_BOARD}.ld")
@@ -20,12 +20,12 @@ foreach(source IN ITEMS console.c mlf_bench.c semihosting.c startup.c syscalls.c
 endforeach()
 target_include_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}")
 
-# newlib's small C library: headers and libraries must agree, so compiler and linker are both told. clang does not know
-# GCC's specs files; mlfbuild's toolchain files for clang say where the headers are.
+# newlib's small C library: headers and libraries must match, so both the compiler and the linker get the option. clang
+# does not support GCC's specs files; mlfbuild's toolchain files for clang set the folders of the headers.
 target_compile_options(
   mlf_board PUBLIC "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<C_COMPILER_ID:Clang>>>:--specs=nano.specs>")
 target_include_directories(mlf_board SYSTEM PUBLIC ${MLFBUILD_NANO_INCLUDE_DIRS})
-target_link_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}") # where mlf_board.ld is found
+target_link_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}") # the folder of mlf_board.ld
 target_link_options(
   mlf_board
   INTERFACE

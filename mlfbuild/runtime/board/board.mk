@@ -6,8 +6,8 @@
 #   app.elf: $(OBJECTS) $(MLF_BOARD_OBJECTS) ...
 #   	$(CC) $(CFLAGS) $(LDFLAGS) $(MLF_BOARD_LDFLAGS) $^ -o $@
 #
-# MLF_STACK_SIZE (bytes) sets the size of the stack. Flags are yours; --specs=nano.specs, newlib's small C library, must be
-# given to the compiler and the linker alike.
+# MLF_STACK_SIZE (bytes) sets the size of the stack. Compiler flags belong to your build; pass --specs=nano.specs
+# (newlib's small C library) to both the compiler and the linker.
 MLF_BUILD ?= build/mlf
 MLF_STACK_SIZE ?=
 _mlf_goal := $(.DEFAULT_GOAL)

@@ -16,7 +16,7 @@ void mlf_board_puts(const char *text)
 
 void mlf_board_put_decimal(long value)
 {
-    char text[3 * sizeof value + 2]; /* three digits hold a byte; a sign and the zero at the end */
+    char text[3 * sizeof value + 2]; /* three digits per byte, a sign and the terminating zero */
     char *at = text + sizeof text - 1;
     unsigned long left = value < 0 ? 0UL - (unsigned long)value : (unsigned long)value;
     *at = '\0';

@@ -1,6 +1,6 @@
 #include "mlf_bench.h"
 
-/* An empty function would be dropped with its calls; this body is empty too, but not for the compiler. */
+/* The compiler would remove an empty function and its calls. This body emits no instruction, but it is not removed. */
 __attribute__((noinline)) void mlf_bench_begin(void)
 {
     __asm__ volatile("" ::: "memory");

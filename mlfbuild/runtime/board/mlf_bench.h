@@ -1,8 +1,8 @@
 /*
- * Two marks around what is measured: `mlf_bench_begin(); tvmgen_kws_run(&in, &out); mlf_bench_end();`.
+ * Two marks around the measured code: `mlf_bench_begin(); tvmgen_kws_run(&in, &out); mlf_bench_end();`.
  *
- * They do nothing. A profiler that knows their addresses counts what runs between them, and the compiler moves no
- * access to memory across them.
+ * They do nothing. A profiler counts the instructions between their addresses, and the compiler moves no memory access
+ * across them.
  */
 #ifndef MLF_BENCH_H_
 #define MLF_BENCH_H_

@@ -1,9 +1,9 @@
 /*
  * Board support for firmware on QEMU's Cortex-M boards: output and exit status through semihosting.
  *
- * A firmware is a main() that links mlf::board. Its standard output is QEMU's, main's result is QEMU's exit status,
- * open(), read(), write() and lseek() reach the host's files, and `-semihosting-config arg=...` becomes argv.
- * A fault prints its name and the registers, and ends the run with MLF_BOARD_FAULT_STATUS.
+ * A firmware is a main() that links mlf::board. QEMU prints its standard output, main's result is QEMU's exit status,
+ * open(), read(), write() and lseek() access files of the host, and `-semihosting-config arg=...` sets argv.
+ * If a fault occurs, its name and the registers are printed, and the run ends with MLF_BOARD_FAULT_STATUS.
  */
 #ifndef MLF_BOARD_H_
 #define MLF_BOARD_H_
@@ -12,13 +12,13 @@
 extern "C" {
 #endif
 
-/* Exit status of a firmware that ended in a fault. */
+/* Exit status after a fault. */
 #define MLF_BOARD_FAULT_STATUS 112
 
-/* End the run with this exit status (0 to 255) at once; buffered stdio output is lost, exit() from stdlib.h keeps it. */
+/* End the run immediately with this exit status (0 to 255). Buffered stdio output is lost; exit() writes it first. */
 void mlf_board_exit(int status) __attribute__((noreturn));
 
-/* Print a string without stdio: a few bytes of code where printf() is thousands. Nothing is added at its end. */
+/* Print a string without stdio, which needs a few bytes of code instead of thousands, and without a newline. */
 void mlf_board_puts(const char *text);
 
 /* Print a number in decimal, without stdio. */

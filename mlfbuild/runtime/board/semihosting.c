@@ -16,7 +16,7 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
-/* On M-profile cores the call is a breakpoint with the number 0xAB: operation in r0, argument in r1, result in r0. */
+/* On M-profile cores the call is breakpoint 0xAB: operation in r0, argument in r1, result in r0. */
 static int32_t call(enum operation operation, const void *argument)
 {
     register int32_t r0 __asm__("r0") = (int32_t)operation;

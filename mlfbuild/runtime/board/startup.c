@@ -1,5 +1,5 @@
 /*
- * From reset to main(), and what happens when something goes wrong: vector table, floating point, memory, faults.
+ * From reset to main(): vector table, floating point, memory, and the handling of faults.
  *
  * Symbols with two leading underscores come from mlf_board.ld.
  */
@@ -24,7 +24,7 @@ int main(int argc, char **argv);
 void Reset_Handler(void) __attribute__((noreturn));
 void mlf_board_fault(void);
 
-/* Firmware replaces one of these by defining a function of that name; device interrupts need a table of its own. */
+/* To replace a handler, define a function with its name. Device interrupts require a vector table of your own. */
 #define REPLACEABLE __attribute__((weak, alias("mlf_board_fault")))
 void NMI_Handler(void) REPLACEABLE;
 void HardFault_Handler(void) REPLACEABLE;
@@ -54,7 +54,7 @@ __attribute__((section(".vectors"), used)) const struct vector_table mlf_board_v
 static char command_line[256];
 static char *arguments[16];
 
-/* Split the command line at spaces (QEMU quotes nothing) and return the number of words. */
+/* Split the command line at spaces (QEMU does not quote words) and return the number of words. */
 static int read_arguments(void)
 {
     const int most = (int)(sizeof arguments / sizeof arguments[0]) - 1; /* argv ends with a null pointer */
@@ -72,7 +72,7 @@ static int read_arguments(void)
     return count;
 }
 
-/* Not inlined: until Reset_Handler has switched them on, no floating-point or vector instruction may run. */
+/* Not inlined: before Reset_Handler has enabled them, no floating-point or vector instruction may run. */
 __attribute__((noinline, noreturn)) static void start(void)
 {
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
@@ -99,7 +99,7 @@ static void guard_stack(void)
 #if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
     __asm__ volatile("msr msplim, %0" ::"r"(__stack_limit));
 #else
-    /* The memory protection unit denies the 256 MiB below RAM; everything else stays as it is without it. */
+    /* The memory protection unit denies access to the 256 MiB below RAM; the default map applies elsewhere. */
     struct {
         uint32_t type, ctrl, rnr, rbar, rasr;
     } volatile *const mpu = (void *)0xE000ED90u;
@@ -118,7 +118,7 @@ void Reset_Handler(void)
     start();
 }
 
-/* C++ objects with static storage name the image they belong to by the address of this. */
+/* C++ objects with static storage identify their image by the address of this variable. */
 void *__dso_handle;
 
 /* ---- Faults -------------------------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ static const char *exception_name(void)
     return (ipsr & 0x1FFu) < 16 ? names[ipsr & 0x1FFu] : "an interrupt without a handler";
 }
 
-/* Print all that is known and stop. `frame` is the stack pointer at the fault, which may itself be what is wrong. */
+/* Print the fault and stop. `frame` is the stack pointer at the fault, which may itself be invalid. */
 __attribute__((used, noreturn)) static void report_fault(const struct exception_frame *frame)
 {
     semihosting_print("\nmlf_board: stopped by ");
@@ -184,10 +184,10 @@ __attribute__((used, noreturn)) static void report_fault(const struct exception_
     mlf_board_exit(MLF_BOARD_FAULT_STATUS);
 }
 
-/* The stack may be full or its pointer wild, so the report runs on a stack of its own. */
+/* The stack may be full or its pointer invalid, so the report uses a separate stack. */
 __attribute__((naked)) void mlf_board_fault(void)
 {
-    __asm__ volatile("tst   lr, #4\n\t" /* which stack the exception frame is on */
+    __asm__ volatile("tst   lr, #4\n\t" /* the stack of the exception frame */
                      "ite   eq\n\t"
                      "mrseq r0, msp\n\t"
                      "mrsne r0, psp\n\t"

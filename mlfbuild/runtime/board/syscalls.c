@@ -1,6 +1,6 @@
 /*
- * What newlib asks of a system, so that printf(), open() and malloc() work: files through semihosting, and a heap in
- * the RAM that the firmware left free. A firmware that uses none of it carries none of it.
+ * The system functions that newlib requires for printf(), open() and malloc(): files through semihosting, and a heap in
+ * the RAM that the firmware does not use. If the firmware does not call them, the linker drops them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ off_t _lseek(int file, off_t offset, int origin);
 void *_sbrk(ptrdiff_t increment);
 void _exit(int status);
 
-/* File descriptors 0 to 2 are the console; the others are semihosting handles moved out of their way. */
+/* File descriptors 0 to 2 are the console; the others are semihosting handles with an offset. */
 #define CONSOLE_FILES 3
 
 /* The handle of a file descriptor, or -1; the console is opened when it is first used. */
@@ -78,7 +78,7 @@ int _write(int file, const char *data, int size)
     return left < 0 || left == size ? failed(EIO) : size - (int)left;
 }
 
-/* From the start or the end; semihosting does not tell the position, so SEEK_CUR is not there. */
+/* Semihosting does not report the position, so SEEK_CUR is not supported. */
 off_t _lseek(int file, off_t offset, int origin)
 {
     if (file < CONSOLE_FILES || origin == SEEK_CUR) {

@@ -1,14 +1,13 @@
 #[[
 mlf_params_binary(<executable> [SECTION <section>] OUTPUT <file>)
 
-Writes the constants in a section of the linked image, .mlf_params where none is named, to a file of their bytes alone,
-whenever the image is linked: what a programmer writes into external flash. The build prints the address that they are
-linked for. The file is relative to the current binary folder. Needs binutils for the image: CMAKE_OBJCOPY and
-CMAKE_OBJDUMP.
+Writes the raw bytes of a section of the linked image, by default .mlf_params, to a file whenever the image is linked.
+Use the file to program external flash; the build prints the address for which the constants are linked. The file is
+relative to the current binary folder. The function requires binutils for the image: CMAKE_OBJCOPY and CMAKE_OBJDUMP.
 ]]
 
 if(CMAKE_SCRIPT_MODE_FILE) # the step after the link: cmake -DELF=... -P params_binary.cmake
-  # SECTION's name is the second word of its line, then come size, address and load address, all in hexadecimal.
+  # A line has the section's name as its second word, then size, address and load address in hexadecimal.
   execute_process(
     COMMAND "${OBJDUMP}" -h -w "${ELF}"
     OUTPUT_VARIABLE sections

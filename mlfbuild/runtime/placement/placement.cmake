@@ -1,9 +1,9 @@
-# mlf::placement: puts what models place into memory regions of the firmware's linker script.
+# mlf::placement: places sections of models in memory regions of the firmware's linker script.
 #
 #   target_link_libraries(app PRIVATE mlf::kws mlf::placement)
 #
-# GNU ld reads mlf_placement.ld behind that script, whose regions it names. So it stands among the libraries, which are
-# behind all options of the link line, wherever they come from.
+# GNU ld must read mlf_placement.ld after that script, which defines the regions. Therefore it is listed among the
+# libraries, which come after all options of the link line.
 
 add_library(mlf_placement INTERFACE)
 add_library(mlf::placement ALIAS mlf_placement)

@@ -1,10 +1,10 @@
-# Puts what models place into memory regions of the firmware's linker script, for GNU Make and GCC.
+# Places sections of models in memory regions of the firmware's linker script, for GNU Make and GCC.
 #
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES) $(MLF_PLACEMENT)
 #   	$(CC) $(LDFLAGS) -T firmware.ld $(MLF_PLACEMENT_LDFLAGS) $(OBJECTS) $(MLF_LIBRARIES) -o $@
 #
-# The flags stand behind the firmware's own -T, whose script has the regions. Constants of an image as bytes alone, for
-# external flash, from section .mlf_params or another one:
+# Put the flags after the firmware's own -T, whose script defines the regions. To write the constants of an image as raw
+# bytes for external flash, from section .mlf_params or another one:
 #
 #   app_params.bin: app.elf
 #   	$(call mlf_params_binary,.mlf_params)

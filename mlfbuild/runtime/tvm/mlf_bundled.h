@@ -1,8 +1,9 @@
 /*
- * What TVM's own C runtime, as an archive brings it along, asks of its platform: memory, and an end where it gives up.
+ * The platform functions that TVM's own C runtime, included in an archive, requires: memory, and the end of a run that
+ * the runtime aborts.
  *
- * Included by one file of each module, which defines MLF_MODULE. The runtime's sources see its functions by the names
- * of the module, so that no two modules share anything.
+ * One file of each module includes this header and defines MLF_MODULE. The functions get names with the module's name,
+ * so that modules share nothing.
  */
 #ifndef MLF_BUNDLED_H_
 #define MLF_BUNDLED_H_
@@ -29,14 +30,14 @@ static struct {
     int32_t status;
 } mlf_platform;
 
-/* Give kernels `size` bytes from `memory` on, which is aligned to 16. */
+/* Provide kernels with `size` bytes at `memory`, which is aligned to 16. */
 static inline void mlf_workspace_begin(uint8_t *memory, uint32_t size)
 {
     mlf_platform.top = memory;
     mlf_platform.end = memory + size;
 }
 
-/* Whether the run that goes on from here has come back, as the runtime gave it up. */
+/* True if the runtime has aborted the run that starts here. */
 #define mlf_given_up() (setjmp(mlf_platform.begin) != 0)
 
 int32_t TVMPlatformMemoryAllocate(size_t num_bytes, DLDevice device, void **out_ptr);
@@ -73,7 +74,7 @@ void TVMLogf(const char *format, ...)
     (void)format;
 }
 
-/* There is no registry: every function is known by its address. */
+/* There is no registry: functions are called by their addresses. */
 int32_t TVMFuncRegisterGlobal(const char *name, void *function, int replaced);
 int32_t TVMFuncRegisterGlobal(const char *name, void *function, int replaced)
 {

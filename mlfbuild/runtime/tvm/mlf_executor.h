@@ -1,7 +1,7 @@
 /*
- * Runs a graph of packed functions whose every name, shape and address was decided when the firmware was made.
+ * Runs a graph of packed functions whose names, shapes and addresses are all fixed at build time.
  *
- * The tables are constants; a call's tensors and values live on the stack while it runs.
+ * The tables are constants; tensors and values of a call are on the stack while it runs.
  */
 #ifndef MLF_EXECUTOR_H_
 #define MLF_EXECUTOR_H_
@@ -10,7 +10,7 @@
 
 #include "tvm/runtime/c_backend_api.h"
 
-/* Where a tensor lies. */
+/* The memory of a tensor. */
 enum mlf_area { MLF_INPUT, MLF_OUTPUT, MLF_CONSTANT, MLF_STORAGE };
 
 typedef uint16_t mlf_argument; /* the number of a tensor */
@@ -34,13 +34,13 @@ struct mlf_call {
     uint32_t count;       /* of its arguments, or bytes to copy */
 };
 
-/* What one run works on. */
+/* The data of one run. */
 struct mlf_run {
     void *const *inputs;
     void *const *outputs;
     uint8_t *storage;
 #ifdef MLF_HOOKED
-    int32_t (*hook)(void *context, uint32_t call); /* is asked before each call, by its number; NULL for nobody */
+    int32_t (*hook)(void *context, uint32_t call); /* called with the number of each call before it; may be NULL */
     void *context;
 #endif
 };
@@ -60,7 +60,7 @@ static inline void *mlf_place(const struct mlf_tensor *tensor, const struct mlf_
 }
 
 #ifdef MLF_TRACE
-/* Is told of each call that has been made, by its number; whoever builds with MLF_TRACE, to look on, defines it. */
+/* Called with the number of each call after it; code that is built with MLF_TRACE to observe a run defines it. */
 void mlf_called(uint32_t call, const mlf_argument *own, const struct mlf_tensor *tensors, const struct mlf_run *run);
 #define MLF_CALLED(call) mlf_called((uint32_t)((call) - calls), &arguments[(call)->first], tensors, run)
 #else
@@ -68,8 +68,8 @@ void mlf_called(uint32_t call, const mlf_argument *own, const struct mlf_tensor 
 #endif
 
 /*
- * Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors; returns 0, what a function returned that failed,
- * or what the hook cancelled with.
+ * Make the calls in order, each with at most MLF_MOST_ARGUMENTS tensors. Returns 0, the code of a function that failed,
+ * or the value with which the hook cancelled the run.
  */
 static inline int32_t mlf_execute(const struct mlf_tensor *tensors, const mlf_argument *arguments,
                                   const struct mlf_call *calls, uint32_t number_of_calls, const struct mlf_run *run)

@@ -1,5 +1,5 @@
 /*
- * Parameters that TVM 0.8 compiled into a module (`link-params`): its code tells where those of a storage id lie.
+ * Parameters that TVM 0.8 compiled into a module (`link-params`): its code returns their addresses by storage id.
  */
 #ifndef MLF_LINKED_H_
 #define MLF_LINKED_H_
@@ -8,7 +8,7 @@
 
 mlf_packed _lookup_linked_param;
 
-/* The values of a storage id, in flash; NULL where the module has none. */
+/* The values of a storage id, in flash, or NULL if the module has none. */
 static inline void *mlf_linked_parameter(int64_t storage_id)
 {
     TVMValue argument, result;

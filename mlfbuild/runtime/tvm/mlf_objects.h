@@ -1,6 +1,7 @@
 /*
- * What compiled objects for Arm name so that C++ exceptions could pass through them. None do: an empty function keeps
- * the unwinder, and the heap that it takes, out of the image. Where a module has no objects, the linker drops it.
+ * Symbols to which compiled objects for Arm refer so that C++ exceptions can pass through them. No exception occurs, so
+ * an empty function is sufficient; it keeps the unwinder, and its heap, out of the image. If a module has no objects,
+ * the linker drops the function.
  */
 #ifndef MLF_OBJECTS_H_
 #define MLF_OBJECTS_H_

@@ -1,7 +1,7 @@
 /*
- * TVM's workspace for one module: a stack in memory that the module's own run function hands over.
+ * TVM's workspace for one module: a stack in memory that the module's run function provides.
  *
- * Included by one file of each module, which defines MLF_MODULE; so no two modules share anything.
+ * One file of each module includes this header and defines MLF_MODULE, so that modules share nothing.
  */
 #ifndef MLF_WORKSPACE_H_
 #define MLF_WORKSPACE_H_
@@ -17,7 +17,7 @@ static struct {
     const char *error;
 } mlf_stack;
 
-/* Give kernels `size` bytes from `memory` on, which is aligned to 16. */
+/* Provide kernels with `size` bytes at `memory`, which is aligned to 16. */
 static inline void mlf_workspace_begin(uint8_t *memory, uint32_t size)
 {
     mlf_stack.top = memory;

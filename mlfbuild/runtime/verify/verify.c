@@ -1,29 +1,29 @@
 /*
- * Test firmware around one module: runs every case of a file and writes down all that a check needs.
+ * Test firmware for one module: runs every case of a file and records the results for a check.
  *
  *   verify INPUTS OUTPUTS
  *
- * INPUTS holds the inputs of each case in call order, without gaps; OUTPUTS gets for each run of a case a `struct
- * record` and the outputs. So the image does not depend on the cases. A run that stops in the middle leaves the cases
- * before it in OUTPUTS. To be checked, a module runs each case twice; to be used, once. One that keeps a state goes on
- * from case to case: the first runs with its own state, the second ones with one of ours. The same file is compiled for
- * a board and for this machine.
+ * INPUTS contains the inputs of each case in call order, without gaps. For each run of a case, a `struct record` and
+ * the outputs are appended to OUTPUTS. Therefore the image does not depend on the cases, and if a run stops, OUTPUTS
+ * contains the previous cases. A module that is checked runs each case twice; otherwise once. A module with a state
+ * keeps it from case to case: the first runs use the module's own state, the second runs a state of this file. The same
+ * file is compiled for a board and for this machine.
  *
  * verify_module.h is generated for the module:
  *   MODULE_HEADER                the header of its C interface
  *   MODULE_INPUTS, _OUTPUTS      the structs of pointers that its functions take
  *   MODULE_INPUT_SIZES, _OUTPUT_SIZES  bytes, in the order of the structs' members
- *   MODULE_WORKSPACE_SIZES       bytes of the workspaces that its caller brings; 0 for none
- *   MODULE_STATE_SIZE            bytes of the state that its caller brings
+ *   MODULE_WORKSPACE_SIZES       bytes of the workspaces that its caller provides; 0 for none
+ *   MODULE_STATE_SIZE            bytes of the state that its caller provides
  *   MODULE_MEMORY(size)          the sum of `size(bytes)` over all of these
- *   MODULE_RUNS                  of each case: 2 to check it, 1 to use it
+ *   MODULE_RUNS                  runs of each case: 2 to check the module, 1 to use it
  *   MODULE_RUN(inputs, outputs, pools)  call it with its own workspace, or with pools
- *   MODULE_RUN_IN(inputs, outputs, workspace, state)  the second run: with a workspace of ours, where it takes one
- *   MODULE_RESET(state)          begin a state, where its caller brings that
- *   MODULE_POOLS, MODULE_POOL_MEMBERS(workspaces)  the struct of memory pools, and its initializer, where it takes them
- *   MODULE_CONSTANTS             definitions of the pools of constants, where it has some
- *   MODULE_MAP_INPUTS(pools), MODULE_MAP_OUTPUTS(pools)  where inputs and outputs lie, where that is in the pools
- *   MODULE_SUBJECT               all that a check must know of the module, as JSON, for those who have only the image
+ *   MODULE_RUN_IN(inputs, outputs, workspace, state)  the second run: with a workspace of this file, if it takes one
+ *   MODULE_RESET(state)          reset the state, if its caller provides one
+ *   MODULE_POOLS, MODULE_POOL_MEMBERS(workspaces)  the struct of memory pools, and its initializer, if it takes them
+ *   MODULE_CONSTANTS             definitions of the pools of constants, if it has any
+ *   MODULE_MAP_INPUTS(pools), MODULE_MAP_OUTPUTS(pools)  the addresses of inputs and outputs, if they are in the pools
+ *   MODULE_SUBJECT               everything that a check must know about the module, as JSON in the image
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ static const uint32_t input_sizes[] = {MODULE_INPUT_SIZES};
 static const uint32_t output_sizes[] = {MODULE_OUTPUT_SIZES};
 static const uint32_t workspace_sizes[] = {MODULE_WORKSPACE_SIZES};
 
-/* Found by its name in the image's symbol table. */
+/* The check finds it by its name in the image's symbol table. */
 extern const char mlf_verify_subject[];
 const char mlf_verify_subject[] = MODULE_SUBJECT;
 
@@ -49,20 +49,20 @@ const char mlf_verify_subject[] = MODULE_SUBJECT;
 #define OUTPUTS (sizeof output_sizes / sizeof output_sizes[0])
 #define WORKSPACES (sizeof workspace_sizes / sizeof workspace_sizes[0])
 #ifdef MODULE_MAP_INPUTS
-enum { BUFFERS_OF_OURS = 0 }; /* inputs and outputs lie in the pools, and share their bytes with other tensors */
+enum { BUFFERS_OF_OURS = 0 }; /* inputs and outputs are in the pools, and share their bytes with other tensors */
 #else
 enum { BUFFERS_OF_OURS = 1 };
 #endif
 
-/* What a run broke; `index` of the record counts inputs, outputs or workspaces. */
+/* The damage that a run caused; `index` of the record counts inputs, outputs or workspaces. */
 enum damage { NOTHING, INPUT_CHANGED, BESIDE_INPUT, BESIDE_OUTPUT, BESIDE_WORKSPACE, BESIDE_STATE };
 
 struct record {
-    int32_t status; /* what the run function returned */
+    int32_t status; /* result of the run function */
     uint32_t damage;
     uint32_t index;
-    uint32_t workspace_used; /* bytes from the start to the last one written, of all workspaces that are ours to see */
-    uint32_t stack_used;     /* bytes; 0 where it is not measured */
+    uint32_t workspace_used; /* bytes from the start to the last one written, of all workspaces in this file */
+    uint32_t stack_used;     /* bytes; 0 if it is not measured */
 };
 
 /* ---- Memory -------------------------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static int read_inputs(int file, uint32_t position)
     return ok;
 }
 
-/* The first input that is no longer what the file holds at `position`, or INPUTS. */
+/* The first input that differs from the file at `position`, or INPUTS. */
 static uint32_t changed_input(int file, uint32_t position)
 {
     uint8_t chunk[256];
@@ -130,7 +130,7 @@ static uint32_t size_of_inputs(void)
 static MODULE_INPUTS input_pointers;
 static MODULE_OUTPUTS output_pointers;
 
-/* The structs are pointers in call order and nothing else; an array of negative size says that they are not. */
+/* The structs contain only pointers in call order; otherwise the negative size of an array stops the compiler. */
 typedef char inputs_are_pointers[sizeof(MODULE_INPUTS) == INPUTS * sizeof(void *) ? 1 : -1];
 typedef char outputs_are_pointers[sizeof(MODULE_OUTPUTS) == OUTPUTS * sizeof(void *) ? 1 : -1];
 
@@ -152,7 +152,7 @@ static void set_pools(void)
 #endif
 
 #ifdef MODULE_MAP_INPUTS
-/* The module says where its inputs and outputs lie. */
+/* The module defines the addresses of its inputs and outputs. */
 static void set_pointers(void)
 {
     void *pointers[INPUTS > OUTPUTS ? INPUTS : OUTPUTS];
@@ -196,7 +196,7 @@ static int32_t call(int run)
 #ifdef MEASURE_STACK
 extern uint32_t __stack_limit[];
 
-/* Paint the free stack, call, and see how deep the paint is gone. Between the two nothing else may use the stack. */
+/* Paint the free stack, call, and find the deepest word without paint. No other code may use the stack meanwhile. */
 __attribute__((noinline)) static void measured_call(struct record *record, int run, uint32_t paint)
 {
     const volatile uint32_t *deepest = __stack_limit;
@@ -260,7 +260,7 @@ static void look_for_damage(struct record *record, int file, uint32_t position, 
     }
 }
 
-/* Run the case at `position`, the first or the second time, and write it down; false where a file fails. */
+/* Run the case at `position`, the first or the second time, and record it; returns 0 if a file fails. */
 static int run_once(int in, int out, uint32_t position, int run, uint8_t paint)
 {
     struct record record = {0, NOTHING, 0, 0, 0};
@@ -290,14 +290,14 @@ static int run_once(int in, int out, uint32_t position, int run, uint8_t paint)
 
 int main(int argc, char **argv)
 {
-    (void)*(const volatile char *)mlf_verify_subject; /* else the linker drops it */
+    (void)*(const volatile char *)mlf_verify_subject; /* otherwise the linker drops it */
     const int in = argc == 3 ? open(argv[1], O_RDONLY) : -1;
     const int out = argc == 3 ? open(argv[2], O_WRONLY | O_CREAT | O_TRUNC, 0644) : -1;
     if (in < 0 || out < 0) {
         return EXIT_FILES;
     }
     const uint32_t end = (uint32_t)lseek(in, 0, SEEK_END), step = size_of_inputs();
-    uint8_t paint = 0xA5; /* changes from run to run: what was written with the value of the paint shows later */
+    uint8_t paint = 0xA5; /* changes from run to run, because a write of the paint's own value would not be detected */
     lay_out_memory();
     set_pools();
     set_pointers();

@@ -1,5 +1,5 @@
 /*
- * Files are read and written whole: each function returns whether all bytes went through.
+ * Read and write all bytes: each function returns 1 if it succeeded.
  */
 #ifndef MLF_VERIFY_FILES_H_
 #define MLF_VERIFY_FILES_H_

@@ -1,6 +1,6 @@
 /*
- * Memory that a module is given, between guards that show whether it wrote beside it, painted so that it shows how much
- * of it was used.
+ * Memory for a module. Guards around it detect writes out of bounds; a fill pattern shows how much of the memory was
+ * used.
  */
 #ifndef MLF_VERIFY_MEMORY_H_
 #define MLF_VERIFY_MEMORY_H_
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes that belong to the module between guards that do not. */
+/* The module's bytes, between guards. */
 struct buffer {
     uint8_t *bytes;
     uint32_t size;
@@ -25,7 +25,7 @@ static inline struct buffer take(uint8_t **free_memory, uint32_t size)
     return buffer;
 }
 
-/* No two bytes of a guard are alike, so that no fill pattern passes for it. */
+/* All bytes of a guard differ, so that no fill pattern equals it. */
 static inline uint8_t guard_byte(uint32_t i, uint8_t paint)
 {
     return (uint8_t)(paint ^ (i + 1));

@@ -1,10 +1,10 @@
 /*
- * Runs @MODULES@ and prints what comes out.
+ * Runs @MODULES@ and prints the outputs.
  * @EXIT_STATUS@
  */
 @INCLUDES@
 
-#define SHOWN 8 /* elements of an output that are printed */
+#define SHOWN 8 /* the number of elements of an output to print */
 
 @SHOW@
 

@@ -1,4 +1,4 @@
-/* What goes into the network, and what is expected to come out: @ORIGIN@. */
+/* Inputs of the network and expected outputs: @ORIGIN@. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 

@@ -10,7 +10,7 @@ static void print_@NAME@(@TYPE@ value)
     }
 }
 
-/* Print an output; return how many of its elements are not as expected. Nothing is expected where that is NULL. */
+/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
 static unsigned show_@NAME@(const char *name, const @TYPE@ *values, const @TYPE@ *expected, unsigned count)
 {
     @TYPE@ largest = 0;

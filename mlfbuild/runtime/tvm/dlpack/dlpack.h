@@ -1,5 +1,5 @@
 /*
- * DLPack's tensor, as far as code for microcontrollers uses it. The layout of the structs is DLPack's (0.7 and before).
+ * The part of DLPack's tensor that code for microcontrollers uses. The structs have DLPack's layout (0.7 and before).
  */
 #ifndef DLPACK_DLPACK_H_
 #define DLPACK_DLPACK_H_
@@ -14,7 +14,7 @@ extern "C" {
 typedef enum {
     kDLCPU = 1,
     kDLExtDev = 12,
-    kDLWidest = 0x7FFFFFFF /* 32 bits with -fshort-enums, too: compiled objects read as many */
+    kDLWidest = 0x7FFFFFFF /* 32 bits even with -fshort-enums, because compiled objects read 32 bits */
 } DLDeviceType;
 
 typedef struct {

@@ -1,9 +1,9 @@
 /*
- * What code that TVM generated takes of its C runtime: the values of packed functions, and how errors are told.
+ * The part of TVM's C runtime that generated code uses: the values of packed functions, and error messages.
  *
  * Written from TVM's binary interface, for modules of Model Library Format in firmware: nothing here allocates memory,
- * looks anything up by name, or is shared by two modules. Each module's files are compiled with MLF_MODULE defined as
- * its name, and what must be global in C gets that name behind it, so that any number of modules link together.
+ * looks up names, or is shared by two modules. Each module's files are compiled with MLF_MODULE defined as its name,
+ * which becomes a suffix of all global symbols, so that any number of modules link together.
  */
 #ifndef TVM_RUNTIME_C_RUNTIME_API_H_
 #define TVM_RUNTIME_C_RUNTIME_API_H_
@@ -21,7 +21,7 @@
 #define MLF_JOIN(name, module) MLF_JOIN_NOW(name, module)
 #define MLF_OF_MODULE(name) MLF_JOIN(name, MLF_MODULE)
 
-/* Names that every module would define, or share with the others. */
+/* Names that would otherwise conflict, or be shared, between modules. */
 #define TVMAPISetLastError MLF_OF_MODULE(TVMAPISetLastError)
 #define TVMGetLastError MLF_OF_MODULE(TVMGetLastError)
 #define TVMBackendAllocWorkspace MLF_OF_MODULE(TVMBackendAllocWorkspace)
@@ -42,7 +42,7 @@ extern "C" {
 
 typedef int64_t tvm_index_t;
 
-/* Codes of arguments; those of numbers are DLDataTypeCode's. */
+/* Codes of arguments; numbers use the codes of DLDataTypeCode. */
 typedef enum {
     kTVMArgInt = kDLInt,
     kTVMArgFloat = kDLFloat,

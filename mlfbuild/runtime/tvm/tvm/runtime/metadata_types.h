@@ -1,4 +1,4 @@
-/* What a module of the packed interface tells of itself (TVMMetadata, version 1). */
+/* The description of a module with the packed interface (TVMMetadata, version 1). */
 #ifndef TVM_RUNTIME_METADATA_TYPES_H_
 #define TVM_RUNTIME_METADATA_TYPES_H_
 
@@ -26,7 +26,7 @@ struct TVMConstantInfo {
     const void *data_bytes;
 };
 
-/* Arrays stand before their lengths; inputs, then outputs, then pools are the arguments of the run function. */
+/* Each array precedes its length; the run function takes inputs, then outputs, then pools. */
 struct TVMMetadata {
     int64_t version;
     const struct TVMTensorInfo *inputs;

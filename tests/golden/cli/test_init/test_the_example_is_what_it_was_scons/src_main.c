@@ -1,5 +1,5 @@
 /*
- * Runs `tones` on the case in sample.h and prints what comes out.
+ * Runs `tones` on the case in sample.h and prints the outputs.
  * Exit status 0: all of it is as expected.
  */
 #include <stdint.h>
@@ -9,9 +9,9 @@
 #include "sample.h"
 #include "tvmgen_tones.h"
 
-#define SHOWN 8 /* elements of an output that are printed */
+#define SHOWN 8 /* the number of elements of an output to print */
 
-/* Print an output; return how many of its elements are not as expected. Nothing is expected where that is NULL. */
+/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
 static unsigned show_int8(const char *name, const int8_t *values, const int8_t *expected, unsigned count)
 {
     unsigned wrong = 0;

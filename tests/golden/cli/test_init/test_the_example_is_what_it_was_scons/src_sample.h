@@ -1,4 +1,4 @@
-/* What goes into the network, and what is expected to come out: case 0 of tests/tones.npz. */
+/* Inputs of the network and expected outputs: case 0 of tests/tones.npz. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 

@@ -1,4 +1,4 @@
-/* The table of a module's packed functions, which archives exported with `system-lib` have. */
+/* The table of a module's packed functions, in archives exported with `system-lib`. */
 #ifndef TVM_RUNTIME_CRT_MODULE_H_
 #define TVM_RUNTIME_CRT_MODULE_H_
 
@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct TVMFuncRegistry {
-    const char *names; /* their number in two bytes, then each with a zero byte behind it, then a zero byte */
+    const char *names; /* their number in two bytes, then each name with a zero byte after it, then a zero byte */
     TVMBackendPackedCFunc *funcs;
 } TVMFuncRegistry;
 
