@@ -1,8 +1,8 @@
-"""From a project to files that firmware is built from: what to make, what is up to date, and who makes it.
+"""From a project to files that firmware is built from: what to make, what is up to date, who makes it.
 
-``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives, and ``tree`` unpacks
-them. ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs in parallel.
-Nothing here links an image: that is the firmware's own build.
+``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives, ``tree`` unpacks
+them. ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs side by
+side. Nothing here links an image: that is the firmware's own build.
 """
 
 from __future__ import annotations
