@@ -231,7 +231,7 @@ def test_only_what_was_linked_anew_is_read(repo: Repo, monkeypatch: pytest.Monke
         reads.append(path)
         return read_bytes(path, what)
 
-    monkeypatch.setattr("mlfbuild.build.shared_symbols.read_bytes", counting)
+    monkeypatch.setattr("mlfbuild.c_analysis.conflicts.read_bytes", counting)
     repo.build()
     assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
     reads.clear()
