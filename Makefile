@@ -4,7 +4,7 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint docs lock benchmark screenshots sweep fuzz clean
+.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +25,14 @@ lint: ## check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+<<<<<<< HEAD
 docs: ## build the documentation site, build/docs/index.html
+=======
+generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
+	@$(BIN)/python scripts/generate.py
+
+docs: ## the documentation site, in build/docs/index.html
+>>>>>>> 7dff3e4 (Use class names once in graph, frontends and compilers, and derive lists from tables)
 	@scripts/setup.sh docs
 	$(BIN)/sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs
 

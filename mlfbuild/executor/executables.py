@@ -16,7 +16,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
-from mlfbuild.executor.graph_source import Array, Entry, GraphSource, print_graph
+from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
 from mlfbuild.executor.identity import print_identity, read_identity
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
@@ -173,7 +173,7 @@ def _with_entries(
         for each in called
     ]
     count = len(plan.calls) // len(called)
-    entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
+    entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
     code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
