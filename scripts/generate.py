@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 _OPS = ROOT / "mlfbuild/graph/ops"
-_SCHEMA = ROOT / "tests/golden/manifest/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
+_SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
 _ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
 _MADE_BY_PASSES = {"fused", "shift"}
 """Files of operators that stand in no model file."""
@@ -176,7 +176,7 @@ def write_toolchains() -> None:
 
 
 def write_schema() -> None:
-    """Write the JSON Schema of project files that ``tests/manifest/test_schema.py`` holds."""
+    """Write the JSON Schema of project files that ``tests/project/test_schema.py`` holds."""
     from mlfbuild.project import json_schema
 
     _SCHEMA.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
