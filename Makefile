@@ -25,14 +25,10 @@ lint: ## check style and types
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-<<<<<<< HEAD
-docs: ## build the documentation site, build/docs/index.html
-=======
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
 
-docs: ## the documentation site, in build/docs/index.html
->>>>>>> 7dff3e4 (Use class names once in graph, frontends and compilers, and derive lists from tables)
+docs: ## build the documentation site, build/docs/index.html
 	@scripts/setup.sh docs
 	$(BIN)/sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs
 
