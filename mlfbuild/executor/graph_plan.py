@@ -95,7 +95,10 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
         raise UnsupportedModelError(
-            f"{where}: has {len(graph.shape)} tensors, at most {MOST_TENSORS} are supported; use a smaller model"
+            "graph-too-large",
+            place=where,
+            reason=f"the graph has {len(graph.shape)} tensors, and at most {MOST_TENSORS} are supported",
+            hint="use a smaller model",
         )
     return _Planning(graph, params, linked, where).plan()
 
@@ -153,8 +156,10 @@ class _Planning:
         sizes = [self._graph.tensor(self._graph.entry(source), "").size for source in node.inputs]
         if end - first != 1 or sizes != [self._graph.tensor(first, "").size]:
             raise InputFileError(
-                f"{self._where}: node {index} {node.name!r}: {node.function} needs one input and one output of "
-                f"the same size, has {len(node.inputs)} and {end - first} ({sizes} bytes); export the archive again"
+                "graph-node-invalid",
+                place=f"{self._where}: node {index} {node.name!r}",
+                reason=f"{node.function} requires one input and one output of the same size, and has "
+                f"{len(node.inputs)} and {end - first} ({sizes} bytes)",
             )
 
     def _name_arguments(self, params: Collection[str], linked: Collection[str]) -> tuple[int, ...]:

@@ -75,8 +75,9 @@ def _check_types(function: Module, tensors: Sequence[TensorInfo]) -> None:
     for tensor in tensors:
         if parse_dtype(tensor.dtype) is None:
             raise InputFileError(
-                f"{function.name}: {quoted(tensor.name)} is of the type {quoted(tensor.dtype, 40)}, which TVM does not "
-                "know; export the archive again"
+                "tensor-type-unknown",
+                place=function.name,
+                reason=f"{quoted(tensor.name)} has the type {quoted(tensor.dtype, 40)}, which TVM does not have",
             )
 
 
