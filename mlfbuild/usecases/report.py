@@ -12,27 +12,21 @@ from mlfbuild.core import CheckFailedError
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import (
     FORMAT,
+    ImageSizes,
     ModelRun,
     NetworkSizes,
     Owner,
     all_operators,
     all_runs,
+    any_image_sizes,
+    image_sizes,
     kinds_of,
     network_json,
     networks_of,
     sizes_text,
 )
-from mlfbuild.report.budgets import (
-    ImageSizes,
-    any_image_sizes,
-    baseline_of,
-    difference_lines,
-    image_sizes,
-    measured_stacks,
-    stacks,
-    update_baseline,
-)
-from mlfbuild.report.stack import StackDepth, stack_json, stack_lines
+from mlfbuild.report.budgets import baseline_of, difference_lines, update_baseline
+from mlfbuild.report.stack import StackDepth, measured_stacks, stack_json, stack_lines, stacks
 from mlfbuild.usecases.report_files import Presented
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")

@@ -62,7 +62,7 @@ class Presented:
 
     def write(self, path: Path) -> None:
         """Write it to ``path`` in the form that its suffix tells; raises as ``form_of``, and ``StorageError``."""
-        write_atomic(path, f"{_FORMS[form_of(path)](self)}\n".encode())
+        write_atomic(path, f"{FORMS[form_of(path)](self)}\n".encode())
 
 
 def _json_file(presented: Presented) -> str:
@@ -75,7 +75,7 @@ def _html_file(presented: Presented) -> str:
     return page(presented.report, presented.before)
 
 
-_FORMS: Mapping[str, Callable[[Presented], str]] = {
+FORMS: Mapping[str, Callable[[Presented], str]] = {
     ".txt": Presented.as_text,
     ".json": _json_file,
     ".html": _html_file,
@@ -91,7 +91,7 @@ _MARKS = {
 
 def form_of(path: Path) -> str:
     """Return the suffix of ``path``, which says what form a report has; raises ``UsageError`` where none does."""
-    if path.suffix not in _FORMS:
+    if path.suffix not in FORMS:
         raise UsageError(f"{path}: reports are text, JSON or HTML: call it .txt, .json or .html")
     return path.suffix
 

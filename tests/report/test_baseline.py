@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.budgets.baseline import baseline_text, check_known, differences, growths, read_baseline
-from mlfbuild.report.sizes import ARENA, CODE, WEIGHTS, Owner, Piece, Sizes
+from mlfbuild.report.sizes.owners import ARENA, CODE, WEIGHTS, Owner, SizedSymbol, Sizes
 
 WHERE = Path("ci/sizes.json")
 IMAGES = {
@@ -30,11 +30,11 @@ AGAIN = "restore it from git and run `mlfbuild report --update-baseline`, or let
 
 
 def sizes(kws: int, ram: int = 100, vww: int = 0, firmware: int = 2000) -> Sizes:
-    def pieces(name: str, code: int, weights: int, arena: int) -> tuple[Piece, ...]:
+    def pieces(name: str, code: int, weights: int, arena: int) -> tuple[SizedSymbol, ...]:
         return (
-            Piece(f"{name}_run", CODE, code, flash=True, ram=False),
-            Piece(f"{name}_filter", WEIGHTS, weights, flash=True, ram=False),
-            Piece(f"{name}_workspace", ARENA, arena, flash=False, ram=True),
+            SizedSymbol(f"{name}_run", CODE, code, flash=True, ram=False),
+            SizedSymbol(f"{name}_filter", WEIGHTS, weights, flash=True, ram=False),
+            SizedSymbol(f"{name}_workspace", ARENA, arena, flash=False, ram=True),
         )
 
     models = (Owner("kws", pieces("kws", 100, kws - 100, ram)), Owner("vww", pieces("vww", 0, vww, 0)))

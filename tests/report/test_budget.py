@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.limits import excesses, taken_by
-from mlfbuild.report.sizes import ARENA, CODE, WEIGHTS, Owner, Piece, Sizes
+from mlfbuild.report.sizes.owners import ARENA, CODE, WEIGHTS, Owner, SizedSymbol, Sizes
 
 
 def owner(name: str, **sizes: int) -> Owner:
@@ -12,7 +12,8 @@ def owner(name: str, **sizes: int) -> Owner:
     return Owner(
         name,
         tuple(
-            Piece(f"{name}_{kind}", kinds[kind], size, kind != "arena", kind == "arena") for kind, size in sizes.items()
+            SizedSymbol(f"{name}_{kind}", kinds[kind], size, kind != "arena", kind == "arena")
+            for kind, size in sizes.items()
         ),
     )
 

@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.report.compare import Change, compare_reports, comparison_json
-from mlfbuild.report.compare_text import comparison_text
-from mlfbuild.report.schema import report_schema
+from mlfbuild.report.document.compare import Change, compare_reports, comparison_json
+from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.text.comparison import comparison_text
 from support.report_sketch import chain, model
 from support.reports import image, kws, others, owner, piece, report
 

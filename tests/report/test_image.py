@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.report.image import Berkeley, read_image
+from mlfbuild.report.sizes.image import Berkeley, read_image
 
 
 def test_sizes_are_those_of_size(image: Path, tool: Callable[[str], str]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.instructions import ModelRun, counts_of, exceeded
-from mlfbuild.report.operator_runs import operator_runs, short_name, total
-from mlfbuild.report.profile import CallCount, Profile
-from mlfbuild.report.runs_text import run_text
+from mlfbuild.report.operators.model_run import ModelRun, counts_of, exceeded
+from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
+from mlfbuild.report.operators.profile import CallCount, Profile
+from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
 
 M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]

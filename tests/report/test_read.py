@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.report.compare import compare_reports, comparison_json
-from mlfbuild.report.compare_text import comparison_text
+from mlfbuild.report.document.compare import compare_reports, comparison_json
+from mlfbuild.report.document.read import read_report, runs_in, sizes_in
+from mlfbuild.report.document.schema import FORMAT, report_schema
+from mlfbuild.report.document.schema_check import mistake_in
 from mlfbuild.report.html import page
-from mlfbuild.report.read import read_report, runs_in, sizes_in
-from mlfbuild.report.schema import FORMAT, report_schema
-from mlfbuild.report.schema_check import mistake_in
-from mlfbuild.report.text import sizes_text
+from mlfbuild.report.text.comparison import comparison_text
+from mlfbuild.report.text.sizes import sizes_text
 from mlfbuild.usecases.report_files import saved
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report

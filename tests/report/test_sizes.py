@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import InputSection, read_map
-from mlfbuild.report.sizes import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import InputSection, read_map
+from mlfbuild.report.sizes.owners import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.compare import Change, ImageChange, OwnerChange
+from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange
 from mlfbuild.report.html.numbers import short_name
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _SHOWN = 40
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
 

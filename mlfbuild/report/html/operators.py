@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 
 @dataclass(frozen=True)

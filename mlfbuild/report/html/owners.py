@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 STACK = "stack"
 """The owner of what the linker gives the stack, and the kind that the page shows it as."""

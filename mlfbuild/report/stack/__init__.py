@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.report.stack.image import measured_stacks as measured_stacks, stacks as stacks
     from mlfbuild.report.stack.text import (
         measured_in as measured_in,
         stack_json as stack_json,

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
+from mlfbuild.core import ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
+from mlfbuild.report.sizes.image import damaged_image
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.listing import Listing
 from mlfbuild.report.stack.steps import Decoder, Words
@@ -92,7 +93,7 @@ def _contents(path: Path) -> tuple[str, Words, list[str]]:
         ]
         helium = _architecture(elf) >= _V8_1_M
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
-        raise InputFileError(f"{path}: is a damaged ELF image: {error}; build it again") from None
+        raise damaged_image(path, str(error)) from None
 
     def words(address: int) -> int | None:
         found = next(((start, data) for start, data in parts if start <= address <= start + len(data) - 4), None)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library import symbol_prefix
-from mlfbuild.report.image import Image, Symbol
-from mlfbuild.report.linker_map import InputSection
+from mlfbuild.report.sizes.image import Image, Symbol
+from mlfbuild.report.sizes.linker_map import InputSection
 from mlfbuild.report.stack.listing import Function
 from mlfbuild.report.stack.objdump import Program
 

@@ -7,16 +7,17 @@ from typing import Any
 
 from mlfbuild.core import printable
 from mlfbuild.report.stack.image import MAIN, Stacks
-from mlfbuild.report.stack.limits import Limits, subjects_of
 from mlfbuild.report.stack.worst import Part, StackDepth
 
 
-def stack_lines(stacks: Stacks, limits: Limits, measured: Mapping[str, int], *, verbose: bool = False) -> Iterator[str]:
+def stack_lines(
+    stacks: Stacks, limits: Mapping[str, int], measured: Mapping[str, int], *, verbose: bool = False
+) -> Iterator[str]:
     """Yield lines: what each model takes and where, with ``verbose`` also for ``main``.
 
     ``measured`` has the bytes that a run took, by model.
     """
-    for name, depth in subjects_of(stacks).items():
+    for name, depth in stacks.by_name.items():
         title = f"model {name}, stack" if name else f"{MAIN}, stack"
         ran = f", {measured[name]:,} in a run" if name in measured else ""
         if depth.size is None:

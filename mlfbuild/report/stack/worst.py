@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mlfbuild.core import printable
-from mlfbuild.report.sizes import plain_name
+from mlfbuild.report.sizes.owners import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
 from mlfbuild.report.stack.listing import Listing
 from mlfbuild.report.stack.steps import Call, Decoder, Words

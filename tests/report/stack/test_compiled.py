@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError, ToolNotFoundError
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.report.stack.objdump import read_program

@@ -11,7 +11,7 @@ from mlfbuild.library import Network, NetworkOperator
 from mlfbuild.targets import Cpu, fewest_instructions
 
 if TYPE_CHECKING:
-    from mlfbuild.report.profile import Profile
+    from mlfbuild.report.operators.profile import Profile
 
 _LONGEST_NAME = 60
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import shown
-from mlfbuild.report.instructions import Counts, ModelRun, budget_lines
-from mlfbuild.report.operator_runs import OperatorRun, short_name, total
+from mlfbuild.report.operators.model_run import ModelRun, counts_of
+from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
 
 _WIDTH = 80
 _LONGEST = 1000
@@ -24,16 +24,25 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     profile = run.profile
     module = "" if profile.module == run.model else f" (module {profile.module})"
     head = f"{run.model}{module} for {run.target} on {profile.board}: "
-    head += f"{profile.instructions:,} instructions for {run.of}"
+    head += f"{profile.instructions:,} instructions for {run.inputs_text}"
     return "\n".join(line.rstrip() for line in (head, *_table(run, verbose=verbose)))
 
 
-def all_runs(runs: Sequence[ModelRun], limits: Counts, *, verbose: bool) -> Iterator[str]:
+def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, int], *, verbose: bool) -> Iterator[str]:
     """Yield the table of each of ``runs``, and what they took of the budgets ``limits``."""
     yield from (run_text(run, verbose=verbose) for run in runs)
-    lines = list(budget_lines(runs, limits))
+    lines = list(_budget_lines(runs, limits))
     if lines:
         yield "\n".join(["budgets of instructions", *lines])
+
+
+def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, int]) -> Iterator[str]:
+    counts = counts_of(runs)
+    for name, limit in limits.items():
+        if name in counts:
+            subject = f"model {name}" if name else "all models of the image"
+            share = f"{100 * counts[name] / limit:.0f} %" if limit else "over"
+            yield f"  {subject}: {counts[name]:,} of {limit:,} instructions ({share})"
 
 
 def _table(run: ModelRun, *, verbose: bool) -> Iterator[str]:

@@ -8,10 +8,10 @@ from mlfbuild.archive import open_archive
 from mlfbuild.build import CompileJob
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
-from mlfbuild.report.budgets.sizes import ImageSizes
-from mlfbuild.report.calls import calls_of
-from mlfbuild.report.network import NetworkSizes, network_sizes
-from mlfbuild.report.sizes import Owner
+from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.report.operators.network import NetworkSizes, network_sizes
+from mlfbuild.report.sizes.images import ImageSizes
+from mlfbuild.report.sizes.owners import Owner
 from mlfbuild.report.stack.objdump import read_program
 
 Calls = Mapping[int, Collection[int]]

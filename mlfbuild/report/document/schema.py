@@ -9,9 +9,9 @@ from typing import Any
 from mlfbuild.library import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.limits import MEMORIES
-from mlfbuild.report.compare_schema import comparison_definitions, object_schema
-from mlfbuild.report.image import Berkeley
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.document.compare_schema import comparison_definitions, object_schema
+from mlfbuild.report.sizes.image import Berkeley
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 FORMAT = 2
 """Version of the JSON form."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mlfbuild.project import Budget
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS, Owner, Sizes
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS, Owner, Sizes
 
 _NAME = 20
 _NUMBER = 11

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
-from mlfbuild.report.read import Report, title_of
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.document.read import Report, title_of
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 MEMORIES = ("flash", "ram")
 _T = TypeVar("_T")

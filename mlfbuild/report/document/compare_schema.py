@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _TEXT = {"type": "string"}
 _FLAG = {"type": "boolean"}

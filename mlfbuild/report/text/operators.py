@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import counted, printable
 from mlfbuild.library import ARENA, NetworkOperator
-from mlfbuild.report.network import FlashPart, NetworkSizes
-from mlfbuild.report.sizes import FLASH_KINDS, Owner
+from mlfbuild.report.operators.network import FlashPart, NetworkSizes
+from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
 _INDEX, _KIND, _NAME = 3, 17, 12
 _LABEL = _INDEX + 2 + _KIND + 1 + _NAME

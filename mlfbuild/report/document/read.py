@@ -13,12 +13,12 @@ from typing import Any
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch, parse_json
 from mlfbuild.project import Budget
-from mlfbuild.report.instructions import ModelRun
-from mlfbuild.report.network import FlashPart, NetworkSizes
-from mlfbuild.report.operator_runs import OperatorRun
-from mlfbuild.report.schema import FORMAT, report_schema
-from mlfbuild.report.schema_check import mistake_in
-from mlfbuild.report.sizes import FLASH_KINDS, Owner, Piece, Sizes
+from mlfbuild.report.document.schema import FORMAT, report_schema
+from mlfbuild.report.document.schema_check import mistake_in
+from mlfbuild.report.operators.model_run import ModelRun
+from mlfbuild.report.operators.network import FlashPart, NetworkSizes
+from mlfbuild.report.operators.operator_runs import OperatorRun
+from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
 
 Report = Mapping[str, Any]
 """A report in its JSON form."""
@@ -97,7 +97,7 @@ def runs_in(image: Report) -> list[ModelRun]:
 
 
 def _run(image: Report, model: str, network: Report) -> ModelRun:
-    from mlfbuild.report.profile import CallCount, Profile  # with what runs images
+    from mlfbuild.report.operators.profile import CallCount, Profile  # with what runs images
 
     operators = tuple(
         OperatorRun(
@@ -121,11 +121,11 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
 
 
 def _part(sizes: Report) -> FlashPart:
-    return FlashPart(tuple(Piece("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
+    return FlashPart(tuple(SizedSymbol("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
 
 
 def _owner(owner: Report) -> Owner:
-    pieces = tuple(Piece(**{**piece, "name": printable(piece["name"])}) for piece in owner["pieces"])
+    pieces = tuple(SizedSymbol(**{**piece, "name": printable(piece["name"])}) for piece in owner["pieces"])
     return Owner(printable(owner["name"]), pieces)
 
 

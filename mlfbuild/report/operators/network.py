@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.sizes import FLASH_KINDS, TABLES, Owner, Piece
+from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
 if TYPE_CHECKING:
-    from mlfbuild.report.instructions import ModelRun
-    from mlfbuild.report.operator_runs import OperatorRun
+    from mlfbuild.report.operators.model_run import ModelRun
+    from mlfbuild.report.operators.operator_runs import OperatorRun
 
 
 @dataclass(frozen=True)
 class FlashPart:
     """A part of a model's flash."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SizedSymbol, ...]
 
     def of_kind(self, kind: str) -> int:
         """Return the bytes of flash of one of ``FLASH_KINDS``; the first values of variables are tables."""
@@ -48,7 +48,7 @@ class NetworkSizes:
     rest: FlashPart
 
 
-def _flash_kind(piece: Piece) -> str:
+def _flash_kind(piece: SizedSymbol) -> str:
     return piece.kind if piece.kind in FLASH_KINDS else TABLES
 
 
@@ -59,7 +59,7 @@ def network_sizes(
 
     ``calls`` has what each function calls, by their addresses.
     """
-    own: dict[str, list[Piece]] = defaultdict(list)
+    own: dict[str, list[SizedSymbol]] = defaultdict(list)
     for piece in owner.pieces:
         if piece.flash and piece.module == module:
             own[piece.name].append(piece)
@@ -76,7 +76,7 @@ def network_sizes(
     return NetworkSizes(module, executor, network, tuple(FlashPart(tuple(pieces)) for pieces in named), rest)
 
 
-def _addresses(pieces: Iterable[Piece]) -> list[int]:
+def _addresses(pieces: Iterable[SizedSymbol]) -> list[int]:
     return [piece.address for piece in pieces if piece.address is not None]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import counted, listed, printable
-from mlfbuild.report.compare import Change, Comparison, ImageChange, OperatorChange, OwnerChange, PieceChange
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.document.compare import Change, Comparison, ImageChange, OperatorChange, OwnerChange, PieceChange
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _WIDTH = 80
 _NAME = 36

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mlfbuild.build.tree import subject_of
 from mlfbuild.core import read_bytes, write_atomic
 from mlfbuild.library import Module, symbol_prefix
-from mlfbuild.report.image import Symbol, read_image
+from mlfbuild.report.sizes.image import Symbol, read_image
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import checked_runs, counting_plugin
 
