@@ -18,12 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.core import CheckFailedError
-from mlfbuild.core import holds, read_bytes, write_atomic
-from mlfbuild.library import Fields, parse_json
-from mlfbuild.core import find_tool, run
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.build.shared_symbols import Clash, clashes, compiled_objects
+from mlfbuild.core import CheckFailedError, find_tool, holds, read_bytes, run, write_atomic
+from mlfbuild.library import Fields, parse_json
 
 _SHOWN = 4
 COMPARED = {".o", ".obj", ".a"}

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.c_analysis import Symbols, object_symbols
-from mlfbuild.c_analysis import MERGED, SHARED, weak_definitions
+from mlfbuild.c_analysis import MERGED, SHARED, Symbols, members, object_symbols, weak_definitions
 from mlfbuild.core import read_bytes
 from mlfbuild.library import SHARED_WORKSPACE
-from mlfbuild.c_analysis import members
 
 _ELF = b"\x7fELF"
 _MEANT_TO_BE_SHARED = {
