@@ -8,7 +8,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.report.document.compare import (
-        Comparison as Comparison,
+        ReportComparison as ReportComparison,
         compare_reports as compare_reports,
         comparison_json as comparison_json,
     )

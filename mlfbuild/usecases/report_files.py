@@ -12,8 +12,8 @@ from typing import Any
 from mlfbuild.build import check_replaced
 from mlfbuild.core import InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
 from mlfbuild.report import (
-    Comparison,
     Report,
+    ReportComparison,
     all_operators,
     all_runs,
     compare_reports,
@@ -44,7 +44,7 @@ class Presented:
     """What that is called."""
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> ReportComparison | None:
         """What changed, where there is an older report."""
         return compare_reports(self.report, self.before) if self.before is not None else None
 

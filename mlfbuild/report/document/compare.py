@@ -101,7 +101,7 @@ class ImageChange:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ReportComparison:
     """Two reports."""
 
     images: tuple[ImageChange, ...]
@@ -111,18 +111,18 @@ class Comparison:
     only_now: tuple[tuple[str, str | None], ...]
 
 
-def compare_reports(now: Report, before: Report) -> Comparison:
+def compare_reports(now: Report, before: Report) -> ReportComparison:
     """Return what changed from ``before`` to ``now``; both fit the schema."""
     old = {title_of(image): image for image in before["images"]}
     new = {title_of(image): image for image in now["images"]}
-    return Comparison(
+    return ReportComparison(
         tuple(_image(image, old[title]) for title, image in new.items() if title in old),
         tuple(_names(image) for title, image in old.items() if title not in new),
         tuple(_names(image) for title, image in new.items() if title not in old),
     )
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
     """Return the comparison as plain JSON values, as ``comparison_definitions`` describes them."""
     return {
         "images": [

@@ -49,11 +49,11 @@ class NetworkView:
     executor: str
     timeline: Timeline
     columns: operators.Columns | None
-    drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
+    drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
     columns_of_drawing: tuple[int, int]
     """How wide its columns are, in tens of pixels, and how many there are at most."""
     headings: tuple[str, ...]
-    rows: tuple[operators.Row, ...]
+    rows: tuple[operators.OperatorRow, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
     """The last rows of the table: what no operator has, and all together."""
     tensors: tuple[TensorRow, ...]

@@ -12,10 +12,10 @@ from dataclasses import replace
 from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
-    Call,
     Entries,
+    StackCall,
+    StackStep,
     State,
-    Step,
     Value,
     Words,
     added,
@@ -45,16 +45,16 @@ _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
 """Functions of libgcc that go on where a table behind the call says: of bytes, of half words, of words."""
 
 
-def decode(instruction: Instruction, state: State, words: Words) -> Step:
+def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
     """Return what an instruction does (``Decoder``)."""
     operands = [text.strip() for text in _OPERAND.findall(instruction.operands)]
     rule = _RULES.fullmatch(instruction.mnemonic)
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
-        step = Step(without(state, [SP]))
+        step = StackStep(without(state, [SP]))
     elif rule is None:
-        step = Step(_others(instruction.mnemonic, operands, state))
+        step = StackStep(_others(instruction.mnemonic, operands, state))
     else:
-        step = _control(rule[1], instruction, operands, state, words) or Step(
+        step = _control(rule[1], instruction, operands, state, words) or StackStep(
             _data(rule[1], instruction, operands, state, words)
         )
     if rule is not None and rule[4]:
@@ -70,32 +70,36 @@ def _switches_stacks(instruction: Instruction) -> bool:
 # Control -------------------------------------------------------------------------------------------------------------
 
 
-def _control(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step | None:
+def _control(
+    name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words
+) -> StackStep | None:
     """Return what comes of an instruction that may go elsewhere; ``None`` for all others."""
     if name in {"bl", "blx"}:
         return _call(instruction, operands[-1], state)
     if name == "b":
-        return Step(state, falls=False, jumps=tuple(_target(operands[-1])))
+        return StackStep(state, falls=False, jumps=tuple(_target(operands[-1])))
     if name.startswith(("cb", "le", "wls")):
-        return Step(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
+        return StackStep(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
     if name == "udf":
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if name in {"tbb", "tbh"}:
-        return Step(state, falls=False, through_table=True, entries=Entries(2 if name == "tbh" else 1, signed=False))
+        return StackStep(
+            state, falls=False, through_table=True, entries=Entries(2 if name == "tbh" else 1, signed=False)
+        )
     if name == "bx":
         return _goes_to(operands[0], instruction, state)
     if name.startswith(("pop", "ldm")) and "pc" in operands[-1]:
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if operands[:1] == ["pc"]:
         return _sets_pc(name, instruction, operands, state, words)
     return None
 
 
-def _call(instruction: Instruction, operand: str, state: State) -> Step:
+def _call(instruction: Instruction, operand: str, state: State) -> StackStep:
     register = _register(operand)
     value = state.get(register) if register else next(_target(operand), None)
-    call = Call(instruction.address, value & ~1 if isinstance(value, int) else None)
-    step = Step(without(state, _LOST_BY_CALLS), calls=(call,))
+    call = StackCall(instruction.address, value & ~1 if isinstance(value, int) else None)
+    step = StackStep(without(state, _LOST_BY_CALLS), calls=(call,))
     cases = _CASES.search(operand)
     if cases is None:
         return step
@@ -103,28 +107,30 @@ def _call(instruction: Instruction, operand: str, state: State) -> Step:
     return replace(step, falls=False, through_table=True, entries=entries)
 
 
-def _goes_to(operand: str, instruction: Instruction, state: State) -> Step:
+def _goes_to(operand: str, instruction: Instruction, state: State) -> StackStep:
     """Return what comes of a jump to where a register says; that of ``lr`` is a return."""
     register = _register(operand)
     if register == "pc":  # changes from Thumb to Arm
-        return Step(state, falls=False, jumps=((instruction.address + 4) & ~3,))
+        return StackStep(state, falls=False, jumps=((instruction.address + 4) & ~3,))
     value = state.get(register)
     if isinstance(value, int):
-        return Step(state, falls=False, jumps=(value & ~1,))
-    return Step(state, falls=False, through_register=register != "lr")
+        return StackStep(state, falls=False, jumps=(value & ~1,))
+    return StackStep(state, falls=False, through_register=register != "lr")
 
 
-def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step:
+def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> StackStep:
     if name == "mov":
         return _goes_to(operands[1], instruction, state)
     if name == "ldr" and operands[1].startswith("[pc"):
         target = _literal(instruction, words)
-        return Step(state, falls=False, jumps=() if target is None else (target & ~1,), through_table=target is None)
+        return StackStep(
+            state, falls=False, jumps=() if target is None else (target & ~1,), through_table=target is None
+        )
     if name == "ldr" and len(operands) == 3 and operands[1] == "[sp]":  # as pop {pc}
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     # From the stack it is where inline assembly has put a label; `ldr pc, [r3]` without a scaled index is a function's.
     table = name != "ldr" or operands[1].startswith("[sp") or "lsl" in operands[1]
-    return Step(state, falls=False, through_table=table, through_register=not table)
+    return StackStep(state, falls=False, through_table=table, through_register=not table)
 
 
 def _target(operand: str) -> Iterator[int]:

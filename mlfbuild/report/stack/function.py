@@ -11,8 +11,8 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.stack.listing import Function, Instruction, Listing
-from mlfbuild.report.stack.steps import SP, START, Call, Decoder, Place, State, Words, joined
+from mlfbuild.report.stack.listing import Disassembly, Instruction, ListedFunction
+from mlfbuild.report.stack.steps import SP, START, Decoder, StackCall, StackPlace, State, Words, joined
 from mlfbuild.report.stack.table import targets_of
 
 _MOST_VISITS = 200
@@ -27,13 +27,13 @@ class Frame:
 
     size: int
     """Bytes at its deepest."""
-    calls: tuple[tuple[Call, int], ...]
+    calls: tuple[tuple[StackCall, int], ...]
     """Each call with the bytes that the function has on the stack then."""
     problem: str = ""
     """Why ``size`` is not known; empty where it is."""
 
 
-def frame_of(start: int, listing: Listing, decode: Decoder, words: Words) -> Frame:
+def frame_of(start: int, listing: Disassembly, decode: Decoder, words: Words) -> Frame:
     """Return what the function at address ``start`` takes of the stack.
 
     ``words`` has the words of the image, among them the constants that code loads. Parts of other functions that it
@@ -45,11 +45,11 @@ def frame_of(start: int, listing: Listing, decode: Decoder, words: Words) -> Fra
 class _Walk:
     """All ways through a function."""
 
-    def __init__(self, start: int, listing: Listing, decode: Decoder, words: Words) -> None:
+    def __init__(self, start: int, listing: Disassembly, decode: Decoder, words: Words) -> None:
         self._start, self._listing, self._decode, self._words = start, listing, decode, words
         self._before: dict[int, State] = {}
         self._visits: dict[int, int] = {}
-        self._calls: dict[Call, int] = {}
+        self._calls: dict[StackCall, int] = {}
         self._tables: dict[int, State] = {}
         """Jumps to where tables say that nobody found."""
         self._registers: dict[int, State] = {}
@@ -69,7 +69,7 @@ class _Walk:
             if not self._waiting:
                 self._follow_tables()
         for where, state in self._registers.items():
-            self._call(Call(where, None), state)
+            self._call(StackCall(where, None), state)
         return Frame(self._size, tuple(self._calls.items()))
 
     def _reach(self, address: int, state: State) -> None:
@@ -89,12 +89,12 @@ class _Walk:
         self._before[address] = together
         self._do(function, function.places[address], together)
 
-    def _do(self, function: Function, at: int, state: State) -> None:
+    def _do(self, function: ListedFunction, at: int, state: State) -> None:
         """Do one instruction and see what comes next."""
         instruction = function.instructions[at]
         step = self._decode(instruction, state, self._words)
         pointer = step.state.get(SP)
-        if not isinstance(pointer, Place):
+        if not isinstance(pointer, StackPlace):
             self._problem = _not_known(instruction)
             return
         self._size = max(self._size, pointer.depth)
@@ -115,19 +115,19 @@ class _Walk:
         if step.falls:
             self._fall(function, at, step.state, called=bool(step.calls))
 
-    def _call(self, call: Call, state: State) -> None:
+    def _call(self, call: StackCall, state: State) -> None:
         pointer = state[SP]
-        assert isinstance(pointer, Place)
+        assert isinstance(pointer, StackPlace)
         self._calls[call] = max(self._calls.get(call, 0), pointer.depth)
 
     def _jump(self, instruction: Instruction, target: int, state: State) -> None:
         """Go on at ``target``; where another function begins there, that is its last call."""
         if target != self._start and self._listing.begins(target):
-            self._call(Call(instruction.address, target), state)
+            self._call(StackCall(instruction.address, target), state)
         else:
             self._waiting.append((target, state))
 
-    def _fall(self, function: Function, at: int, state: State, *, called: bool) -> None:
+    def _fall(self, function: ListedFunction, at: int, state: State, *, called: bool) -> None:
         """Go on behind an instruction; nowhere behind the last call of a function, which does not come back."""
         instruction = function.instructions[at]
         if at + 1 < len(function.instructions):

@@ -33,7 +33,7 @@ class Instruction(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class ListedFunction:
     """The code from one name of the image to the next."""
 
     name: str
@@ -58,19 +58,20 @@ def _instructions(text: str) -> Iterator[Instruction]:
         yield Instruction(int(line[1], 16), line[2].strip(), operands.strip(), comment[0].strip() if comment else "")
 
 
-class Listing:
+class Disassembly:
     """The functions of an image by address; ``text`` is what ``objdump -d --no-show-raw-insn`` prints."""
 
     def __init__(self, text: str) -> None:
         heads = [head for head in _HEADER.finditer(text) if not head[2].startswith(_INNER)]
         ends = [*(head.start() for head in heads[1:]), len(text)]
         functions = [
-            Function(head[2], int(head[1], 16), text[head.end() : end]) for head, end in zip(heads, ends, strict=True)
+            ListedFunction(head[2], int(head[1], 16), text[head.end() : end])
+            for head, end in zip(heads, ends, strict=True)
         ]
         self._functions = sorted(functions, key=lambda function: function.address)
         self._addresses = [function.address for function in self._functions]
 
-    def function_at(self, address: int) -> Function | None:
+    def function_at(self, address: int) -> ListedFunction | None:
         """Return the function that has the instruction at ``address``; ``None`` where no instruction begins there."""
         at = bisect_right(self._addresses, address) - 1
         function = self._functions[at] if at >= 0 else None
@@ -91,6 +92,6 @@ class Listing:
         at = bisect_right(self._addresses, address)
         return self._addresses[at] if at < len(self._addresses) else None
 
-    def within(self, start: int, end: int) -> list[Function]:
+    def within(self, start: int, end: int) -> list[ListedFunction]:
         """Return the functions that begin from ``start`` to ``end``."""
         return self._functions[bisect_left(self._addresses, start) : bisect_left(self._addresses, end)]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
 from mlfbuild.report.sizes.image import damaged_image
 from mlfbuild.report.stack import arm, riscv
-from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder, Words
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ _V8_1_M = 21
 
 
 @dataclass(frozen=True)
-class Program:
+class ImageCode:
     """The code of an image."""
 
-    listing: Listing
+    listing: Disassembly
     decode: Decoder
     words: Words
     thumb: bool
     """Whether addresses of functions are odd."""
 
 
-def read_program(path: Path) -> Program | None:
+def read_program(path: Path) -> ImageCode | None:
     """Return the code of the image ``path``; ``None`` where its processor is neither an Arm nor a RISC-V of 32 bits.
 
     Raises ``ToolNotFoundError`` without objdump for the processor, ``InputFileError`` for a damaged image, and
@@ -50,14 +50,14 @@ def read_program(path: Path) -> Program | None:
         return None
     compiler, decode = _COMPILERS[machine]
     listing = _listing(_objdump(compiler), tuple(options), path, sha256(read_bytes(path, "image")))
-    return Program(listing, decode, words, thumb=machine == "EM_ARM")
+    return ImageCode(listing, decode, words, thumb=machine == "EM_ARM")
 
 
 @functools.lru_cache(maxsize=1)
-def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Listing:
+def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Disassembly:
     """Return the listing of ``path``, made once for all that one report asks of it; ``_content`` is its hash."""
     command: list[str | Path] = [objdump, "-d", "-z", "-w", "--no-show-raw-insn", *options, path]
-    return Listing(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
+    return Disassembly(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
 
 
 def _objdump(compiler: str) -> Path:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Symbol
 from mlfbuild.report.sizes.linker_map import InputSection
-from mlfbuild.report.stack.listing import Function
-from mlfbuild.report.stack.objdump import Program
+from mlfbuild.report.stack.listing import ListedFunction
+from mlfbuild.report.stack.objdump import ImageCode
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
 """The table of an executor: which functions it calls, in order."""
@@ -35,7 +35,7 @@ class Pointers:
     """Everywhere; without functions that call back into firmware, as nobody knows where."""
 
 
-def pointers_of(module: str, program: Program, image: Image, parts: Sequence[InputSection]) -> Pointers:
+def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[InputSection]) -> Pointers:
     """Return where calls through pointers may lead in the functions of the library of ``module``, which has ``parts``.
 
     An executor calls the functions of its table. All others call those of the library whose address stands in another
@@ -69,7 +69,7 @@ def pointers_of(module: str, program: Program, image: Image, parts: Sequence[Inp
 
 
 def _taken(
-    program: Program, symbols: Iterable[Symbol], functions: Sequence[Function], parts: Iterable[InputSection]
+    program: ImageCode, symbols: Iterable[Symbol], functions: Sequence[ListedFunction], parts: Iterable[InputSection]
 ) -> set[int]:
     """Return the functions whose addresses stand in constants of ``parts``, or are loaded by ``functions``."""
     own = {function.address for function in functions}
@@ -79,13 +79,13 @@ def _taken(
     return held | (loaded - {symbol.address for symbol in symbols if not symbol.function})
 
 
-def _functions_in(program: Program, start: int, size: int) -> Iterator[int]:
+def _functions_in(program: ImageCode, start: int, size: int) -> Iterator[int]:
     """Yield the functions whose addresses stand in a constant."""
     first = start + -start % _WORD
     return _functions(program, (program.words(at) for at in range(first, start + size - _WORD + 1, _WORD)))
 
 
-def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
+def _functions(program: ImageCode, words: Iterable[int | None]) -> Iterator[int]:
     for word in words:
         if word is not None and (word & 1 == 1 or not program.thumb):
             address = word & ~1 if program.thumb else word
@@ -93,7 +93,7 @@ def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
                 yield address
 
 
-def loaded_by(program: Program, function: Function) -> Iterator[int]:
+def loaded_by(program: ImageCode, function: ListedFunction) -> Iterator[int]:
     """Yield the functions whose addresses code loads: whole, in two halves, or relative to itself.
 
     Also those without a name, as LLVM makes of what runs in parallel.
@@ -103,7 +103,7 @@ def loaded_by(program: Program, function: Function) -> Iterator[int]:
     yield from (word & ~1 for word in words if program.thumb and word & 1 and _may_begin(program, word & ~1))
 
 
-def _may_begin(program: Program, address: int) -> bool:
+def _may_begin(program: ImageCode, address: int) -> bool:
     """Return whether a function without a name may begin at ``address``: nothing before leads there."""
     function = program.listing.function_at(address)
     at = function.places[address] if function is not None else 0
@@ -113,7 +113,7 @@ def _may_begin(program: Program, address: int) -> bool:
     return before.is_data or _ENDS.match(f"{before.mnemonic} {before.operands}") is not None
 
 
-def _words_of(program: Program, function: Function) -> Iterator[int]:
+def _words_of(program: ImageCode, function: ListedFunction) -> Iterator[int]:
     held: dict[str, int] = {}
     for instruction in function.instructions:
         register, _, value = instruction.operands.partition(", ")
@@ -129,7 +129,7 @@ def _words_of(program: Program, function: Function) -> Iterator[int]:
             yield (held[register] + instruction.address + 4) & 0xFFFFFFFF
 
 
-def _comments_of(function: Function) -> Iterator[int]:
+def _comments_of(function: ListedFunction) -> Iterator[int]:
     """Yield the sums of LUI or AUIPC and what follows, as objdump tells them: ``# 800012a4 <run>``."""
     for instruction in function.instructions:
         found = _ADDRESS.match(instruction.comment)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
-    Call,
+    StackCall,
+    StackStep,
     State,
-    Step,
     Value,
     Words,
     added,
@@ -31,26 +31,26 @@ _STOPS = frozenset({"unimp", "mret", "sret", "ret"})
 _LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" for number in range(8)))
 
 
-def decode(instruction: Instruction, state: State, words: Words) -> Step:  # noqa: ARG001  # one type for all processors
+def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  # noqa: ARG001  # one type for all processors
     """Return what an instruction does (``Decoder``)."""
     name = instruction.mnemonic.removeprefix("c.")
     operands = [text.strip() for text in instruction.operands.split(",")]
     if name in _STOPS:
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if _BRANCH.fullmatch(name):
-        return Step(state, jumps=_target(operands[-1]))
+        return StackStep(state, jumps=_target(operands[-1]))
     if name == "j":
-        return Step(state, falls=False, jumps=_target(operands[-1]))
+        return StackStep(state, falls=False, jumps=_target(operands[-1]))
     if name in {"jal", "jalr", "jr"}:
         return _jump(name, instruction, operands, state)
     if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; what objdump does not know
-        return Step(without(state, [SP]))
+        return StackStep(without(state, [SP]))
     if name in _STORES:
-        return Step(state)
-    return Step(changed(state, operands[0], _result(name, operands, state)))
+        return StackStep(state)
+    return StackStep(changed(state, operands[0], _result(name, operands, state)))
 
 
-def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> Step:
+def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> StackStep:
     """Return what comes of ``jal`` and ``jalr``: a call where it leaves the way back in ``ra``."""
     link = "zero" if name == "jr" else operands[0] if len(operands) > 1 else "ra"
     where = instruction.address
@@ -63,12 +63,12 @@ def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: S
         value = state.get(register)
         target = int(found[1], 16) if found else value if isinstance(value, int) and "(" not in operands[-1] else None
         if link == "zero" and register == "ra" and target is None:
-            return Step(state, falls=False)
+            return StackStep(state, falls=False)
     if link == "ra":
-        return Step(without(state, _LOST_BY_CALLS), calls=(Call(where, target),))
+        return StackStep(without(state, _LOST_BY_CALLS), calls=(StackCall(where, target),))
     if link != "zero":  # t0: functions of libgcc that save registers for others (-msave-restore)
-        return Step(without(state, [SP]))
-    return Step(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
+        return StackStep(without(state, [SP]))
+    return StackStep(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
 
 
 def _target(operand: str) -> tuple[int, ...]:

@@ -16,20 +16,20 @@ SP = "sp"
 _SIGN, _ALL = 1 << 31, (1 << 32) - 1
 
 
-class Place(NamedTuple):
+class StackPlace(NamedTuple):
     """An address in the stack."""
 
     depth: int
 
 
-Value = Place | int
+Value = StackPlace | int
 """What a register is known to hold; numbers have 32 bits and no sign."""
 State = Mapping[str, Value]
 """Registers by name; those that are left out are not known. The stack pointer is ``SP``."""
 
 
 @dataclass(frozen=True)
-class Call:
+class StackCall:
     """A call, or a jump to another function."""
 
     where: int
@@ -48,7 +48,7 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Step:
+class StackStep:
     """What comes of an instruction."""
 
     state: State
@@ -57,7 +57,7 @@ class Step:
     """Whether the next instruction may follow."""
     jumps: tuple[int, ...] = ()
     """Addresses where it may go on."""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[StackCall, ...] = ()
     """What it calls, and comes back from."""
     through_table: bool = False
     """Whether it goes on where a table says, in the same function."""
@@ -69,7 +69,7 @@ class Step:
 
 Words = Callable[[int], int | None]
 """The word at an address of the image; ``None`` where it has none."""
-Decoder = Callable[[Instruction, State, Words], Step]
+Decoder = Callable[[Instruction, State, Words], StackStep]
 """What an instruction does in a state."""
 
 
@@ -82,14 +82,14 @@ def added(one: Value | None, other: Value | None) -> Value | None:
     """Return the sum, as far as it is known."""
     if isinstance(one, int) and isinstance(other, int):
         return (one + other) & _ALL
-    if isinstance(one, Place) and isinstance(other, int):
-        return Place(one.depth - signed(other))
-    return added(other, one) if isinstance(one, int) and isinstance(other, Place) else None
+    if isinstance(one, StackPlace) and isinstance(other, int):
+        return StackPlace(one.depth - signed(other))
+    return added(other, one) if isinstance(one, int) and isinstance(other, StackPlace) else None
 
 
 def subtracted(one: Value | None, other: Value | None) -> Value | None:
     """Return the difference, as far as it is known."""
-    if isinstance(one, Place) and isinstance(other, Place):
+    if isinstance(one, StackPlace) and isinstance(other, StackPlace):
         return (other.depth - one.depth) & _ALL
     return added(one, -other & _ALL) if isinstance(other, int) else None
 
@@ -102,12 +102,12 @@ def shifted(value: Value | None, count: Value | None) -> Value | None:
 
 def aligned(value: Value | None, mask: int) -> Value | None:
     """Return ``value`` without the bits of ``mask``; of a place in the stack, which has words, the deepest one."""
-    if isinstance(value, Place):
-        return Place(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
+    if isinstance(value, StackPlace):
+        return StackPlace(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
     return None if value is None else value & ~mask & _ALL
 
 
-START: State = {SP: Place(0)}
+START: State = {SP: StackPlace(0)}
 """What is known where a function begins."""
 
 
@@ -129,6 +129,6 @@ def joined(one: State, other: State) -> State:
         return one
     same = {name: value for name, value in one.items() if value == other.get(name)}
     pointers = one.get(SP), other.get(SP)
-    if isinstance(pointers[0], Place) and isinstance(pointers[1], Place):
+    if isinstance(pointers[0], StackPlace) and isinstance(pointers[1], StackPlace):
         same[SP] = max(pointers[0], pointers[1])
     return same

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from mlfbuild.report.stack.listing import Function
+from mlfbuild.report.stack.listing import ListedFunction
 from mlfbuild.report.stack.steps import Entries, Words
 
 _INDEX = re.compile(r"\[pc, (\w+)")
@@ -16,7 +16,7 @@ _LOOKED_AT = 12
 """Instructions before a jump among which is the one that compares its index with the last one."""
 
 
-def targets_of(function: Function, at: int, entries: Entries, words: Words) -> Iterator[int]:
+def targets_of(function: ListedFunction, at: int, entries: Entries, words: Words) -> Iterator[int]:
     """Yield where the table leads that lies behind the instruction ``at`` of ``function``.
 
     It has as many entries as the comparison of the index before it allows, or reaches up to the next instruction.
@@ -40,7 +40,7 @@ def _entry(place: int, entries: Entries, words: Words) -> int:
     return entry - (1 << bits) if entries.signed and entry >> bits - 1 else entry
 
 
-def _last_index(function: Function, at: int) -> int | None:
+def _last_index(function: ListedFunction, at: int) -> int | None:
     """Return the index with which that of the jump ``at`` was compared last; ``None`` where nobody knows."""
     found = _INDEX.match(function.instructions[at].operands)
     index = re.escape(found[1] if found else _FIRST)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlfbuild.core import printable
 from mlfbuild.report.stack.image import MAIN, Stacks
-from mlfbuild.report.stack.worst import Part, StackDepth
+from mlfbuild.report.stack.worst import StackDepth, StackFrame
 
 
 def stack_lines(
@@ -45,7 +45,7 @@ def measured_in(image: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _depth(stack: Mapping[str, Any]) -> StackDepth:
-    path = (Part(printable(name), size) for name, size in zip(stack["path"], stack["frames"], strict=False))
+    path = (StackFrame(printable(name), size) for name, size in zip(stack["path"], stack["frames"], strict=False))
     return StackDepth(stack["worst_case"], tuple(path), printable(stack["reason"]))
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from mlfbuild.core import printable
 from mlfbuild.report.sizes.owners import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Listing
-from mlfbuild.report.stack.steps import Call, Decoder, Words
+from mlfbuild.report.stack.listing import Disassembly
+from mlfbuild.report.stack.steps import Decoder, StackCall, Words
 
 _DEEPEST = 150
 """Calls inside each other that are followed."""
@@ -18,7 +18,7 @@ _MOST_VISITS = 100_000
 
 
 @dataclass(frozen=True)
-class Part:
+class StackFrame:
     """A function on the way down."""
 
     function: str
@@ -32,7 +32,7 @@ class StackDepth:
 
     size: int | None
     """Bytes; ``None`` where that is not known."""
-    path: tuple[Part, ...] = ()
+    path: tuple[StackFrame, ...] = ()
     """The functions on the way to the deepest place; those up to where it is not known."""
     reason: str = ""
     """Why it is not known; empty where it is."""
@@ -58,7 +58,7 @@ class CallGraph:
     """Functions of an image and what they call."""
 
     def __init__(
-        self, listing: Listing, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
+        self, listing: Disassembly, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
     ) -> None:
         """``pointers`` has where a function's calls through pointers may lead, by the address of the function.
 
@@ -66,7 +66,7 @@ class CallGraph:
         """
         self._listing, self._decode, self._words, self._pointers = listing, decode, words, pointers
         self._frames: dict[int, Frame] = {}
-        self._known: dict[int, tuple[Part, ...]] = {}
+        self._known: dict[int, tuple[StackFrame, ...]] = {}
 
     def depth(self, entry: int) -> StackDepth:
         """Return the most that the function at ``entry`` takes of the stack, with all that it calls.
@@ -77,10 +77,10 @@ class CallGraph:
         try:
             path = self._deepest(entry, _Search())
         except _NotKnownError as error:
-            return StackDepth(None, tuple(Part(name, 0) for name in error.path), str(error))
+            return StackDepth(None, tuple(StackFrame(name, 0) for name in error.path), str(error))
         return StackDepth(sum(part.size for part in path), path)
 
-    def _deepest(self, address: int, search: _Search) -> tuple[Part, ...]:
+    def _deepest(self, address: int, search: _Search) -> tuple[StackFrame, ...]:
         if address in self._known:
             return self._known[address]
         search.visits += 1
@@ -93,10 +93,10 @@ class CallGraph:
             raise self._not_known(frame.problem, search)
         if len(search.path) > _DEEPEST or search.visits > _MOST_VISITS:
             raise self._not_known("is called in more ways than can be followed", search)
-        best: tuple[Part, ...] = (Part(name, frame.size),)
+        best: tuple[StackFrame, ...] = (StackFrame(name, frame.size),)
         for call, depth in frame.calls:
             for target in self._targets(address, call, search):
-                below = (Part(name, depth), *self._deepest(target, search))
+                below = (StackFrame(name, depth), *self._deepest(target, search))
                 best = max(best, below, key=_total)
         search.path.pop()
         search.passed.discard(address)
@@ -104,7 +104,7 @@ class CallGraph:
             self._known[address] = best
         return best
 
-    def _targets(self, caller: int, call: Call, search: _Search) -> list[int]:
+    def _targets(self, caller: int, call: StackCall, search: _Search) -> list[int]:
         if call.target is not None:
             if call.target in search.path:
                 other = "itself" if call.target == caller else f"{self._name(call.target)}, which leads to it"
@@ -135,5 +135,5 @@ class CallGraph:
         return _NotKnownError(f"{path[-1]} {reason}", path)
 
 
-def _total(path: tuple[Part, ...]) -> int:
+def _total(path: tuple[StackFrame, ...]) -> int:
     return sum(part.size for part in path)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import counted, listed, printable
-from mlfbuild.report.document.compare import Change, Comparison, ImageChange, OperatorChange, OwnerChange, PieceChange
+from mlfbuild.report.document.compare import (
+    Change,
+    ImageChange,
+    OperatorChange,
+    OwnerChange,
+    PieceChange,
+    ReportComparison,
+)
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _WIDTH = 80
@@ -15,7 +22,7 @@ _SHOWN = 8
 _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 
 
-def comparison_text(comparison: Comparison, before: str, *, verbose: bool = False) -> str:
+def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
     """Return the comparison with the report called ``before``; all that changed with ``verbose``, else the largest."""
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
     alone = [
