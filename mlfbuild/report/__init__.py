@@ -1,4 +1,19 @@
-"""What is in a firmware image, and whose it is."""
+"""Reports of firmware images: flash, RAM, stack and instructions by model, operator and library.
+
+A report goes through these rooms:
+
+- ``sizes`` reads the ELF file and its linker map, and adds up bytes by owner; ``stack`` finds the worst-case stack;
+  ``operators`` divides models by operator and counts instructions of runs.
+- ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
+- ``budgets`` checks limits and growth after a link, ``sbom`` writes the bill of materials.
+
+Example: the flash of each model in any ELF image with a map of GNU ld::
+
+    found = any_image_sizes(Path("app.elf"))
+    {owner.name: owner.flash for owner in found.sizes.models}
+
+It does not build images, and it reads only maps of GNU ld.
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
 
 
 def older(path: Path) -> Report:
-    """Return the report in the file ``path``, to compare one with; raises as ``read_report``."""
+    """Return the report in the file ``path`` for a comparison; raises as ``read_report``."""
     return read_report(path)
 
 

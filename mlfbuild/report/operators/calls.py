@@ -1,4 +1,4 @@
-"""What the functions of an image call, as their instructions say."""
+"""The functions that each function of an image calls, from its instructions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mlfbuild.report.stack.objdump import ImageCode
 from mlfbuild.report.stack.pointers import loaded_by
 
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
-"""Where an instruction leads, as objdump prints it: a call, or a jump, which may be the last thing a function does."""
+"""The target of a call or jump in objdump's output; a jump may be a tail call."""
 
 
 def calls_of(program: ImageCode, addresses: Iterable[int]) -> dict[int, frozenset[int]]:
-    """Return what each of the functions at ``addresses`` calls, or hands on to be called, by their addresses."""
+    """Return the addresses that each function at ``addresses`` calls or passes on as a pointer."""
     return {address: frozenset(_targets(program, address)) for address in addresses}
 
 

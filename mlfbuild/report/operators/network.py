@@ -1,8 +1,8 @@
-"""Whose of a model's operators the bytes of its flash are.
+"""Flash of a model by operator.
 
-An operator has the functions and constants that its call names, and the functions that those call: parts of kernels
-that the C compiler made functions of their own. What several operators share counts for the first of them. The rest is
-nobody's own: the run function, the executor's tables, the model's id.
+An operator owns the functions and constants that its call names, and the functions that those call: parts of kernels
+that the C compiler did not inline. Shared functions and constants are counted for the first operator that uses them.
+The rest belongs to no operator: the run function, the executor's tables, the model's id.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FlashPart:
     pieces: tuple[SizedSymbol, ...]
 
     def of_kind(self, kind: str) -> int:
-        """Return the bytes of flash of one of ``FLASH_KINDS``; the first values of variables are tables."""
+        """Return the bytes of flash of one of ``FLASH_KINDS``; initial values of variables count as tables."""
         return sum(piece.size for piece in self.pieces if _flash_kind(piece) == kind)
 
     @property
@@ -38,13 +38,13 @@ class FlashPart:
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """A module in an image: what each operator has of its flash, and what none has."""
+    """A module in an image: the flash of each operator, and the rest."""
 
     module: str
     executor: str
     network: Network
     parts: tuple[FlashPart, ...]
-    """Of the network's operators, in their order."""
+    """The flash of each operator, in the network's order."""
     rest: FlashPart
 
 
@@ -55,9 +55,9 @@ def _flash_kind(piece: SizedSymbol) -> str:
 def network_sizes(
     module: str, executor: str, network: Network, owner: Owner, calls: Mapping[int, Collection[int]]
 ) -> NetworkSizes:
-    """Return what the operators of ``network`` have of the pieces of ``module`` in flash, which are the ``owner``'s.
+    """Return the flash of ``module``, whose symbols ``owner`` has, by operator of ``network``.
 
-    ``calls`` has what each function calls, by their addresses.
+    ``calls`` has the addresses that each function calls, by its address.
     """
     own: dict[str, list[SizedSymbol]] = defaultdict(list)
     for piece in owner.pieces:
@@ -85,7 +85,7 @@ def _names(operator: NetworkOperator) -> tuple[str, ...]:
 
 
 def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:
-    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module."""
+    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one."""
     network = sizes.network
     runs = {each.number: each for each in run.operators if each.number is not None} if run else {}
     return {
@@ -132,7 +132,7 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
 
 
 def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:
-    """Return the instructions of an operator: none for one that does nothing, where those of others were counted."""
+    """Return the instructions of an operator: 0 for one without a function if the others were ``counted``."""
     if run is None:
         nothing = 0 if counted and not operator.function else None
         return {"instructions": nothing, "bound": nothing}

@@ -1,4 +1,9 @@
-"""How deep the stack of an image's functions gets at most, by its own instructions."""
+"""Worst-case stack of an image's functions, from its instructions.
+
+objdump lists the instructions; ``arm`` and ``riscv`` decode their effect on the stack pointer; ``function`` follows all
+paths through one function, and ``worst`` the calls between functions, with ``pointers`` for calls through pointers. The
+result is an upper bound, or unknown with a reason: recursion, alloca, or a pointer to an unknown function.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Instructions of Arm's 32-bit cores, Thumb and Arm alike, as GNU objdump spells them (unified syntax).
+"""Effects of instructions of 32-bit Arm cores, Thumb and Arm, in GNU objdump's unified syntax.
 
-What has no rule here changes the registers that it names outside of brackets, or none where it only stores or compares.
+An instruction without a rule changes the registers that it names outside of brackets; stores and compares change none.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
 _LOST_BY_CALLS = ("r0", "r1", "r2", "r3", "r12", "lr")
 _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
-"""Functions of libgcc that go on where a table behind the call says: of bytes, of half words, of words."""
+"""Functions of libgcc that jump through a table of bytes, half words or words after the call."""
 
 
 def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
-    """Return what an instruction does (``Decoder``)."""
+    """Return the effect of an instruction (``Decoder``)."""
     operands = [text.strip() for text in _OPERAND.findall(instruction.operands)]
     rule = _RULES.fullmatch(instruction.mnemonic)
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
@@ -73,7 +73,7 @@ def _switches_stacks(instruction: Instruction) -> bool:
 def _control(
     name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words
 ) -> StackStep | None:
-    """Return what comes of an instruction that may go elsewhere; ``None`` for all others."""
+    """Return the effect of a branch, call or return; ``None`` for other instructions."""
     if name in {"bl", "blx"}:
         return _call(instruction, operands[-1], state)
     if name == "b":
@@ -108,7 +108,7 @@ def _call(instruction: Instruction, operand: str, state: State) -> StackStep:
 
 
 def _goes_to(operand: str, instruction: Instruction, state: State) -> StackStep:
-    """Return what comes of a jump to where a register says; that of ``lr`` is a return."""
+    """Return the effect of a jump to the address in a register; a jump to ``lr`` is a return."""
     register = _register(operand)
     if register == "pc":  # changes from Thumb to Arm
         return StackStep(state, falls=False, jumps=((instruction.address + 4) & ~3,))
@@ -128,7 +128,7 @@ def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state
         )
     if name == "ldr" and len(operands) == 3 and operands[1] == "[sp]":  # as pop {pc}
         return StackStep(state, falls=False)
-    # From the stack it is where inline assembly has put a label; `ldr pc, [r3]` without a scaled index is a function's.
+    # From the stack: inline assembly pushed a label. `ldr pc, [r3]` without a scaled index calls a function.
     table = name != "ldr" or operands[1].startswith("[sp") or "lsl" in operands[1]
     return StackStep(state, falls=False, through_table=table, through_register=not table)
 
@@ -155,7 +155,7 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
 
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
-    """Return the state behind a push, a pop or one of their kind, of registers of the core or of its FPU."""
+    """Return the state after a push, pop or similar, of registers of the core or its FPU."""
     size = sum(8 if register.startswith("d") else 4 for register in _listed(operands[-1]))
     if name == "ldmdb":
         return without(state, [*_listed(operands[-1]), _register(operands[0].removesuffix("!"))])
@@ -181,7 +181,7 @@ def _listed(registers: str) -> Iterator[str]:
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
-    """Return what an arithmetic instruction makes, as far as it is known."""
+    """Return the result of an arithmetic instruction, as far as it is known."""
     values = [_value(operand, state) for operand in operands]
     if len(operands) > 3:  # a shifted register
         return None
@@ -218,7 +218,7 @@ def _literal(instruction: Instruction, words: Words) -> int | None:
 
 
 def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
-    """Return the state behind an instruction without a rule of its own."""
+    """Return the state after an instruction without a rule."""
     state = _written_back(operands, state)
     if _ONLY_READ.match(mnemonic):
         return state
@@ -230,7 +230,7 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
 
 
 def _written_back(operands: Sequence[str], state: State) -> State:
-    """Return the state behind an access that moves its base register: ``[sp, #-8]!``, ``[sp], #8``, ``r3!``."""
+    """Return the state after an access that changes its base register: ``[sp, #-8]!``, ``[sp], #8``, ``r3!``."""
     for at, operand in enumerate(operands):
         base = _BASE.match(operand)
         if base is not None and operand.endswith("!"):
@@ -249,5 +249,5 @@ def _moved(state: State, register: str, by: int | None) -> State:
 
 
 def _register(operand: str) -> str:
-    """Return the name of a register of the core, always the same one; empty for all else."""
+    """Return the canonical name of a core register; empty for other operands."""
     return _ALIASES.get(operand, operand) if _REGISTER.fullmatch(operand) else ""

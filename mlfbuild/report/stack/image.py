@@ -19,7 +19,7 @@ from mlfbuild.report.stack.pointers import pointers_of
 from mlfbuild.report.stack.worst import CallGraph, StackDepth
 
 _ENTRIES = r"({prefix}|mlf_{module})_(run(_hooked|_traced|_hooked_and_traced)?|reset)"
-"""Names of functions of a module that firmware calls."""
+"""Names of the functions of a module that firmware calls."""
 MAIN = "main"
 
 
@@ -71,13 +71,13 @@ def _models(found: ImageSizes) -> dict[str, str]:
 
 
 def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, str]) -> Stacks:
-    """Return the stack that the models of ``image`` need, by its map ``placed``.
+    """Return the worst-case stack of the models of ``image``; ``placed`` is its linker map.
 
-    ``models`` has what a module's model is called, by the name of the module. Raises as ``read_program``.
+    ``models`` has the name of the model by the name of each of its modules. Raises as ``read_program``.
     """
     program = read_program(image.path)
     if program is None:
-        unknown = StackDepth(None, reason="mlfbuild knows the instructions of 32-bit Arm and RISC-V only")
+        unknown = StackDepth(None, reason="mlfbuild decodes only instructions of 32-bit Arm and RISC-V")
         return Stacks(dict.fromkeys(models.values(), unknown), unknown)
     pointers = [
         pointers_of(module, program, image, [part for part in placed if module_of(part) == module]) for module in models
@@ -95,7 +95,7 @@ def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str,
 
 
 def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> StackDepth:
-    """Return the deepest of those functions of a module that firmware calls."""
+    """Return the deepest of the functions of a module that firmware calls."""
     prefix = symbol_prefix(module)
     entries = re.compile(_ENTRIES.format(prefix=prefix, module=module))
     found = [graph.depth(address) for name, address in functions.items() if entries.fullmatch(name)]
@@ -103,7 +103,7 @@ def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> S
 
 
 def _deepest(found: Sequence[StackDepth]) -> StackDepth:
-    """Return the deepest one; one that is not known where there is such a one."""
+    """Return the deepest of ``found``; an unknown one if there is one."""
     return next((depth for depth in found if depth.size is None), max(found, key=lambda depth: depth.size or 0))
 
 

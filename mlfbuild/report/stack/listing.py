@@ -1,4 +1,4 @@
-"""What objdump prints of an image: its functions and their instructions, read only where they are asked for."""
+"""objdump's output of an image: its functions, and their instructions, which are parsed on demand."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ _LINE = re.compile(r"^ *([0-9a-f]+):\t([^\t\n]+)(?:\t([^\n]*))?$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*(?:\t[@;#]|\s[@;#] )")
 _COLD = re.compile(r"\.cold(\.\d+)?$")
 _INNER = (".L", "$")
-"""How names of labels inside a function begin: of compilers, and of what tells code from data (ELF for Arm, 5.5.5)."""
+"""Prefixes of labels inside functions: of compilers, and of mapping symbols (ELF for Arm, 5.5.5)."""
 
 
 class Instruction(NamedTuple):
-    """One instruction, or a piece of data among them, whose mnemonic is then a directive: ``.word``."""
+    """One instruction, or data between instructions; the mnemonic is then a directive such as ``.word``."""
 
     address: int
     mnemonic: str
     operands: str
     comment: str
-    """What objdump adds: ``(80001a4 <main+0x24>)``."""
+    """objdump's comment, such as ``(80001a4 <main+0x24>)``."""
 
     @property
     def is_data(self) -> bool:
-        """Whether it is no instruction."""
+        """Whether it is data."""
         return self.mnemonic.startswith(".")
 
 
 @dataclass(frozen=True, eq=False)
 class ListedFunction:
-    """The code from one name of the image to the next."""
+    """The code from one symbol of the image to the next."""
 
     name: str
     address: int
     text: str = field(repr=False)
-    """As objdump prints it."""
+    """Lines of objdump."""
 
     @cached_property
     def instructions(self) -> list[Instruction]:
-        """In the order of their addresses, with the data among them."""
+        """Instructions and data by address."""
         return list(_instructions(self.text))
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """Where in ``instructions`` each address is."""
+        """Index in ``instructions`` by address."""
         return {instruction.address: at for at, instruction in enumerate(self.instructions)}
 
 
@@ -72,13 +72,13 @@ class Disassembly:
         self._addresses = [function.address for function in self._functions]
 
     def function_at(self, address: int) -> ListedFunction | None:
-        """Return the function that has the instruction at ``address``; ``None`` where no instruction begins there."""
+        """Return the function with the instruction at ``address``; ``None`` if no instruction begins there."""
         at = bisect_right(self._addresses, address) - 1
         function = self._functions[at] if at >= 0 else None
         return function if function is not None and address in function.places else None
 
     def begins(self, address: int) -> bool:
-        """Return whether a function begins at ``address``; the part of one that is seldom used is none of its own."""
+        """Return whether a function begins at ``address``; a ``.cold`` part is not a separate function."""
         function = self.function_at(address)
         return (
             function is not None
@@ -88,7 +88,7 @@ class Disassembly:
         )
 
     def first_behind(self, address: int) -> int | None:
-        """Return where the first function behind ``address`` begins."""
+        """Return the start of the first function after ``address``."""
         at = bisect_right(self._addresses, address)
         return self._addresses[at] if at < len(self._addresses) else None
 

@@ -1,4 +1,4 @@
-"""objdump of GNU binutils, which comes with each GCC: found as the compiler is, asked once for the whole image."""
+"""Disassemble an image with objdump of GNU binutils, which is installed beside GCC; run once for each image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COMPILERS: dict[str, tuple[str, Decoder]] = {
 }
 _ALLOC = 2  # SHF_ALLOC
 _V8_1_M = 21
-"""Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32), which objdump takes for one without MVE."""
+"""Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32); objdump assumes that it has no MVE."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class ImageCode:
     decode: Decoder
     words: Words
     thumb: bool
-    """Whether addresses of functions are odd."""
+    """Whether pointers to functions are odd."""
 
 
 def read_program(path: Path) -> ImageCode | None:
-    """Return the code of the image ``path``; ``None`` where its processor is neither an Arm nor a RISC-V of 32 bits.
+    """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V.
 
     Raises ``ToolNotFoundError`` without objdump for the processor, ``InputFileError`` for a damaged image, and
-    ``ProcessFailedError`` where objdump fails.
+    ``ProcessFailedError`` if objdump fails.
     """
     machine, words, options = _contents(path)
     if machine not in _COMPILERS:
@@ -55,13 +55,13 @@ def read_program(path: Path) -> ImageCode | None:
 
 @functools.lru_cache(maxsize=1)
 def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Disassembly:
-    """Return the listing of ``path``, made once for all that one report asks of it; ``_content`` is its hash."""
+    """Return the listing of ``path``, cached for the parts of a report; ``_content`` is its hash."""
     command: list[str | Path] = [objdump, "-d", "-z", "-w", "--no-show-raw-insn", *options, path]
     return Disassembly(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
 
 
 def _objdump(compiler: str) -> Path:
-    """Return the objdump beside the compiler, unless its own variable names another one."""
+    """Return the objdump beside the compiler, unless its environment variable names another one."""
     name = compiler.removesuffix("gcc") + "objdump"
     if not os.environ.get(tool_variable(name)):
         try:
@@ -75,9 +75,9 @@ def _objdump(compiler: str) -> Path:
 
 
 def _contents(path: Path) -> tuple[str, Words, list[str]]:
-    """Return the processor of an image, what reads its words, and what objdump must be told.
+    """Return the processor of an image, a function that reads its words, and options for objdump.
 
-    The processor is empty where bytes of words are in the other order.
+    The processor is empty if the image is big-endian.
     """
     import io
 
@@ -110,7 +110,7 @@ def _contents(path: Path) -> tuple[str, Words, list[str]]:
 
 
 def _architecture(elf: ELFFile) -> int:
-    """Return Tag_CPU_arch of the image's build attributes; 0 where it has none."""
+    """Return Tag_CPU_arch of the image's build attributes; 0 if it has none."""
     from elftools.elf.sections import ARMAttributesSection
 
     section = elf.get_section_by_name(".ARM.attributes")

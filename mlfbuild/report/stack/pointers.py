@@ -1,4 +1,4 @@
-"""Where calls through pointers may lead inside a model's library: to functions of which it has the address."""
+"""Possible targets of calls through pointers in a model's library: the functions whose addresses it holds."""
 
 from __future__ import annotations
 
@@ -13,33 +13,34 @@ from mlfbuild.report.stack.listing import ListedFunction
 from mlfbuild.report.stack.objdump import ImageCode
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
-"""The table of an executor: which functions it calls, in order."""
+"""The table of an executor: the functions that it calls, in order."""
 _EXECUTES = r"mlf_execute|({prefix}|mlf_{module}_packed)_run(_hooked)?($|\.)"
-"""Names of functions of a module that call what the table has."""
+"""Names of functions of a module that call the functions in the table."""
 _CALLS_BACK = re.compile(r"_run_(hooked|traced|hooked_and_traced)($|\.)")
-"""Names of functions that call what firmware hands them, themselves or through the executor."""
+"""Names of functions that call hooks of firmware, directly or through the executor."""
 _ADDRESS = re.compile(r"([0-9a-f]+) <")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
 _ENDS = re.compile(r"b(\.[nw])? |bx |(pop|ldm)\S* .*\bpc\}|ldr\S* pc,")
-"""Instructions behind which nothing goes on."""
+"""Instructions that do not fall through."""
 _WORD = 4
 
 
 @dataclass(frozen=True)
 class Pointers:
-    """Where calls through pointers may lead, by the address of the function that has them."""
+    """Targets of calls through pointers, by the address of the calling function."""
 
     own: dict[int, set[int]]
-    """Inside the library alone: calls back into firmware are left out."""
+    """Targets inside the library; hooks of firmware are omitted."""
     all: dict[int, set[int]]
-    """Everywhere; without functions that call back into firmware, as nobody knows where."""
+    """The same without functions that call hooks of firmware, whose targets are unknown."""
 
 
 def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[InputSection]) -> Pointers:
-    """Return where calls through pointers may lead in the functions of the library of ``module``, which has ``parts``.
+    """Return the targets of calls through pointers in the library of ``module``, whose input sections are ``parts``.
 
-    An executor calls the functions of its table. All others call those of the library whose address stands in another
-    constant, and any whose address code loads: that may be too many, as a number can look like an address.
+    An executor calls the functions of its table. Other functions may call those of the library whose address is in
+    another constant, and any function whose address code loads. That may be too many, because a number can look like an
+    address.
     """
     symbols = [
         symbol
@@ -71,7 +72,7 @@ def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[I
 def _taken(
     program: ImageCode, symbols: Iterable[Symbol], functions: Sequence[ListedFunction], parts: Iterable[InputSection]
 ) -> set[int]:
-    """Return the functions whose addresses stand in constants of ``parts``, or are loaded by ``functions``."""
+    """Return the functions whose addresses are in constants of ``parts``, or are loaded by ``functions``."""
     own = {function.address for function in functions}
     constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
     held = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
@@ -80,7 +81,7 @@ def _taken(
 
 
 def _functions_in(program: ImageCode, start: int, size: int) -> Iterator[int]:
-    """Yield the functions whose addresses stand in a constant."""
+    """Yield the functions whose addresses are in a constant."""
     first = start + -start % _WORD
     return _functions(program, (program.words(at) for at in range(first, start + size - _WORD + 1, _WORD)))
 
@@ -94,9 +95,9 @@ def _functions(program: ImageCode, words: Iterable[int | None]) -> Iterator[int]
 
 
 def loaded_by(program: ImageCode, function: ListedFunction) -> Iterator[int]:
-    """Yield the functions whose addresses code loads: whole, in two halves, or relative to itself.
+    """Yield the functions whose addresses code loads: as a word, in two halves, or relative to itself.
 
-    Also those without a name, as LLVM makes of what runs in parallel.
+    Includes functions without a symbol, such as LLVM creates for parallel loops.
     """
     words = list(_words_of(program, function) if program.thumb else _comments_of(function))
     yield from _functions(program, words)
@@ -104,7 +105,7 @@ def loaded_by(program: ImageCode, function: ListedFunction) -> Iterator[int]:
 
 
 def _may_begin(program: ImageCode, address: int) -> bool:
-    """Return whether a function without a name may begin at ``address``: nothing before leads there."""
+    """Return whether a function without a symbol may begin at ``address``: no code falls through to it."""
     function = program.listing.function_at(address)
     at = function.places[address] if function is not None else 0
     if function is None or at == 0 or function.instructions[at].is_data:
@@ -130,7 +131,7 @@ def _words_of(program: ImageCode, function: ListedFunction) -> Iterator[int]:
 
 
 def _comments_of(function: ListedFunction) -> Iterator[int]:
-    """Yield the sums of LUI or AUIPC and what follows, as objdump tells them: ``# 800012a4 <run>``."""
+    """Yield the sums of LUI or AUIPC and the next instruction from objdump's comments: ``# 800012a4 <run>``."""
     for instruction in function.instructions:
         found = _ADDRESS.match(instruction.comment)
         if found is not None:

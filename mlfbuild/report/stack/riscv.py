@@ -1,6 +1,6 @@
-"""Instructions of 32-bit RISC-V as GNU objdump spells them, with its aliases: ``add sp,sp,-16``, ``j``, ``ret``.
+"""Effects of instructions of 32-bit RISC-V in GNU objdump's syntax, with aliases: ``add sp,sp,-16``, ``j``, ``ret``.
 
-What has no rule here changes its first register, or none where it stores or branches.
+An instruction without a rule changes its first register; stores and branches change none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" f
 
 
 def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  # noqa: ARG001  # one type for all processors
-    """Return what an instruction does (``Decoder``)."""
+    """Return the effect of an instruction (``Decoder``)."""
     name = instruction.mnemonic.removeprefix("c.")
     operands = [text.strip() for text in instruction.operands.split(",")]
     if name in _STOPS:
@@ -43,7 +43,7 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  
         return StackStep(state, falls=False, jumps=_target(operands[-1]))
     if name in {"jal", "jalr", "jr"}:
         return _jump(name, instruction, operands, state)
-    if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; what objdump does not know
+    if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; instructions that objdump does not know
         return StackStep(without(state, [SP]))
     if name in _STORES:
         return StackStep(state)
@@ -51,13 +51,13 @@ def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  
 
 
 def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> StackStep:
-    """Return what comes of ``jal`` and ``jalr``: a call where it leaves the way back in ``ra``."""
+    """Return the effect of ``jal`` and ``jalr``: a call if they store the return address in ``ra``."""
     link = "zero" if name == "jr" else operands[0] if len(operands) > 1 else "ra"
     where = instruction.address
     if name == "jal":
         target = next(iter(_target(operands[-1])), None)
     else:
-        # Behind AUIPC objdump tells where it leads: jalr 24(ra) # 8000123c <run>
+        # After AUIPC objdump adds the target: jalr 24(ra) # 8000123c <run>
         found = _ADDRESS.match(instruction.comment)
         register = operands[-1].partition("(")[2].rstrip(")") or operands[-1]
         value = state.get(register)
@@ -77,7 +77,7 @@ def _target(operand: str) -> tuple[int, ...]:
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
-    """Return what an arithmetic instruction makes, as far as it is known."""
+    """Return the result of an arithmetic instruction, as far as it is known."""
     values = [_value(operand, state) for operand in operands]
     if name in {"li", "mv"}:
         return values[1]

@@ -1,4 +1,4 @@
-"""What changed between two reports, for a reviewer with a terminal of 80 columns: the largest change first."""
+"""Changes between two reports, the largest first, in 80 columns."""
 
 from __future__ import annotations
 
@@ -23,12 +23,10 @@ _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 
 
 def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
-    """Return the comparison with the report called ``before``; all that changed with ``verbose``, else the largest."""
+    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
-    alone = [
-        f"{_title(*names)}: not in {before}, so there is nothing to compare it with" for names in comparison.only_now
-    ]
-    alone += [f"{_title(*names)}: in {before} alone" for names in comparison.only_before]
+    alone = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
+    alone += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
     return "\n\n".join([*parts, "\n".join(alone)] if alone else parts)
 
 
@@ -53,7 +51,7 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     same = [printable(owner.name) for owner in image.owners if not owner.changed]
     if same:
         yield ""
-        yield _cut(f"as before: {listed(same)}", _WIDTH)
+        yield _cut(f"unchanged: {listed(same)}", _WIDTH)
     for owner in changed:
         yield from _operators(owner, verbose=verbose)
     for key, memory, _ in _MEMORIES:
@@ -69,7 +67,7 @@ def _row(name: str, change: Change) -> str:
 
 def _share(change: Change) -> str:
     if change.before is None or change.now is None:
-        return "gone" if change.now is None else "new"
+        return "removed" if change.now is None else "new"
     share = 100 * change.more / change.before if change.before else 0
     return f"{share:+,.{0 if share >= 1000 else 1}f} %" if share else ""
 
@@ -115,7 +113,7 @@ def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Ite
     yield f"{'all' if verbose else 'largest'} changes in {memory}"
     for piece in shown:
         sizes = ("new" if piece.bytes.before is None else f"{piece.bytes.before:,}",
-                 "gone" if piece.bytes.now is None else f"{piece.bytes.now:,}")  # fmt: skip
+                 "removed" if piece.bytes.now is None else f"{piece.bytes.now:,}")  # fmt: skip
         numbers = f"{piece.bytes.more:>+{_NARROW},}{sizes[0]:>{_NARROW}}{sizes[1]:>{_NARROW}}"
         yield f"{numbers}  {piece.kind:8}{_cut(printable(piece.name), _WIDTH - len(numbers) - 10)}"
     yield from _rest(ordered, shown)
@@ -124,11 +122,11 @@ def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Ite
 def _rest(everything: Sequence[object], shown: Sequence[object]) -> Iterator[str]:
     left = len(everything) - len(shown)
     if left:
-        yield f"{'':{_NARROW}}  and {counted(left, 'other')}, which -v shows"
+        yield f"{'':{_NARROW}}  and {counted(left, 'other')} (-v lists all)"
 
 
 def _cut(text: str, width: int) -> str:
-    """Return ``text`` in at most ``width`` characters: of a longer one the beginning and the end, which tell most."""
+    """Return ``text`` in at most ``width`` characters: the beginning and the end of a longer one."""
     if len(text) <= width:
         return text
     head = (width - 3) // 2

@@ -1,4 +1,4 @@
-"""A run of a model for people: a table of operators that fits a terminal of 80 columns."""
+"""A run of a model as a table of operators, in 80 columns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, tot
 
 _WIDTH = 80
 _LONGEST = 1000
-"""Of a name that is shown whole."""
+"""Maximum characters of a name with ``verbose``."""
 _COUNTED: tuple[str, ...] = ("count", "share")
 _WITH_MACS = (*_COUNTED, "MACs", "/MAC", "bound")
 
 
 def run_text(run: ModelRun, *, verbose: bool = False) -> str:
-    """Return the table of a run: a line an operator, in order, with whole names and C functions where ``verbose``.
+    """Return the table of a run: a line for each operator, with full names and C functions if ``verbose``.
 
-    Beside the instructions are the operator's multiply-accumulates, the instructions for each of them, and those that
-    they need at least; nothing where there are none, or nobody knows.
+    Columns: instructions, share, multiply-accumulates (MACs), instructions per MAC, and the lower bound of instructions
+    for the MACs. Unknown numbers and zero MACs are left blank.
     """
     profile = run.profile
     module = "" if profile.module == run.model else f" (module {profile.module})"
@@ -29,7 +29,7 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, int], *, verbose: bool) -> Iterator[str]:
-    """Yield the table of each of ``runs``, and what they took of the budgets ``limits``."""
+    """Yield the table of each of ``runs``, and the used part of the budgets ``limits``."""
     yield from (run_text(run, verbose=verbose) for run in runs)
     lines = list(_budget_lines(runs, limits))
     if lines:

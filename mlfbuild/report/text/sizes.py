@@ -1,4 +1,4 @@
-"""A report of an image's sizes that fits a terminal of 80 columns."""
+"""The sizes of an image by owner, in 80 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALL = 1 << 30
 
 
 def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, verbose: bool = False) -> str:
-    """Return who takes how much: a line each, and the largest pieces of each model; all of them with ``verbose``."""
+    """Return a table of owners and the largest symbols of each model; all symbols with ``verbose``."""
     everybody = (*sizes.models, *sizes.others)
     total = Owner("total", tuple(piece for owner in everybody for piece in owner.pieces))
     lines = [_head(), *(_line(owner) for owner in everybody), _line(total)]
