@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.core import counted, printable
+from mlfbuild.core import counted, printable, text_table
 from mlfbuild.library import ARENA, NetworkOperator
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
-_INDEX, _KIND, _NAME = 3, 17, 12
-_LABEL = _INDEX + 2 + _KIND + 1 + _NAME
-_MACS, _FLASH, _OUTPUT = 12, (7, 10, 7), 9
-"""Widths of the columns of numbers; with the label 80 in total."""
+_KIND, _NAME = 17, 12
+"""Widths of an operator's type and name, so that lines have at most 80 columns."""
 _TENSOR = 40
 _TOGETHER = " + "
 
@@ -32,24 +30,19 @@ def operators_text(model: str, sizes: NetworkSizes) -> str:
     """
     network = sizes.network
     title = model if model == sizes.module else f"{model} (module {printable(sizes.module)})"
-    lines = [f"model {title}, {counted(len(network.operators), 'operator')}", _head()]
+    rows = []
     for at, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True)):
         written = sum(network.tensors[number].size for number in operator.outputs)
-        lines.append(_row(f"{at:>{_INDEX}}  {_label(operator)}", operator.macs, part, f"{written:,}"))
+        rows.append(_row(f"{at}", _label(operator), operator.macs, part, f"{written:,}"))
     whole = FlashPart(tuple(piece for part in (*sizes.parts, sizes.rest) for piece in part.pieces))
-    for label, macs, part in (("no operator's own", None, sizes.rest), ("total", network.macs, whole)):
-        lines.append(_row(f"{'':{_INDEX}}  {label}", macs, part))
-    return "\n".join([*lines, *_fullest(sizes)])
+    rows += [_row("", "outside operators", None, sizes.rest), _row("", "total", network.macs, whole)]
+    table = text_table(rows, header=("", "", "MACs", *FLASH_KINDS, "output"), align="rlrrrrr")
+    return "\n".join([f"model {title}, {counted(len(network.operators), 'operator')}", table, *_fullest(sizes)])
 
 
-def _head() -> str:
-    flash = "".join(f"{kind:>{width}}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
-    return f"{'':{_LABEL}}{'MACs':>{_MACS}}{flash}{'output':>{_OUTPUT}}"
-
-
-def _row(label: str, macs: int | None, part: FlashPart, output: str = "") -> str:
-    flash = "".join(f"{part.of_kind(kind):>{width},}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
-    return f"{label:{_LABEL}}{'' if macs is None else f'{macs:,}':>{_MACS}}{flash}{output:>{_OUTPUT}}".rstrip()
+def _row(index: str, label: str, macs: int | None, part: FlashPart, output: str = "") -> tuple[str, ...]:
+    flash = (f"{part.of_kind(kind):,}" for kind in FLASH_KINDS)
+    return index, label, "" if macs is None else f"{macs:,}", *flash, output
 
 
 def _label(operator: NetworkOperator) -> str:
@@ -88,5 +81,5 @@ def _fullest(sizes: NetworkSizes) -> Iterator[str]:
         rows.append((scratch.offset, scratch.size, f"scratch memory of {time}"))
     yield ""
     yield f"arena, peak use: {network.usage[time]:,} of {network.arena:,} bytes, during operator {time}"
-    yield f"{'offset':>11}{'bytes':>11}  tensor, first to last operator"
-    yield from (f"{offset:>11,}{size:>11,}  {text}" for offset, size, text in sorted(rows))
+    cells = [(f"{offset:,}", f"{size:,}", text) for offset, size, text in sorted(rows)]
+    yield text_table(cells, header=("offset", "bytes", "tensor, first to last operator"), align="rr", indent=2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.core import shown
+from mlfbuild.core import shown, text_table
 from mlfbuild.report.operators.model_run import ModelRun, counts_of
 from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
+from mlfbuild.report.text.columns import fitted_table
 
-_WIDTH = 80
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
 _COUNTED: tuple[str, ...] = ("count", "share")
@@ -24,8 +24,7 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     profile = run.profile
     module = "" if profile.module == run.model else f" (module {profile.module})"
     head = f"{run.model}{module} for {run.target} on {profile.board}: "
-    head += f"{profile.instructions:,} instructions for {run.inputs_text}"
-    return "\n".join(line.rstrip() for line in (head, *_table(run, verbose=verbose)))
+    return f"{head}{profile.instructions:,} instructions for {run.inputs_text}\n{_table(run, verbose=verbose)}"
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, int], *, verbose: bool) -> Iterator[str]:
@@ -45,21 +44,19 @@ def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, int]) -> Iterat
             yield f"  {subject}: {counts[name]:,} of {limit:,} instructions ({share})"
 
 
-def _table(run: ModelRun, *, verbose: bool) -> Iterator[str]:
+def _table(run: ModelRun, *, verbose: bool) -> str:
     everything = run.profile.instructions
     macs, bound = (total([getattr(each, key) for each in run.operators]) for key in ("macs", "bound"))
     columns = _WITH_MACS if any(each.macs for each in run.operators) else _COUNTED
     rows = [
-        (columns, "operator" if any(each.operator for each in run.operators) else "function"),
-        *((_numbers(each.instructions, everything, each.macs, each.bound), _label(each, verbose=verbose))
+        *((*_numbers(each.instructions, everything, each.macs, each.bound), _label(each, verbose=verbose))
           for each in run.operators),
-        (_numbers(run.profile.rest, everything, None, None), "between them"),
-        (_numbers(everything, everything, macs, bound), "all"),
+        (*_numbers(run.profile.rest, everything, None, None), "between operators"),
+        (*_numbers(everything, everything, macs, bound), "total"),
     ]  # fmt: skip
-    widths = [max(len(numbers[at]) for numbers, _ in rows) for at in range(len(columns))]
-    for numbers, label in rows:
-        line = " ".join(f"{number:>{width}}" for number, width in zip(numbers, widths, strict=False))
-        yield f"{line}  {label if verbose else _cut(label, _WIDTH - len(line) - 2)}"
+    cells = [(*row[: len(columns)], row[-1]) for row in rows]
+    header = (*columns, "operator" if any(each.operator for each in run.operators) else "function")
+    return (text_table if verbose else fitted_table)(cells, header=header, align="r" * len(columns))
 
 
 def _numbers(instructions: int, everything: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
@@ -74,7 +71,3 @@ def _label(each: OperatorRun, *, verbose: bool) -> str:
         return shown(each.operator or each.function)
     name = f"{shown(each.name, _LONGEST)}  {shown(each.function)}" if verbose else short_name(each.name)
     return f"{shown(each.operator)} {name}"
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 2]}.."
