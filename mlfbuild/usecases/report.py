@@ -130,8 +130,10 @@ def _owner(owner: Owner) -> dict[str, Any]:
 
 
 def presented(found: Sequence[ImageSizes], *, operators: bool = False) -> Presented:
-    """Return the reports, to be shown or written in any form; their text has ``operators``, too, if asked for."""
-    return Presented(report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators))
+    """Return the reports, to be shown or written in any form; the text has a table of operators if ``operators``."""
+    return Presented(
+        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+    )
 
 
 def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: bool = False) -> None:

@@ -108,7 +108,7 @@ def _constant(data: bytes, where: str) -> bytes:
             "not-an-elf-image",
             place=where,
             reason="the file is not an ELF image",
-            hint="name the file that the linker wrote, not a .bin or .hex file made from it",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
         )
     if len(data) < 64 or data[4] not in _LAYOUTS or data[5] not in {1, 2}:
         raise _damaged(where, "its header cannot be read")

@@ -105,7 +105,7 @@ def read_image(path: Path) -> Image:
             "not-an-elf-image",
             place=path,
             reason="the file is not an ELF image",
-            hint="name the file that the linker wrote, not a .bin or .hex file made from it",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
         )
     try:
         elf = ELFFile(io.BytesIO(data))
