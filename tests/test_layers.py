@@ -135,8 +135,12 @@ CIRCLES = {
     frozenset({"mlfbuild.verify.host.isolated", "mlfbuild.verify.host.model"}),
     frozenset({"mlfbuild.cli.live", "mlfbuild.cli.watch"}),
     frozenset(
-        {f"mlfbuild.build.tree.dependency_{system}" for system in ("cmake", "make", "scons")}
-        | {"mlfbuild.build.tree.dependencies"}
+        {
+            "mlfbuild.build.tree.dependencies",
+            "mlfbuild.build.tree.dependency_cmake",
+            "mlfbuild.build.tree.dependency_make",
+            "mlfbuild.build.tree.dependency_scons",
+        }
     ),
 }
 """Circles that are still there; the set only shrinks."""
@@ -180,8 +184,8 @@ def test_a_public_class_name_is_used_once() -> None:
 
 
 USED_TWICE = {
-    "Code", "Comparison", "Context", "Difference", "Function", "Line", "Listing", "Memory", "Network", "Node",
-    "Package", "Part", "Piece", "Program", "Registry", "Row", "RunResult", "Subject", "Target", "Tree",
+    "Code", "Context", "Difference", "Memory", "Network", "Node", "Package", "Part", "Program", "Registry",
+    "Target",
 }  # fmt: skip
 """Names that still mean two things; the set only shrinks."""
 

@@ -12,8 +12,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic"} - {"ProjectFileError"}
-"""The problems of a ``ProjectFileError`` are diagnostics, with words of their own."""
+MADE = {*CLASSES, "Diagnostic"} - {"ProjectFileError", "OverBudgetError"}
+"""The problems of these two are diagnostics, with words of their own."""
 FIELDS = ("place", "reason", "hint")
 
 
@@ -41,7 +41,7 @@ def wordings() -> Iterator[Wording]:
                 and isinstance(node.func, ast.Name)
                 and node.func.id in {*CLASSES, "Diagnostic"}
             ):
-                if node.func.id == "ProjectFileError":
+                if node.func.id in {"ProjectFileError", "OverBudgetError"}:
                     continue  # its problems are diagnostics, with words of their own
                 yield _wording(path, node, node.func.id)
 

@@ -1,4 +1,4 @@
-"""A linked image: its sections, what each costs in flash and RAM, and its symbols, read from an ELF of any origin."""
+"""A linked ELF image: its sections with their flash and RAM, and its symbols; from any toolchain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, read_bytes, sha256
+from mlfbuild.core import InputFileError, printable, read_bytes, sha256
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -28,9 +28,9 @@ class Section:
     """Whether it holds instructions."""
     writable: bool
     zero: bool
-    """Whether the file has no bytes of it: the firmware clears it, or nobody does."""
+    """Whether the file has no bytes for it, such as ``.bss``."""
     copied: bool
-    """Whether its first values lie at another address, in flash, from where start-up code copies them."""
+    """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
 
     @property
     def flash(self) -> int:
@@ -45,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or an object of the image."""
+    """A function or a variable of the image."""
 
     name: str
     address: int
@@ -55,7 +55,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Berkeley:
-    """The three numbers of ``size``; writable constants in flash, as TVM's code has them, are ``data`` there."""
+    """The three numbers that ``size`` prints; it counts writable constants in flash, as in TVM's code, as ``data``."""
 
     text: int
     data: int
@@ -64,44 +64,49 @@ class Berkeley:
 
 @dataclass(frozen=True)
 class Image:
-    """What the file ``path`` holds."""
+    """The sections and symbols of the file ``path``."""
 
     path: Path
     sha256: str
     sections: tuple[Section, ...]
-    """Those that take memory, in the file's order."""
+    """Sections that take memory, in the file's order."""
     symbols: tuple[Symbol, ...]
     """Sorted by address."""
 
     @property
     def flash(self) -> int:
-        """Bytes of flash that the image takes, without what aligns one section behind another."""
+        """Bytes of flash, without the padding between sections."""
         return sum(section.flash for section in self.sections)
 
     @property
     def ram(self) -> int:
-        """Bytes of RAM that the image takes before it runs, stack and all."""
+        """Bytes of RAM that the linker assigned, including the stack."""
         return sum(section.ram for section in self.sections)
 
     @property
     def berkeley(self) -> Berkeley:
-        """What ``arm-none-eabi-size`` prints of the image."""
+        """The numbers that ``arm-none-eabi-size`` prints for the image."""
         bss = sum(section.size for section in self.sections if section.zero)
         data = sum(section.size for section in self.sections if section.writable and not section.zero)
         return Berkeley(sum(section.size for section in self.sections) - data - bss, data, bss)
 
 
 def read_image(path: Path) -> Image:
-    """Return what the ELF ``path`` holds.
+    """Return the sections and symbols of the ELF file ``path``.
 
-    Raises ``InputFileError`` where it is missing, damaged, stripped, or no linked image.
+    Raises ``InputFileError`` if the file is missing, damaged, stripped, or not a linked image.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
     data = read_bytes(path, "image")
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{path}: is no ELF image; name what the linker wrote, not a .bin or .hex of it")
+        raise InputFileError(
+            "not-an-elf-image",
+            place=path,
+            reason="the file is not an ELF image",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
+        )
     try:
         elf = ELFFile(io.BytesIO(data))
         sections = tuple(_sections(elf))
@@ -110,10 +115,22 @@ def read_image(path: Path) -> Image:
         raise
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise InputFileError(f"{path}: is a damaged ELF image: {reason}; build it again") from None
+        raise damaged_image(path, reason) from None
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
-        raise InputFileError(f"{path}: is no linked image, but an object or a core; name the firmware's ELF")
+        raise InputFileError(
+            "image-not-linked",
+            place=path,
+            reason="the file is an object file or a core dump, not a linked image",
+            hint="name the ELF file of the firmware",
+        )
     return Image(path, sha256(data), sections, symbols)
+
+
+def damaged_image(path: Path, reason: str) -> InputFileError:
+    """Return the error for an ELF file that pyelftools cannot read for a ``reason``."""
+    return InputFileError(
+        "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
+    )
 
 
 def _sections(elf: ELFFile) -> Iterator[Section]:
@@ -147,7 +164,12 @@ def _symbols(elf: ELFFile, path: Path) -> Iterator[Symbol]:
 
     table = elf.get_section_by_name(".symtab")
     if not isinstance(table, SymbolTableSection):
-        raise InputFileError(f"{path}: has no symbols (stripped); name the ELF that the linker wrote")
+        raise InputFileError(
+            "image-stripped",
+            place=path,
+            reason="the image has no symbol table (it is stripped)",
+            hint="name the ELF file that the linker wrote",
+        )
     thumb = elf["e_machine"] == "EM_ARM"
     for symbol in table.iter_symbols():
         kind = symbol["st_info"]["type"]

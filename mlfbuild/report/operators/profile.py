@@ -1,7 +1,7 @@
-"""Instructions of one run of a module on a board, by the calls of its operator functions.
+"""Count the instructions of one run of a module on a board, by call of its operator functions.
 
-QEMU counts, with a plugin of ours. Counts are of instructions, not of cycles, and repeat exactly, whatever else the
-machine does: an image is translated block by block, and a block is executed whole.
+A QEMU plugin (``verify/emulator/counter.c``) counts. The counts are instructions, not cycles, and are exact and
+repeatable: QEMU translates an image block by block and executes blocks as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from mlfbuild.build.tree import subject_of
 from mlfbuild.core import read_bytes, write_atomic
 from mlfbuild.library import Module, symbol_prefix
-from mlfbuild.report.image import Symbol, read_image
+from mlfbuild.report.sizes.image import Symbol, read_image
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import checked_runs, counting_plugin
 
@@ -29,15 +29,15 @@ _CALLER = "measured_call"
 _EXECUTES = re.compile(r"_run(_hooked|_traced|_hooked_and_traced)?$|__tvm_main__$|_run_model$")
 """Names of a module's functions that call its operators."""
 _EXECUTOR = "mlf_execute"
-"""The loop of a graph's static executor, of ``mlf_executor.h``, where it is not inlined."""
+"""The loop of a graph's static executor in ``mlf_executor.h``, unless it is inlined."""
 _VERSION = re.compile(r"\.(constprop|isra|part)\.\d+$")
-"""What GCC puts behind the name of a function that it made another version of."""
+"""Suffixes that GCC adds to the names of clones of functions."""
 _REST, _OUTSIDE = 0, -1
 
 
 @dataclass(frozen=True)
 class CallCount:
-    """A call of an operator's function, with all that it calls."""
+    """A call of an operator's function, with everything that it calls."""
 
     function: str
     instructions: int
@@ -50,11 +50,11 @@ class Profile:
     module: str
     board: str
     calls: tuple[CallCount, ...]
-    """In order."""
+    """Calls in order of execution."""
     rest: int
-    """Instructions between the calls, of the run function or the executor."""
+    """Instructions of the run function or the executor between the calls."""
     stack: int
-    """Bytes of stack that the run took, measured: the high-water mark below its caller."""
+    """Measured bytes of stack: the high-water mark below its caller."""
 
     @property
     def instructions(self) -> int:
@@ -87,7 +87,7 @@ def profile_module(module: Module, image: Path, board: Board, inputs: Sequence[A
 
 
 def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:
-    """Yield the functions that begin or end something: operators by name, those that call them without one."""
+    """Yield the functions that delimit counts: operators with their names, functions that call them with none."""
     operators = {function.name for function in module.operator_functions}
     prefixes = (symbol_prefix(module.name), f"mlf_{module.name}")
     for symbol in symbols:

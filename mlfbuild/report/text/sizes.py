@@ -1,36 +1,31 @@
-"""A report of an image's sizes that fits a terminal of 80 columns."""
+"""The sizes of an image by owner, in 80 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from mlfbuild.core import text_table
 from mlfbuild.project import Budget
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS, Owner, Sizes
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS, Owner, Sizes
 
-_NAME = 20
-_NUMBER = 11
 _SHOWN = 5
 _ALL = 1 << 30
 
 
 def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, verbose: bool = False) -> str:
-    """Return who takes how much: a line each, and the largest pieces of each model; all of them with ``verbose``."""
-    everybody = (*sizes.models, *sizes.others)
-    total = Owner("total", tuple(piece for owner in everybody for piece in owner.pieces))
-    lines = [_head(), *(_line(owner) for owner in everybody), _line(total)]
+    """Return a table of owners and the largest symbols of each model; all symbols with ``verbose``."""
+    owners = (*sizes.models, *sizes.others)
+    total = Owner("total", tuple(piece for owner in owners for piece in owner.pieces))
+    header = ("", "flash", *FLASH_KINDS, "RAM")
+    lines = [text_table(map(_row, (*owners, total)), header=header, align="lrrrrr")]
     lines += [line for owner in sizes.models for line in _largest(owner, _ALL if verbose else _SHOWN)]
     lines += list(_budget_lines(sizes, budgets, whole, total))
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(lines)
 
 
-def _head() -> str:
-    columns = ("flash", *FLASH_KINDS, "RAM")
-    return f"{'':{_NAME}}{''.join(f'{name:>{_NUMBER}}' for name in columns)}"
-
-
-def _line(owner: Owner) -> str:
-    flash = (owner.flash, *(owner.of_kind(kind) for kind in FLASH_KINDS), owner.ram)
-    return f"{owner.name:{_NAME}}{''.join(f'{size:>{_NUMBER},}' for size in flash)}"
+def _row(owner: Owner) -> tuple[str, ...]:
+    numbers = (owner.flash, *(owner.of_kind(kind) for kind in FLASH_KINDS), owner.ram)
+    return owner.name, *(f"{number:,}" for number in numbers)
 
 
 def _largest(owner: Owner, count: int) -> Iterator[str]:
@@ -39,7 +34,7 @@ def _largest(owner: Owner, count: int) -> Iterator[str]:
         if pieces:
             yield ""
             yield f"model {owner.name}, {'all' if count == _ALL else 'largest'} in {title}"
-            yield from (f"{piece.size:>{_NUMBER},}  {piece.kind:8}{piece.name}" for piece in pieces)
+            yield text_table([(f"{piece.size:,}", piece.kind, piece.name) for piece in pieces], align="r", indent=2)
 
 
 def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, total: Owner) -> Iterator[str]:

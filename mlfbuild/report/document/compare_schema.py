@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _TEXT = {"type": "string"}
 _FLAG = {"type": "boolean"}
@@ -15,7 +15,7 @@ _CHANGE = {"$ref": "#/$defs/change"}
 def object_schema(
     needed: Mapping[str, Any], optional: Mapping[str, Any] | None = None, about: str = ""
 ) -> dict[str, Any]:
-    """Return the schema of an object with the members ``needed``, perhaps those ``optional``, and no others."""
+    """Return the schema of an object with the members ``needed``, optionally those in ``optional``, and no others."""
     return {
         "type": "object",
         **({"description": about} if about else {}),
@@ -26,16 +26,16 @@ def object_schema(
 
 
 def comparison_definitions() -> dict[str, Any]:
-    """Return the definitions that ``#/$defs/compared`` needs; those of ``comparison_json``."""
+    """Return the definitions of ``#/$defs/compared``, which ``comparison_json`` returns."""
     named = object_schema({"firmware": _TEXT}, {"target": _TEXT}, "An image that only one of the reports has")
     return {
         "compared": object_schema(
             {"images": _array(_image()), "only_before": _array(named), "only_now": _array(named)},
-            about="What changed since the report that --compare names",
+            about="Changes since the report of --compare",
         ),
         "change": object_schema(
             {"before": {"type": ["integer", "null"], "minimum": 0}, "now": {"type": ["integer", "null"], "minimum": 0}},
-            about="A figure of both reports; null where one does not have it",
+            about="A number in both reports; null if a report does not have it",
         ),
     }
 
@@ -45,8 +45,8 @@ def _array(items: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _image() -> dict[str, Any]:
-    same = {**_FLAG, "description": "Whether it is the same file to the byte"}
-    owners = {**_array(_owner()), "description": "All of both reports, largest change first"}
+    same = {**_FLAG, "description": "Whether the files are identical"}
+    owners = {**_array(_owner()), "description": "Owners in both reports, largest change first"}
     needed = {"firmware": _TEXT, "same": same, "flash": _CHANGE, "ram": _CHANGE, "owners": owners}
     return object_schema(needed, {"target": _TEXT})
 
@@ -64,7 +64,7 @@ def _owner() -> dict[str, Any]:
         "ram": _CHANGE,
         "kinds": kinds,
         "pieces": {**_array(piece), "description": f"Functions, constants and variables {changed}"},
-        "operators": {**_array(operator), "description": f"Operators {changed}; where both reports have networks"},
+        "operators": {**_array(operator), "description": f"Operators {changed}; only if both have networks"},
         "instructions": _CHANGE,
         "stack": _CHANGE,
     })  # fmt: skip

@@ -1,7 +1,7 @@
-"""The map that GNU ld writes (``-Map``): which object each byte of an image comes from.
+"""The map that GNU ld writes (``-Map``): the object file that each byte of an image comes from.
 
-Only the part "Linker script and memory map" is read. A line of an output section begins at the left margin, one of an
-input section with one space; a name of more than fifteen characters has a line of its own (binutils, ldlang.c).
+Only the part "Linker script and memory map" is read. A line of an output section begins at the left margin, that of an
+input section with one space; a name of more than fifteen characters is on a separate line (binutils, ldlang.c).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHERS = {
     "armlink": re.compile(r"^Component: .*Tool: armlink", re.MULTILINE),
     "IAR's linker": re.compile(r"^# +IAR ELF Linker ", re.MULTILINE),
 }
-"""How the maps of other linkers begin."""
+"""The first lines of maps of other linkers."""
 FILL = "*fill*"
 
 
@@ -35,21 +35,21 @@ class InputSection:
     output: str
     """The output section: ``.text``."""
     name: str
-    """The section in the object, ``*fill*`` for what aligns the next one."""
+    """The section in the object file; ``*fill*`` for padding."""
     address: int
     size: int
     source: str
-    """The object: ``main.c.obj``, ``libmlf_kws.a(kws_lib0.c.obj)``; empty where the linker itself put it there."""
+    """The object file, such as ``main.c.obj`` or ``libmlf_kws.a(kws_lib0.c.obj)``; empty for bytes of the linker."""
 
     @property
     def archive(self) -> str:
-        """File name of the static library that the object is a member of; empty where it is of none."""
+        """File name of the static library that has the object file as a member; empty if there is none."""
         found = _MEMBER.fullmatch(self.source)
         return _file_name(found[1]) if found else ""
 
     @property
     def member(self) -> str:
-        """File name of the object."""
+        """File name of the object file."""
         found = _MEMBER.fullmatch(self.source)
         return _file_name(found[2] if found else self.source)
 
@@ -59,25 +59,25 @@ def _file_name(path: str) -> str:
 
 
 def read_map(path: Path) -> list[InputSection]:
-    """Return what the map ``path`` says of each byte, in the order of the image; sections without bytes are left out.
+    """Return the input sections in the map ``path``, in the order of the image, without empty ones.
 
-    Raises ``InputFileError`` where the file is missing or is no map of GNU ld.
+    Raises ``InputFileError`` if the file is missing or not a map of GNU ld.
     """
     text = read_bytes(path, "linker map").decode(errors="replace")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:
-        raise InputFileError(f"{path}: {_no_map(text)}")
+        raise _not_a_map(path, text)
     return list(_sections(text[begin + len(_BEGIN) + 2 :]))
 
 
-def _no_map(text: str) -> str:
-    """Return what is wrong with a file that GNU ld did not write."""
-    for name, begins in _OTHERS.items():
-        if begins.search(text):
-            return (
-                f"is the map of {name}, and only that of GNU ld can be read; link the image with GNU ld, -Wl,-Map=FILE"
-            )
-    return "is no map of GNU ld; link the image with GNU ld, -Wl,-Map=FILE"
+def _not_a_map(path: Path, text: str) -> InputFileError:
+    other = next((name for name, begins in _OTHERS.items() if begins.search(text)), "")
+    return InputFileError(
+        "not-a-gnu-ld-map",
+        place=path,
+        reason=f"the file is a map of {other}, not of GNU ld" if other else "the file is not a map of GNU ld",
+        hint="link the image with GNU ld and -Wl,-Map=FILE",
+    )
 
 
 def _sections(text: str) -> Iterator[InputSection]:

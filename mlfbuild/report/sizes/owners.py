@@ -1,7 +1,7 @@
-"""Whose the bytes of an image are: each model's, by what they are for, and everybody else's.
+"""Flash and RAM of an image by owner: each model, by kind of content, and every other library or part.
 
-The map tells the object of each byte, the symbol table what lies inside. Every byte is counted once: the sums are those
-of the image's sections.
+The linker map gives the object file of each byte, the symbol table the functions and variables in it. Every byte is
+counted once: the sums equal those of the image's sections.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlfbuild.core import InputFileError
-from mlfbuild.report.image import Image, Section, Symbol
-from mlfbuild.report.linker_map import FILL, InputSection
+from mlfbuild.report.sizes.image import Image, Section, Symbol
+from mlfbuild.report.sizes.linker_map import FILL, InputSection
 
 CODE, WEIGHTS, TABLES = "code", "weights", "tables"
 ARENA, STATE, DATA = "arena", "state", "data"
@@ -26,45 +26,45 @@ _TABLE = re.compile(
     r"^mlf_(tensors|arguments|calls|shape_\w+)$|_(model_id|table|reciprocals|exponentials|order|padding|rows|columns)$"
     r"|\.\d+$"
 )
-"""Names of constants that are no weights: of the executor, of operators, and of those inside a function."""
+"""Names of constants that are not weights: of the executor, of operators, and local ones of functions."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
 _DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")
-"""What models need beside their archives: an owner of its own, as several of them share it."""
+"""Libraries that models require: separate owners, because several models share them."""
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
 _C_LIBRARY = frozenset({
     "c", "c_nano", "g", "g_nano", "m", "gcc", "nosys", "rdimon", "rdimon_nano", "stdc++", "stdc++_nano", "supc++",
     "supc++_nano",
 })  # fmt: skip
-"""Libraries of the toolchain: newlib's, picolibc's, GCC's."""
+"""Libraries of the toolchain: newlib, picolibc and GCC."""
 _OPTIMISED = re.compile(r"\.(ltrans\d+\.ltrans|lto)\.o")
-"""Ends of the names of objects that GCC makes of many others when it links (gcc, lto-wrapper.cc)."""
-_PART = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
-"""What GCC puts behind the name of a function that it made another version of."""
+"""Suffixes of the object files that link-time optimisation makes of many others (gcc, lto-wrapper.cc)."""
+_CLONE = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
+"""Suffixes that GCC adds to the names of clones of functions."""
 
 
 @dataclass(frozen=True)
-class Piece:
+class SizedSymbol:
     """A function, a constant or a variable of an owner."""
 
     name: str
     kind: str
-    """Of ``FLASH_KINDS`` or ``RAM_KINDS``."""
+    """One of ``FLASH_KINDS`` or ``RAM_KINDS``."""
     size: int
     flash: bool
     ram: bool
-    """Initialised variables take both."""
+    """Initialised variables take flash and RAM."""
     module: str = ""
-    """The module whose library it comes from; empty for what is no model's."""
+    """The module whose library it comes from; empty if it is not of a model."""
     address: int | None = None
-    """Of a function; ``None`` where it is none, or has no name."""
+    """Of a function; ``None`` for data and for bytes without a symbol."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who has a part of the image: a model, or one of the others."""
+    """A model, a library or another part that takes bytes of the image."""
 
     name: str
-    pieces: tuple[Piece, ...] = field(repr=False)
+    pieces: tuple[SizedSymbol, ...] = field(repr=False)
 
     @property
     def flash(self) -> int:
@@ -77,37 +77,37 @@ class Owner:
         return sum(piece.size for piece in self.pieces if piece.ram)
 
     def of_kind(self, kind: str) -> int:
-        """Return the bytes of one kind, where they are first."""
+        """Return the bytes of one of ``FLASH_KINDS`` or ``RAM_KINDS``."""
         return sum(piece.size for piece in self.pieces if piece.kind == kind)
 
-    def largest(self, count: int, *, ram: bool = False) -> list[Piece]:
-        """Return the largest pieces in flash, or in RAM, those of equal names as one."""
+    def largest(self, count: int, *, ram: bool = False) -> list[SizedSymbol]:
+        """Return the largest symbols in flash, or in RAM; those with the same name and kind are added up."""
         sizes: Counter[tuple[str, str]] = Counter()
         for piece in self.pieces:
             if piece.ram if ram else piece.flash:
                 sizes[piece.name, piece.kind] += piece.size
         ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:count]
-        return [Piece(name, kind, size, flash=not ram, ram=ram) for (name, kind), size in ordered]
+        return [SizedSymbol(name, kind, size, flash=not ram, ram=ram) for (name, kind), size in ordered]
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """An image by owners: the models in the order asked for, then the others by their flash."""
+    """An image by owner: models in the requested order, other owners by decreasing size."""
 
     models: tuple[Owner, ...]
     others: tuple[Owner, ...]
 
 
 def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, str], where: Path) -> Sizes:
-    """Return whose the bytes of ``image`` are, by its map ``placed``, read from ``where``.
+    """Return the sizes of ``image`` by owner; ``placed`` is its linker map, read from ``where``.
 
-    ``models`` has what a module's model is called, by the name of the module. Raises ``InputFileError`` where the map
-    is that of another image, and where link-time optimisation made one object of many.
+    ``models`` has the name of the model by the name of each of its modules. Raises ``InputFileError`` if the map is
+    that of another image, or if link-time optimisation merged object files.
     """
     sections = {section.name: section for section in image.sections}
     _check(sections, placed, where)
     _check_origins(sections, placed, where)
-    pieces: dict[str, list[Piece]] = defaultdict(list)
+    pieces: dict[str, list[SizedSymbol]] = defaultdict(list)
     inside = _Symbols(image.symbols)
     for part in placed:
         if part.output in sections:
@@ -122,13 +122,13 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
 
 
 def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
-    """Return the modules of which the image has a library, ``libmlf_<module>.a``, each by its own name, sorted."""
+    """Return the modules whose library ``libmlf_<module>.a`` is in the image, sorted, each under its own name."""
     names = {module_of(part) for part in placed if not _DEPENDENCY.fullmatch(part.archive)} - {""}
     return {name: name for name in sorted(names)}
 
 
 def module_of(part: InputSection) -> str:
-    """Return the module whose library a part of an image is from; empty for all else."""
+    """Return the module whose library an input section is from; empty if it is from none."""
     library = _LIBRARY.fullmatch(part.archive)
     return "" if library is None else library[1]
 
@@ -140,8 +140,10 @@ def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], wher
     for name, section in sections.items():
         if found[name] != section.size:
             raise InputFileError(
-                f"{where}: is not the map of this image: {name} has {found[name]:,} bytes there and {section.size:,} "
-                "in the image; link it again"
+                "map-of-another-image",
+                place=where,
+                reason=f"section {name} has {found[name]:,} bytes in the map, but {section.size:,} in the image",
+                hint="link the image again",
             )
 
 
@@ -149,13 +151,15 @@ def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSectio
     sizes = [part.size for part in placed if part.output in sections and _OPTIMISED.search(part.member)]
     if sizes:
         raise InputFileError(
-            f"{where}: does not tell whose {sum(sizes):,} bytes are, as link-time optimisation put objects together; "
-            "link the image without -flto"
+            "map-after-lto",
+            place=where,
+            reason=f"link-time optimisation merged object files, so the owners of {sum(sizes):,} bytes are unknown",
+            hint="link the image without -flto",
         )
 
 
 def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
-    """Return who has a part of the image, and the module that it is of; empty where it is no model's."""
+    """Return the owner of an input section and its module; the module is empty if it is not of a model."""
     module = module_of(part)
     if module in models:
         return models[module], module
@@ -171,8 +175,8 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
 
 
 def plain_name(symbol: str) -> str:
-    """Return the name that a function or an object has in its source."""
-    return _PART.sub("", symbol)
+    """Return the name of a function or variable in its source: without the suffixes of clones."""
+    return _CLONE.sub("", symbol)
 
 
 class _Symbols:
@@ -183,7 +187,7 @@ class _Symbols:
         self._addresses = [symbol.address for symbol in symbols]
 
     def within(self, start: int, end: int) -> Iterator[Symbol]:
-        """Yield the symbols from ``start`` to ``end``, of those that share bytes the first."""
+        """Yield the symbols from ``start`` to ``end``; of symbols that overlap, only the first."""
         at = start
         for symbol in self._symbols[bisect_left(self._addresses, start) :]:
             if symbol.address >= end:
@@ -193,16 +197,16 @@ class _Symbols:
                 at = symbol.address + symbol.size
 
 
-def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[Piece]:
+def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[SizedSymbol]:
     left, flash, ram = part.size, section.flash > 0, section.ram > 0
     for symbol in symbols.within(part.address, part.address + part.size):
         name = plain_name(symbol.name)
         kind = _kind(name, section, model=bool(module))
-        yield Piece(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
+        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
         left -= symbol.size
     if left:
         rest = CODE if section.code else TABLES if section.flash and not section.copied else DATA
-        yield Piece(part.member or part.name, rest, left, flash, ram, module)
+        yield SizedSymbol(part.member or part.name, rest, left, flash, ram, module)
 
 
 def _kind(name: str, section: Section, *, model: bool) -> str:

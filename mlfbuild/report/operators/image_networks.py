@@ -1,4 +1,4 @@
-"""The networks of the models in an image, with what each operator takes of it."""
+"""The networks of the models in an image, with the flash of each operator."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from mlfbuild.archive import open_archive
 from mlfbuild.build import CompileJob
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.executor import module_network
-from mlfbuild.report.budgets.sizes import ImageSizes
-from mlfbuild.report.calls import calls_of
-from mlfbuild.report.network import NetworkSizes, network_sizes
-from mlfbuild.report.sizes import Owner
+from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.report.operators.network import NetworkSizes, network_sizes
+from mlfbuild.report.sizes.images import ImageSizes
+from mlfbuild.report.sizes.owners import Owner
 from mlfbuild.report.stack.objdump import read_program
 
 Calls = Mapping[int, Collection[int]]
 
 
 def networks_of(found: ImageSizes) -> dict[str, tuple[NetworkSizes, ...]]:
-    """Return what the operators take of each model that has a part of the image, by the model's name.
+    """Return the networks of each model in the image, with the flash of their operators, by the model's name.
 
-    A model has none where nobody knows its operators: where it is not built by a project, and where TVM compiled it for
-    its AOT executor. Raises ``InputFileError`` where an archive cannot be read.
+    The tuple is empty if the operators are unknown: without a project, or if TVM compiled the model for its AOT
+    executor. Raises ``InputFileError`` if an archive cannot be read.
     """
     jobs = {job.model: job for job in found.job.target.models} if found.job else {}
     known = [owner for owner in found.sizes.models if owner.pieces and owner.name in jobs]
@@ -38,7 +38,7 @@ def _networks(job: CompileJob, owner: Owner, calls: Calls) -> Iterator[NetworkSi
 
 
 def _calls(found: ImageSizes, owners: Collection[Owner]) -> Calls:
-    """Return what the functions of ``owners`` call; nothing where no objdump can tell."""
+    """Return the calls of the functions of ``owners``; empty without a working objdump."""
     try:
         program = read_program(found.image.path)
     except (ToolNotFoundError, ProcessFailedError):

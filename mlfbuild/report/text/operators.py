@@ -1,59 +1,52 @@
-"""The operators of a model, and what lies in its arena at its fullest, in 80 columns."""
+"""The operators of a model, and the tensors in its arena at peak use, in 80 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.core import counted, printable
+from mlfbuild.core import counted, printable, text_table
 from mlfbuild.library import ARENA, NetworkOperator
-from mlfbuild.report.network import FlashPart, NetworkSizes
-from mlfbuild.report.sizes import FLASH_KINDS, Owner
+from mlfbuild.report.operators.network import FlashPart, NetworkSizes
+from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
-_INDEX, _KIND, _NAME = 3, 17, 12
-_LABEL = _INDEX + 2 + _KIND + 1 + _NAME
-_MACS, _FLASH, _OUTPUT = 12, (7, 10, 7), 9
-"""Widths of the columns of numbers; with the label before them 80."""
+_KIND, _NAME = 17, 12
+"""Widths of an operator's type and name, so that lines have at most 80 columns."""
 _TENSOR = 40
 _TOGETHER = " + "
 
 
 def all_operators(models: Sequence[Owner], networks: Mapping[str, Sequence[NetworkSizes]]) -> Iterator[str]:
-    """Yield the operators of each module of ``models`` in an image, or that nobody knows them."""
+    """Yield the table of operators of each module of ``models``, or a line if they are unknown."""
     for owner in models:
         yield from (operators_text(owner.name, sizes) for sizes in networks[owner.name])
         if owner.pieces and not networks[owner.name]:
-            yield f"model {owner.name}: its archive does not tell its operators"
+            yield f"model {owner.name}: its archive does not list its operators"
 
 
 def operators_text(model: str, sizes: NetworkSizes) -> str:
-    """Return a line an operator of ``model``: multiply-accumulates, bytes of flash by kind, bytes that it writes.
+    """Return a line for each operator of ``model``: multiply-accumulates, bytes of flash by kind, bytes of output.
 
-    Behind it stands what is in the arena when most of it is in use.
+    The tensors in the arena at peak use follow.
     """
     network = sizes.network
     title = model if model == sizes.module else f"{model} (module {printable(sizes.module)})"
-    lines = [f"model {title}, {counted(len(network.operators), 'operator')}", _head()]
+    rows = []
     for at, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True)):
         written = sum(network.tensors[number].size for number in operator.outputs)
-        lines.append(_row(f"{at:>{_INDEX}}  {_label(operator)}", operator.macs, part, f"{written:,}"))
+        rows.append(_row(f"{at}", _label(operator), operator.macs, part, f"{written:,}"))
     whole = FlashPart(tuple(piece for part in (*sizes.parts, sizes.rest) for piece in part.pieces))
-    for label, macs, part in (("no operator's own", None, sizes.rest), ("total", network.macs, whole)):
-        lines.append(_row(f"{'':{_INDEX}}  {label}", macs, part))
-    return "\n".join([*lines, *_fullest(sizes)])
+    rows += [_row("", "outside operators", None, sizes.rest), _row("", "total", network.macs, whole)]
+    table = text_table(rows, header=("", "", "MACs", *FLASH_KINDS, "output"), align="rlrrrrr")
+    return "\n".join([f"model {title}, {counted(len(network.operators), 'operator')}", table, *_fullest(sizes)])
 
 
-def _head() -> str:
-    flash = "".join(f"{kind:>{width}}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
-    return f"{'':{_LABEL}}{'MACs':>{_MACS}}{flash}{'output':>{_OUTPUT}}"
-
-
-def _row(label: str, macs: int | None, part: FlashPart, output: str = "") -> str:
-    flash = "".join(f"{part.of_kind(kind):>{width},}" for kind, width in zip(FLASH_KINDS, _FLASH, strict=True))
-    return f"{label:{_LABEL}}{'' if macs is None else f'{macs:,}':>{_MACS}}{flash}{output:>{_OUTPUT}}".rstrip()
+def _row(index: str, label: str, macs: int | None, part: FlashPart, output: str = "") -> tuple[str, ...]:
+    flash = (f"{part.of_kind(kind):,}" for kind in FLASH_KINDS)
+    return index, label, "" if macs is None else f"{macs:,}", *flash, output
 
 
 def _label(operator: NetworkOperator) -> str:
-    """Return what ``operator`` computes and its name; only the first where both are those of its function."""
+    """Return the type and name of ``operator``; only the type if both are part of the function's name."""
     if operator.operator and operator.function.endswith(operator.operator):  # as in TVM's graphs
         return _beginning(operator.operator, _KIND + 1 + _NAME)
     first, *others = operator.operator.split(_TOGETHER)
@@ -68,7 +61,7 @@ def _beginning(text: str, width: int) -> str:
 
 
 def _end(name: str, width: int) -> str:
-    """Return the end of a name of a model, where names differ; of those that a converter put together the first."""
+    """Return the end of a name, where names differ; only the first of the names that a converter joined."""
     text = printable(name.split(";", maxsplit=1)[0])
     return text if len(text) <= width else f"..{text[2 - width :]}"
 
@@ -87,6 +80,6 @@ def _fullest(sizes: NetworkSizes) -> Iterator[str]:
     if scratch is not None:
         rows.append((scratch.offset, scratch.size, f"scratch memory of {time}"))
     yield ""
-    yield f"arena of {network.arena:,} bytes, {network.usage[time]:,} of them in use while operator {time} runs"
-    yield f"{'offset':>11}{'bytes':>11}  tensor, from operator to operator"
-    yield from (f"{offset:>11,}{size:>11,}  {text}" for offset, size, text in sorted(rows))
+    yield f"arena, peak use: {network.usage[time]:,} of {network.arena:,} bytes, during operator {time}"
+    cells = [(f"{offset:,}", f"{size:,}", text) for offset, size, text in sorted(rows)]
+    yield text_table(cells, header=("offset", "bytes", "tensor, first to last operator"), align="rr", indent=2)

@@ -1,23 +1,23 @@
-"""What the functions of an image call, as their instructions say."""
+"""The functions that each function of an image calls, from its instructions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.report.stack.objdump import Program
+from mlfbuild.report.stack.objdump import ImageCode
 from mlfbuild.report.stack.pointers import loaded_by
 
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
-"""Where an instruction leads, as objdump prints it: a call, or a jump, which may be the last thing a function does."""
+"""The target of a call or jump in objdump's output; a jump may be a tail call."""
 
 
-def calls_of(program: Program, addresses: Iterable[int]) -> dict[int, frozenset[int]]:
-    """Return what each of the functions at ``addresses`` calls, or hands on to be called, by their addresses."""
+def calls_of(program: ImageCode, addresses: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Return the addresses that each function at ``addresses`` calls or passes on as a pointer."""
     return {address: frozenset(_targets(program, address)) for address in addresses}
 
 
-def _targets(program: Program, address: int) -> Iterator[int]:
+def _targets(program: ImageCode, address: int) -> Iterator[int]:
     listing = program.listing
     for function in listing.within(address, address + 1):
         targets = (int(found, 16) for found in _TARGET.findall(function.text))

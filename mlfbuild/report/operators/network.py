@@ -1,8 +1,8 @@
-"""Whose of a model's operators the bytes of its flash are.
+"""Flash of a model by operator.
 
-An operator has the functions and constants that its call names, and the functions that those call: parts of kernels
-that the C compiler made functions of their own. What several operators share counts for the first of them. The rest is
-nobody's own: the run function, the executor's tables, the model's id.
+An operator owns the functions and constants that its call names, and the functions that those call: parts of kernels
+that the C compiler did not inline. Shared functions and constants are counted for the first operator that uses them.
+The rest belongs to no operator: the run function, the executor's tables, the model's id.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.sizes import FLASH_KINDS, TABLES, Owner, Piece
+from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
 if TYPE_CHECKING:
-    from mlfbuild.report.instructions import ModelRun
-    from mlfbuild.report.operator_runs import OperatorRun
+    from mlfbuild.report.operators.model_run import ModelRun
+    from mlfbuild.report.operators.operator_runs import OperatorRun
 
 
 @dataclass(frozen=True)
 class FlashPart:
     """A part of a model's flash."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SizedSymbol, ...]
 
     def of_kind(self, kind: str) -> int:
-        """Return the bytes of flash of one of ``FLASH_KINDS``; the first values of variables are tables."""
+        """Return the bytes of flash of one of ``FLASH_KINDS``; initial values of variables count as tables."""
         return sum(piece.size for piece in self.pieces if _flash_kind(piece) == kind)
 
     @property
@@ -38,28 +38,28 @@ class FlashPart:
 
 @dataclass(frozen=True)
 class NetworkSizes:
-    """A module in an image: what each operator has of its flash, and what none has."""
+    """A module in an image: the flash of each operator, and the rest."""
 
     module: str
     executor: str
     network: Network
     parts: tuple[FlashPart, ...]
-    """Of the network's operators, in their order."""
+    """The flash of each operator, in the network's order."""
     rest: FlashPart
 
 
-def _flash_kind(piece: Piece) -> str:
+def _flash_kind(piece: SizedSymbol) -> str:
     return piece.kind if piece.kind in FLASH_KINDS else TABLES
 
 
 def network_sizes(
     module: str, executor: str, network: Network, owner: Owner, calls: Mapping[int, Collection[int]]
 ) -> NetworkSizes:
-    """Return what the operators of ``network`` have of the pieces of ``module`` in flash, which are the ``owner``'s.
+    """Return the flash of ``module``, whose symbols ``owner`` has, by operator of ``network``.
 
-    ``calls`` has what each function calls, by their addresses.
+    ``calls`` has the addresses that each function calls, by its address.
     """
-    own: dict[str, list[Piece]] = defaultdict(list)
+    own: dict[str, list[SizedSymbol]] = defaultdict(list)
     for piece in owner.pieces:
         if piece.flash and piece.module == module:
             own[piece.name].append(piece)
@@ -76,7 +76,7 @@ def network_sizes(
     return NetworkSizes(module, executor, network, tuple(FlashPart(tuple(pieces)) for pieces in named), rest)
 
 
-def _addresses(pieces: Iterable[Piece]) -> list[int]:
+def _addresses(pieces: Iterable[SizedSymbol]) -> list[int]:
     return [piece.address for piece in pieces if piece.address is not None]
 
 
@@ -85,7 +85,7 @@ def _names(operator: NetworkOperator) -> tuple[str, ...]:
 
 
 def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:
-    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module."""
+    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one."""
     network = sizes.network
     runs = {each.number: each for each in run.operators if each.number is not None} if run else {}
     return {
@@ -132,7 +132,7 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
 
 
 def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:
-    """Return the instructions of an operator: none for one that does nothing, where those of others were counted."""
+    """Return the instructions of an operator: 0 for one without a function if the others were ``counted``."""
     if run is None:
         nothing = 0 if counted and not operator.function else None
         return {"instructions": nothing, "bound": nothing}

@@ -1,27 +1,32 @@
-"""What changed between two reports, for a reviewer with a terminal of 80 columns: the largest change first."""
+"""Changes between two reports, the largest first, in 80 columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.core import counted, listed, printable
-from mlfbuild.report.compare import Change, Comparison, ImageChange, OperatorChange, OwnerChange, PieceChange
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.core import counted, listed, printable, text_table
+from mlfbuild.report.document.compare import (
+    Change,
+    ImageChange,
+    OperatorChange,
+    OwnerChange,
+    PieceChange,
+    ReportComparison,
+)
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.text.columns import WIDTH, fitted_table, shortened
 
-_WIDTH = 80
-_NAME = 36
-_NUMBER, _NARROW = 11, 10
+_NAME = 35
 _SHOWN = 8
+_HEADER = ("", "before", "now", "change", "")
 _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 
 
-def comparison_text(comparison: Comparison, before: str, *, verbose: bool = False) -> str:
-    """Return the comparison with the report called ``before``; all that changed with ``verbose``, else the largest."""
+def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
+    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
-    alone = [
-        f"{_title(*names)}: not in {before}, so there is nothing to compare it with" for names in comparison.only_now
-    ]
-    alone += [f"{_title(*names)}: in {before} alone" for names in comparison.only_before]
+    alone = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
+    alone += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
     return "\n\n".join([*parts, "\n".join(alone)] if alone else parts)
 
 
@@ -37,16 +42,14 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     changed = [owner for owner in image.owners if owner.changed]
     yield f"{title}, compared with {before}"
     yield ""
-    yield f"{'':{_NAME}}{'before':>{_NUMBER}}{'now':>{_NUMBER}}{'change':>{_NUMBER}}"
-    yield _row("the image, flash", image.flash)
-    yield _row("the image, RAM", image.ram)
+    rows = [_row("the image, flash", image.flash), _row("the image, RAM", image.ram)]
     for owner in changed:
-        yield ""
-        yield from _owner(owner)
+        rows += [("",) * len(_HEADER), *_owner(owner)]
+    yield text_table(rows, header=_HEADER, align="lrrrr")
     same = [printable(owner.name) for owner in image.owners if not owner.changed]
     if same:
         yield ""
-        yield _cut(f"as before: {listed(same)}", _WIDTH)
+        yield shortened(f"unchanged: {listed(same)}", WIDTH)
     for owner in changed:
         yield from _operators(owner, verbose=verbose)
     for key, memory, _ in _MEMORIES:
@@ -54,30 +57,29 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
         yield from _pieces(pieces, memory, verbose=verbose)
 
 
-def _row(name: str, change: Change) -> str:
-    sizes = ["-" if size is None else f"{size:,}" for size in (change.before, change.now)]
-    cells = (*sizes, f"{change.more:+,}" if change.more else "same", _share(change))
-    return f"{_cut(name, _NAME - 1):{_NAME}}{''.join(f' {cell:>{_NUMBER - 1}}' for cell in cells)}".rstrip()
+def _row(name: str, change: Change) -> tuple[str, ...]:
+    sizes = ("-" if size is None else f"{size:,}" for size in (change.before, change.now))
+    return shortened(name, _NAME), *sizes, f"{change.more:+,}" if change.more else "same", _share(change)
 
 
 def _share(change: Change) -> str:
     if change.before is None or change.now is None:
-        return "gone" if change.now is None else "new"
+        return "removed" if change.now is None else "new"
     share = 100 * change.more / change.before if change.before else 0
     return f"{share:+,.{0 if share >= 1000 else 1}f} %" if share else ""
 
 
-def _owner(owner: OwnerChange) -> Iterator[str]:
+def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
     name = f"model {printable(owner.name)}" if owner.model else printable(owner.name)
     for key, memory, kinds in _MEMORIES:
         change: Change = getattr(owner, key)
         of_kinds = [(kind, owner.kinds[kind]) for kind in kinds if owner.model and owner.kinds[kind].more]
         if change.more or of_kinds:
-            yield _row(f"{_cut(name, _NAME - 8)}, {memory}", change)
+            yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
     for title, change in (("stack", owner.stack), ("instructions", owner.instructions)):
         if change.more:
-            yield _row(f"{_cut(name, _NAME - len(title) - 3)}, {title}", change)
+            yield _row(f"{shortened(name, _NAME - len(title) - 2)}, {title}", change)
 
 
 def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
@@ -86,17 +88,15 @@ def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
     shown = owner.operators if verbose else owner.operators[:_SHOWN]
     yield ""
     yield f"model {printable(owner.name)}, operators that changed"
-    yield f"{'bytes':>{_NUMBER}}{'MACs':>{_NUMBER + 2}}{'instructions':>{_NUMBER + 3}}"
-    yield from map(_operator, shown)
+    yield fitted_table([*map(_operator, shown)], header=("bytes", "MACs", "instructions", ""), align="rrr")
     yield from _rest(owner.operators, shown)
 
 
-def _operator(operator: OperatorChange) -> str:
-    figures = ((operator.bytes, _NUMBER), (operator.macs, _NUMBER + 2), (operator.instructions, _NUMBER + 3))
-    numbers = "".join(f"{f'{change.more:+,}' if change.more else '':>{width}}" for change, width in figures)
+def _operator(operator: OperatorChange) -> tuple[str, ...]:
+    figures = (operator.bytes, operator.macs, operator.instructions)
     state = _share(operator.bytes) if None in {operator.bytes.before, operator.bytes.now} else ""
     name = f"{operator.name} ({operator.operator}){state and f', {state}'}"
-    return f"{numbers}  {_cut(printable(name), _WIDTH - len(numbers) - 2)}"
+    return *(f"{change.more:+,}" if change.more else "" for change in figures), name
 
 
 def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Iterator[str]:
@@ -106,23 +106,17 @@ def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Ite
     shown = ordered if verbose else ordered[:_SHOWN]
     yield ""
     yield f"{'all' if verbose else 'largest'} changes in {memory}"
-    for piece in shown:
-        sizes = ("new" if piece.bytes.before is None else f"{piece.bytes.before:,}",
-                 "gone" if piece.bytes.now is None else f"{piece.bytes.now:,}")  # fmt: skip
-        numbers = f"{piece.bytes.more:>+{_NARROW},}{sizes[0]:>{_NARROW}}{sizes[1]:>{_NARROW}}"
-        yield f"{numbers}  {piece.kind:8}{_cut(printable(piece.name), _WIDTH - len(numbers) - 10)}"
+    yield fitted_table([*map(_piece, shown)], header=("change", "before", "now", "", ""), align="rrr")
     yield from _rest(ordered, shown)
+
+
+def _piece(piece: PieceChange) -> tuple[str, ...]:
+    before = "new" if piece.bytes.before is None else f"{piece.bytes.before:,}"
+    now = "removed" if piece.bytes.now is None else f"{piece.bytes.now:,}"
+    return f"{piece.bytes.more:+,}", before, now, piece.kind, piece.name
 
 
 def _rest(everything: Sequence[object], shown: Sequence[object]) -> Iterator[str]:
     left = len(everything) - len(shown)
     if left:
-        yield f"{'':{_NARROW}}  and {counted(left, 'other')}, which -v shows"
-
-
-def _cut(text: str, width: int) -> str:
-    """Return ``text`` in at most ``width`` characters: of a longer one the beginning and the end, which tell most."""
-    if len(text) <= width:
-        return text
-    head = (width - 3) // 2
-    return f"{text[:head]}...{text[head + 3 - width :]}"
+        yield f"and {counted(left, 'other')} (-v lists all)"

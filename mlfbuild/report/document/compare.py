@@ -1,6 +1,6 @@
-"""What changed between two reports: images, who takes how much of them, functions and constants, operators.
+"""Changes between two reports: images, owners, functions and constants, operators.
 
-Images are the same where firmware and target have the same names; models, pieces and operators go by name, too.
+Images are paired by the names of firmware and target; owners, symbols and operators are paired by name, too.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
-from mlfbuild.report.read import Report, title_of
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.document.read import Report, title_of
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 MEMORIES = ("flash", "ram")
 _T = TypeVar("_T")
@@ -19,20 +19,20 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Change:
-    """A figure of both reports; ``None`` where one does not have it."""
+    """A number in both reports; ``None`` if a report does not have it."""
 
     before: int | None
     now: int | None
 
     @property
     def more(self) -> int:
-        """By how much it grew; what is not there counts as nothing."""
+        """The growth; a missing number counts as 0."""
         return (self.now or 0) - (self.before or 0)
 
 
 @dataclass(frozen=True)
 class PieceChange:
-    """A function, a constant or a variable; all of one name and kind together."""
+    """A function, a constant or a variable; those with the same name and kind are added up."""
 
     name: str
     kind: str
@@ -51,78 +51,78 @@ class OperatorChange:
     bytes: Change
     """Code, weights and tables together."""
     macs: Change
-    """``None`` on a side that does not tell."""
+    """``None`` if unknown."""
     instructions: Change
-    """``None`` on a side that was not counted."""
+    """``None`` if not counted."""
 
 
 @dataclass(frozen=True)
 class OwnerChange:
-    """Who has a part of the image: a model, or one of the others."""
+    """A model, a library or another part that takes bytes of the image."""
 
     name: str
     model: bool
     flash: Change
     ram: Change
     kinds: Mapping[str, Change]
-    """Of ``FLASH_KINDS`` and ``RAM_KINDS``, each."""
+    """The change of each of ``FLASH_KINDS`` and ``RAM_KINDS``."""
     pieces: tuple[PieceChange, ...]
-    """Those that changed, largest change first."""
+    """Changed ones, largest change first."""
     operators: tuple[OperatorChange, ...]
-    """Those that changed, largest change first; of models whose networks both reports have."""
+    """Changed ones, largest change first; empty unless both reports have the model's networks."""
     instructions: Change
-    """Of one run of a model; ``None`` on both sides where one was not counted."""
+    """Instructions of one run of a model; ``None`` in both reports unless both have counted them."""
     stack: Change
-    """The most bytes of stack that a run of a model takes; ``None`` on both sides where one is not known."""
+    """Worst-case stack of a model in bytes; ``None`` in both reports unless both know it."""
 
     @property
     def changed(self) -> bool:
-        """Whether any figure of it is another one."""
+        """Whether a number changed."""
         return self.weight > 0 or self.instructions.more != 0 or self.stack.more != 0
 
     @property
     def weight(self) -> int:
-        """How many bytes of it changed, to put the largest first."""
+        """Changed bytes, to sort by."""
         return abs(self.flash.more) + abs(self.ram.more) + sum(abs(change.more) for change in self.kinds.values())
 
 
 @dataclass(frozen=True)
 class ImageChange:
-    """An image that both reports have."""
+    """An image in both reports."""
 
     firmware: str
     target: str | None
     same: bool
-    """Whether it is the same file to the byte."""
+    """Whether the files are identical."""
     flash: Change
     ram: Change
     owners: tuple[OwnerChange, ...]
-    """All of both, largest change first; what did not change in the order of the report."""
+    """The owners of both, largest change first; unchanged ones in the order of the report."""
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two reports."""
+class ReportComparison:
+    """The changes between two reports."""
 
     images: tuple[ImageChange, ...]
-    """Those that both have, in the order of the new one."""
+    """Images in both reports, in the order of the new one."""
     only_before: tuple[tuple[str, str | None], ...]
-    """Firmware and target of those that only the old report has."""
+    """Firmware and target of images that only the old report has."""
     only_now: tuple[tuple[str, str | None], ...]
 
 
-def compare_reports(now: Report, before: Report) -> Comparison:
-    """Return what changed from ``before`` to ``now``; both fit the schema."""
+def compare_reports(now: Report, before: Report) -> ReportComparison:
+    """Return the changes from ``before`` to ``now``, which fit the schema."""
     old = {title_of(image): image for image in before["images"]}
     new = {title_of(image): image for image in now["images"]}
-    return Comparison(
+    return ReportComparison(
         tuple(_image(image, old[title]) for title, image in new.items() if title in old),
         tuple(_names(image) for title, image in old.items() if title not in new),
         tuple(_names(image) for title, image in new.items() if title not in old),
     )
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
+def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
     """Return the comparison as plain JSON values, as ``comparison_definitions`` describes them."""
     return {
         "images": [
@@ -172,7 +172,7 @@ def _image(now: Report, before: Report) -> ImageChange:
 def _paired(
     now: Sequence[Report], before: Sequence[Report], key: Callable[[Report], _T]
 ) -> Iterator[tuple[_T, Report | None, Report | None]]:
-    """Yield each key with what both sides have of it, in the order of ``now``; the n-th of a key meets the n-th."""
+    """Yield each key with the items of both sides, in the order of ``now``; the n-th items of a key are paired."""
     old: dict[_T, list[Report]] = defaultdict(list)
     for item in before:
         old[key(item)].append(item)
@@ -205,7 +205,7 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
 
 
 def _where_known(now: Report | None, before: Report | None, figure: Callable[[Report], int | None]) -> Change:
-    """Return a figure of what both have; without one where it is known on one side alone."""
+    """Return a number of both sides; ``None`` for both if only one side has it."""
     old, new = (None if owner is None else figure(owner) for owner in (before, now))
     known = (before is None or old is not None) and (now is None or new is not None)
     return Change(old, new) if known else Change(None, None)

@@ -1,4 +1,4 @@
-"""Instructions of each model's operators on the boards of a project: test firmware built, run, and counted once."""
+"""Instructions of each model's operators on the boards of a project: build test firmware, run it, count once."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from mlfbuild.core import (
     CheckFailedError,
     Tell,
     find_tool,
+    listed,
     package_fingerprint,
     read_bytes,
     sha256,
@@ -27,10 +28,10 @@ from mlfbuild.core import (
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
 from mlfbuild.project import Project
-from mlfbuild.report.instructions import ModelRun
-from mlfbuild.report.operator_runs import operator_runs
-from mlfbuild.report.profile import CallCount, Profile, profile_module
-from mlfbuild.report.runs_text import run_text
+from mlfbuild.report.operators.model_run import ModelRun
+from mlfbuild.report.operators.operator_runs import operator_runs
+from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
+from mlfbuild.report.text.runs import run_text
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
 
@@ -42,23 +43,30 @@ _EMULATOR = "qemu-system-arm"
 
 
 def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
-    """Yield one run of each module of each model of ``targets``, whose trees are there, on each board.
+    """Yield one run of each module of each model of ``targets``, whose trees have been built, on each board.
 
-    A model runs the first case of its vectors, or zeros where it has none. Raises ``CheckFailedError`` where no target
-    has a board, and as ``model_runs``.
+    A model runs the first case of its vectors, or zeros if it has none. Raises ``CheckFailedError`` if no target has a
+    board, and as ``model_runs``.
     """
     watch = progress or Silent()
     if not any(target.board for target in targets):
-        names = ", ".join(target.name for target in targets)
-        raise CheckFailedError(
-            f"{project.path}: nothing to profile: no board that QEMU emulates for {names}; add one to a target"
-        )
+        raise nothing_to_profile([target.name for target in targets], project.path)
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
         yield from watched_runs(job, watch)
 
 
+def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFailedError:
+    """Return the error for ``targets`` (names) without an emulated board."""
+    return CheckFailedError(
+        "nothing-to-profile",
+        place=place,
+        reason=f"no board that QEMU emulates for {listed(targets) or 'any firmware'}",
+        hint="add `board` to a target",
+    )
+
+
 def watched_runs(job: ProfileJob, watch: Progress) -> list[ModelRun]:
-    """Return the runs of the job's model while somebody watches; raises as ``model_runs``."""
+    """Return the runs of the job's model and show their progress; raises as ``model_runs``."""
     task = Task("profile", job.model.title, job.target.name, model=job.model.model)
     with watched(watch, task):
         runs = list(model_runs(job, functools.partial(watch.step, task)))
@@ -67,12 +75,11 @@ def watched_runs(job: ProfileJob, watch: Progress) -> list[ModelRun]:
 
 
 def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
-    """Yield one run of each module of the job's model, whose tree is there.
+    """Yield one run of each module of the job's model, whose tree has been built.
 
-    CMake and Ninja are asked for the test firmware each time; it runs only where it, or its input, is not the one that
-    was counted last. ``tell`` is told how far it is. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that
-    do not fit, ``UnsupportedModelError`` where a module cannot be called, and ``ProcessFailedError`` where its run
-    fails.
+    CMake and Ninja bring the test firmware up to date each time; it runs only if it or its input changed since the last
+    count. ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
+    ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
     emulator = find_tool(_EMULATOR)  # before anything is built
     where = str(job.model.archive)
@@ -110,7 +117,7 @@ def _first_case(path: Path | None, module: Module) -> list[Array]:
 
 
 def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
-    """Return the hash of all that decides a run: the image, its input, the emulator and what counts."""
+    """Return the hash of everything that decides a run: the image, its input, the emulator and this package."""
     program = emulator.stat()
     parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
     parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint()]
@@ -118,7 +125,7 @@ def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
 
 
 def _recorded(path: Path, key: str) -> Profile | None:
-    """Return the profile that was counted with the same ``key``, if it was the last one."""
+    """Return the last profile if it was counted with the same ``key``."""
     try:
         found = json.loads(path.read_bytes())
         profile = found["profile"]

@@ -1,4 +1,4 @@
-"""What each operator of a network took in a run, beside what it computes and what that needs at least."""
+"""Instructions of each operator in a run, with its multiply-accumulates and a lower bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlfbuild.library import Network, NetworkOperator
 from mlfbuild.targets import Cpu, fewest_instructions
 
 if TYPE_CHECKING:
-    from mlfbuild.report.profile import Profile
+    from mlfbuild.report.operators.profile import Profile
 
 _LONGEST_NAME = 60
 
@@ -24,28 +24,28 @@ class OperatorRun:
     """The C function."""
     instructions: int
     number: int | None = None
-    """Of the operator in the network; this and what follows is not known where that is not."""
+    """Index of the operator in the network; ``None`` if it is unknown, and then the next fields are, too."""
     name: str = ""
-    """In the model."""
+    """Name in the model."""
     operator: str = ""
-    """What it computes: ``CONV_2D``."""
+    """Operator type, such as ``CONV_2D``."""
     macs: int | None = None
-    """Its multiply-accumulates."""
+    """Multiply-accumulates."""
     bound: int | None = None
-    """Instructions that these need at least on the CPU."""
+    """Lower bound of the instructions for them on the CPU."""
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The operator in messages."""
         if self.name in {"", self.function}:  # the latter in graphs of TVM
             return shown(self.operator or self.function)
         return f"{short_name(self.name)} ({shown(self.operator)})"
 
 
 def short_name(name: str) -> str:
-    """Return what tells an operator from the others: ``conv2d/Relu`` of ``net/conv2d/Relu;net/conv2d/BiasAdd``.
+    """Return the distinctive part of a name: ``conv2d/Relu`` of ``net/conv2d/Relu;net/conv2d/BiasAdd``.
 
-    Converters join the names of layers that became one operator, the last one first, and put those of parents before.
+    Converters join the names of layers that became one operator, the last one first, with their parents as prefixes.
     """
     parts = (part.partition(";")[0].split("/") for part in name.split(" + "))
     return shown(" + ".join("/".join(words[-2:]) for words in parts), _LONGEST_NAME)
@@ -54,8 +54,8 @@ def short_name(name: str) -> str:
 def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[OperatorRun, ...]:
     """Return the calls of a run with the operators of its ``network``, if that is known, in order of execution.
 
-    Operators without a function, which do nothing, have no call. Where calls are not those of the network's operators,
-    nothing is said of them but functions.
+    Operators without a function have no call. If the calls do not match the network's operators, only their functions
+    are known.
     """
     called = [] if network is None else [(at, each) for at, each in enumerate(network.operators) if each.function]
     if network is None or [each.function for _, each in called] != [call.function for call in profile.calls]:
@@ -75,7 +75,7 @@ def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[
 
 
 def _bound(network: Network, operator: NetworkOperator, cpu: Cpu) -> int | None:
-    """Return the fewest instructions for the operator's MACs of values as its first input has them."""
+    """Return the lower bound of instructions for the operator's MACs with the type of its first input."""
     if operator.macs is None:
         return None
     if operator.macs == 0:
@@ -86,6 +86,6 @@ def _bound(network: Network, operator: NetworkOperator, cpu: Cpu) -> int | None:
 
 
 def total(numbers: Sequence[int | None]) -> int | None:
-    """Return the sum, ``None`` where one of the numbers is not known."""
+    """Return the sum; ``None`` if one of the numbers is unknown."""
     known = [number for number in numbers if number is not None]
     return sum(known) if len(known) == len(numbers) else None
