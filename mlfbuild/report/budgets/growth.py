@@ -50,11 +50,11 @@ def check_baseline(project: Project, *, update: bool) -> None:
     none. Raises ``InputFileError`` where the file is damaged or of another version, and, unless it is to be updated,
     where it has images or models that the project no longer has.
     """
-    if project.budget_file is None:
+    if project.baseline is None:
         if update:
             raise UsageError(f"{project.path}: has no budget-file to update; name one, as in `budget-file: sizes.json`")
         return
-    path = project.budget_file.path
+    path = project.baseline.path
     if update:
         _read_if_there(path)
     else:
@@ -73,8 +73,8 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
     ``StorageError``.
     """
     check_baseline(project, update=True)
-    assert project.budget_file is not None
-    path, known = project.budget_file.path, _images_of(project)
+    assert project.baseline is not None
+    path, known = project.baseline.path, _images_of(project)
     kept = {title: _only(taken, known[title]) for title, taken in _read_if_there(path).items() if title in known}
     new = {job.title: _only(taken_by(sizes), job.models) for job, sizes in images}
     return path, write_if_changed(path, baseline_text({**kept, **new}).encode())
