@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import ProjectFileError
 from mlfbuild.project.addresses import is_local_path
-from mlfbuild.project.document import Document, read_document
 from mlfbuild.project.names import short_name
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
 from mlfbuild.project.provision import Provision
-from mlfbuild.project.references import check_references
 from mlfbuild.project.sources import SOURCES, source_suffix
 from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project
-from mlfbuild.project.validate import newer_version, validate
+
+if TYPE_CHECKING:
+    from mlfbuild.project.document import Document
 
 
 def load_project(path: Path) -> Project:
@@ -22,6 +23,11 @@ def load_project(path: Path) -> Project:
 
     Raises ``ProjectFileError`` with every mistake in it, in file order.
     """
+    # These import yaml and pydantic, which commands without a project file do not need.
+    from mlfbuild.project.document import read_document
+    from mlfbuild.project.references import check_references
+    from mlfbuild.project.validate import newer_version, validate
+
     document = read_document(path)
     newer = newer_version(document)
     if newer is not None:

@@ -253,7 +253,10 @@ def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
 
 
 def test_importing_costs_neither_pydantic_nor_yaml() -> None:
-    code = "import sys, mlfbuild.project; print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    code = (
+        "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provision, load_project; "
+        "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
