@@ -383,7 +383,7 @@ MISTAKES = {
     "bom.json, or add --as",
     "models": "models: is a folder; name the bill of materials to write with -o",
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
-    "main.c/x.spdx": "main.c: cannot write: File exists; a file stands where a folder is needed: move it away",
+    "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
     "no.elf": "no.elf: is an image of one target, and the project has m4, pc; choose it with --target",
     "nowhere.elf": "nowhere.elf: no such image; check the path",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError, ProcessFailedError, ToolNotFoundError, UsageError
-from mlfbuild.targets import Board, Memory, board_called
+from mlfbuild.targets import Board, MemoryRegion, board_called
 from mlfbuild.verify.emulator import run_elf
 
 M4 = board_called("mps2-an386")
@@ -52,7 +52,7 @@ def test_an_argument_that_cannot_arrive_is_refused(image: Path, argument: str) -
 
 @pytest.mark.usefixtures("qemu")
 def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
-    board = Board("mps9", "cortex-m4", Memory("FLASH", 0, 1), Memory("RAM", 0, 1))
+    board = Board("mps9", "cortex-m4", MemoryRegion("FLASH", 0, 1), MemoryRegion("RAM", 0, 1))
     with pytest.raises(
         ProcessFailedError,
         match=r"app\.elf: qemu-system-arm cannot run it on mps9; see .*\n.*unsupported machine",
