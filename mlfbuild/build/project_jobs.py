@@ -26,7 +26,7 @@ from mlfbuild.project import (
     Placement,
     Project,
     Provision,
-    Target,
+    TargetSpec,
     load_project,
     source_suffix,
     suggestion,
@@ -178,12 +178,12 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
                 yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
 
 
-def toolchain_of(target: Target) -> Path | None:
+def toolchain_of(target: TargetSpec) -> Path | None:
     """Return the target's CMake toolchain file: its own, or ours for its CPU; ``None`` for this machine."""
     return target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler)
 
 
-def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
+def _target_job(project: Project, target: TargetSpec, models: Sequence[str], build: Path) -> TargetJob:
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
@@ -200,7 +200,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
     )
 
 
-def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
+def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     """Yield the sections that the target has in memory regions; the project file's checks know what each holds."""
     placements = [model.placement for model in project.models_on(target.name)]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
@@ -208,7 +208,7 @@ def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
         yield PlacedSection(section, region, section in memory)
 
 
-def _ram_limit(model: ModelSpec, target: Target) -> int | None:
+def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
     """Return the bytes that the board of ``target`` has where the workspace of ``model`` lies."""
     if target.board is None:
         return None
@@ -217,7 +217,7 @@ def _ram_limit(model: ModelSpec, target: Target) -> int | None:
     return board.ram.size if region is None else board.regions[region].size
 
 
-def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
+def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob:
     request = CompileRequest(
         name=model.name,
         source=model.source,

@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         ModelSpec as ModelSpec,
         OptionValue as OptionValue,
         Project as Project,
-        Target as Target,
+        TargetSpec as TargetSpec,
     )
     from mlfbuild.project.units import size_text as size_text
 else:

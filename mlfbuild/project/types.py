@@ -40,7 +40,7 @@ def _only_version(value: int) -> Mistake | None:
 
 
 @dataclass(frozen=True)
-class Target(Keys):
+class TargetSpec(Keys):
     """One device."""
 
     TITLE = "target"
@@ -165,7 +165,7 @@ class Project(Keys):
     path: Path = field(metadata=DERIVED)
     mlfbuild: Annotated[int, EXACT, Rule(_only_version, {"const": FORMAT_VERSION})]
     """Version of this format."""
-    targets: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], Target], NOT_EMPTY]
+    targets: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], TargetSpec], NOT_EMPTY]
     """Devices, by name."""
     models: Annotated[Mapping[Annotated[str, rules.MODEL_NAME], ModelSpec], NOT_EMPTY]
     """Networks, by name; the name becomes part of C symbols."""

@@ -22,7 +22,7 @@ from mlfbuild.project import (
     Placement,
     Project,
     Provision,
-    Target,
+    TargetSpec,
     filled,
     load_project,
     rules,
@@ -66,9 +66,9 @@ def test_every_key_is_read() -> None:
     project = load_project(VALID / "complete.yml")
     assert project.root == VALID
     assert project.targets == {
-        "m55": Target("m55", "cortex-m55", "mps3-an547"),
-        "m4": Target("m4", "cortex-m4", "mps2-an386", toolchain=VALID / "cmake/own.cmake"),
-        "host": Target("host", "host"),
+        "m55": TargetSpec("m55", "cortex-m55", "mps3-an547"),
+        "m4": TargetSpec("m4", "cortex-m4", "mps2-an386", toolchain=VALID / "cmake/own.cmake"),
+        "host": TargetSpec("host", "host"),
     }
     assert project.models["kws"] == ModelSpec(
         name="kws",
