@@ -1,4 +1,4 @@
-"""Whatever a project file holds: a project, or messages; never a traceback."""
+"""Any content of a project file gives a project or messages, never a traceback."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_scalars_are_read_as_pyyaml_does_or_refused(text: str) -> None:
     except Mistake as error:
         meant = re.search(r"; write (.*), or ", str(error))
         if meant:
-            read_scalar(meant[1], plain=True)  # the advice is good
+            read_scalar(meant[1], plain=True)  # the hint is accepted
         return
     tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False))
     loader = yaml.SafeLoader("")
