@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import range_line, suffix
-from mlfbuild.compilers.native.lowering.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import range_line, suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Activation, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
-from mlfbuild.graph.ops.rules import QUANTIZED
+from mlfbuild.graph.bases.binary import Arithmetic, Binary, binary_tensors
+from mlfbuild.graph.bases.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import BinaryRescales
 

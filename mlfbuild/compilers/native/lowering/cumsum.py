@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Cumsum

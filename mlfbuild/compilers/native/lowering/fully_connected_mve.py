@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, struct_lines
-from mlfbuild.compilers.native.lowering.mve import (
+from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     matrix_parameters,
     rounding,
@@ -11,8 +11,8 @@ from mlfbuild.compilers.native.lowering.mve import (
     static_lines,
 )
 from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 

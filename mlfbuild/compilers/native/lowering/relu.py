@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import floating
-from mlfbuild.compilers.native.lowering.activation import float_range_line
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line
 from mlfbuild.compilers.native.lowering.unary import lower_unary, unary_call, unary_tensors
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import Array, Graph, Node
-from mlfbuild.graph.ops.convolution import Convolution
+from mlfbuild.graph.bases.convolution import Convolution
 from mlfbuild.graph.quantize import Rescale, multiply_by_quantized_multiplier
 
 Int64Array = npt.NDArray[np.int64]
