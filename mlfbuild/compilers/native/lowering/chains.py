@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.bases.unary import Unary
-from mlfbuild.graph.bases.window import Window
+from mlfbuild.graph.bases import Unary, Window
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
 
 _SUMS = (Add, Mul, Sub)

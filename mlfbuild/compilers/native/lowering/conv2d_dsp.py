@@ -19,10 +19,9 @@ from mlfbuild.compilers.native.lowering.common.activation import zero_point
 from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
 from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.lowering.common.window import window_fields
-from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range, convolution_rescales, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.quantize import activation_range, convolution_rescales, fully_connected_rescales
 
 _PIXELS = 3
 _FEWER_PIXELS = 2

@@ -13,8 +13,7 @@ from mlfbuild.compilers.native.lowering.common.mve import VECTOR, static_lines
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_mve import as_one_row
 from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
-from mlfbuild.graph.bases.window import Window
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 
 _GROUP = 8

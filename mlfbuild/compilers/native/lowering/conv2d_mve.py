@@ -15,8 +15,7 @@ from mlfbuild.compilers.native.lowering.common.mve import (
 )
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
-from mlfbuild.graph.bases.window import Window
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
 
 _COPIES = 1024

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
 from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
-from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.quantize import activation_range
 
 _TAPS = 3
 _GROUP = 4

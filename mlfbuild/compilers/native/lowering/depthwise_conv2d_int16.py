@@ -9,7 +9,7 @@ from mlfbuild.compilers.native.lowering.common.int16 import int16_range_line
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import Int64Array, NarrowChannels, narrow_channels
 from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
 
 _MOST_TAPS = 64

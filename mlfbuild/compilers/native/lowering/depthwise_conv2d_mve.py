@@ -17,11 +17,9 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.common.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
-from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
-from mlfbuild.graph.bases.window import Window
+from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, integer_range
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
 
 _Axis = Mapping[str, int]
 

@@ -22,10 +22,9 @@ from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_conn
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph import DType, Graph, Node, Tensor, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.quantize import fully_connected_rescales
 
 _SPECIALISED = Specialised[FullyConnected](
     lower_fully_connected_float_mve,

@@ -10,10 +10,9 @@ from mlfbuild.compilers.native.lowering.common.mve import (
     shape_word,
     static_lines,
 )
-from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph import Graph, Node, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.quantize import fully_connected_rescales
 
 
 def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:

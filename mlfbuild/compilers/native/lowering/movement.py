@@ -13,7 +13,7 @@ from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struc
 from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.bases.movement import Move, Movement
+from mlfbuild.graph.bases import Move, Movement
 
 _DIMENSIONS = 5
 

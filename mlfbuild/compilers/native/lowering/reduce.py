@@ -18,8 +18,8 @@ from mlfbuild.compilers.native.lowering.call import (
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.bases.rules import QUANTIZED
-from mlfbuild.graph.ops.reduce import Reduction, Summing
+from mlfbuild.graph.bases import QUANTIZED
+from mlfbuild.graph.ops import Reduction, Summing
 
 _GROUPS = 3
 _LARGEST_COUNT = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}

@@ -14,8 +14,7 @@ from mlfbuild.compilers.native.lowering.call import (
 from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
-from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
-from mlfbuild.graph.ops.resize import ResampledLine
+from mlfbuild.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 
 _LONGEST = 1 << 20
 """Rows or columns: the tables have a number for each."""

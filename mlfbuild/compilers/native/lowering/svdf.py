@@ -15,10 +15,8 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Array, DType, Graph, Node
-from mlfbuild.graph.ops import Svdf
-from mlfbuild.graph.ops.svdf import SvdfTensors, svdf_rescales, svdf_tensors
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import Array, DType, Graph, Node, Rescale
+from mlfbuild.graph.ops import Svdf, SvdfTensors, svdf_rescales, svdf_tensors
 
 _STATE = (4, 1)
 """(input, output) of the state."""

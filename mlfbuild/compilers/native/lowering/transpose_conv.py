@@ -10,7 +10,7 @@ from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, in
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import TransposeConv
 
 

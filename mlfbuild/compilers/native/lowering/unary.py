@@ -10,9 +10,8 @@ from mlfbuild.cgen import C_TYPES
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
 from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.bases.tabulated import Tabulated
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import DType, Graph, Node, Operator, Rescale, Tensor
+from mlfbuild.graph.bases import Tabulated
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

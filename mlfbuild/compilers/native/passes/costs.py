@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlfbuild.compilers.native.lowering import Chain, ImageRows, Stage, stages_of
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph
-from mlfbuild.graph.bases.convolution import Convolution
+from mlfbuild.graph.bases import Convolution
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 
 

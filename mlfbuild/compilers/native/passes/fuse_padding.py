@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
 from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.bases.rules import resting
+from mlfbuild.graph.bases import resting
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
 
 
