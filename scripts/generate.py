@@ -112,7 +112,7 @@ def _face_import(path: Path) -> str:
 
 def _by_type(name: str) -> tuple[int, str]:
     """Sort as ruff does: constants, classes, functions."""
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name.lower())
 
 
 def onnx_table() -> dict[str, str]:

@@ -143,8 +143,8 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.pad import (
         MirrorPad as MirrorPad,
         Pad as Pad,
-        PadV2 as PadV2,
         Paddings as Paddings,
+        PadV2 as PadV2,
         padded_shape as padded_shape,
     )
     from mlfbuild.graph.ops.pool2d import (
