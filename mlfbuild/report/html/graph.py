@@ -1,8 +1,8 @@
-"""Where the nodes and lines of a network's drawing stand.
+"""Coordinates of the nodes and edges of a network's drawing.
 
-Operators stand in layers from top to bottom, each below all that it reads, and in lanes from left to right, as a log of
-git has them: the longest path keeps its lane, branches and residuals take lanes at its right. Where a single
-tensor passes from one layer to the next the drawing is cut into blocks, which the page flows in as many columns as fit.
+Operators are in layers from top to bottom, each below the operators that it reads, and in lanes from left to right, as
+in a log of git: the longest path keeps its lane, branches and residuals take lanes at its right. If a single tensor
+passes from one layer to the next, the drawing is divided there into blocks, which the page flows in columns.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from mlfbuild.report.html.layers import Vertex, block_numbers, bounds_of, layers
 NODE_WIDTH = 166
 NODE_HEIGHT = 40
 _LINE_WIDTH = 20
-"""Of a lane that only lines pass."""
+"""Width of a lane that has only edges."""
 _MARGIN = 6
 _GAP = 34
 _LABEL = 20
-"""What a node's shape takes of the gap below it, before lines turn."""
+"""Height of the label with the shape in the gap below a node."""
 _ENTER = 8
-"""Above a block that begins with a line."""
+"""Space above a block that begins with an edge."""
 _TRACK = 8
-"""Between two lines that run side by side in a gap."""
+"""Distance of parallel edges in a gap."""
 _PORT = 16
-"""Between lines that end at one node."""
+"""Distance of edges that end at one node."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class DrawnEdge:
-    """A tensor on its way to a reader; ``path`` is SVG's, ``arrow`` false where it goes on in another block."""
+    """A tensor between operators; ``path`` is an SVG path, ``arrow`` is false if it continues in another block."""
 
     tensor: int
     path: str
@@ -65,9 +65,9 @@ class Block:
 
 
 def blocks(vertices: Sequence[Vertex]) -> tuple[Block, ...]:
-    """Return the drawing of a network, whose ``vertices`` are in an order in which it can be executed.
+    """Return the drawing of a network, whose ``vertices`` are in an order of execution.
 
-    What reads a tensor before it is written is taken to read none. The same vertices make the same drawing.
+    Reads of a tensor before it is written are ignored. The same vertices produce the same drawing.
     """
     layers = layers_of(vertices)
     writer = writers(vertices)

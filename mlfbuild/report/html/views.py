@@ -1,4 +1,4 @@
-"""What the templates show of a report: its JSON, brought into the shape of the page."""
+"""The data of a report for the templates, from its JSON form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class OwnerRow:
-    """Who has a part of an image."""
+    """A model, a library or another part of an image."""
 
     name: str
     model: bool
@@ -47,7 +47,7 @@ class ImageView:
 
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
-    """Return what is shown of each image; ``against`` is the report to compare with."""
+    """Return the data of each image; ``against`` is the report to compare with."""
     images = [_linked(image) for image in report["images"]]
     former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
     compared = compare_reports(report, against) if against else None
@@ -64,7 +64,7 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
 
 
 def _linked(image: _Json) -> _Json:
-    """Return an image without the models of its project that it has nothing of."""
+    """Return an image without the models of its project that are not linked into it."""
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
 
 
