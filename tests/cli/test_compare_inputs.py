@@ -221,7 +221,7 @@ def test_an_aot_archive_of_tvm(project: Folder, shared: Path) -> None:
     paths = [str(shared / "archives" / name) for name in ("add-aotc.tar", "add-graph.tar")]
     ended = compare(project, *paths, inputs=str(shared / "archives/add-graph.npz"))
     assert ended.status == 0
-    assert "add-aotc.tar exposes only its outputs: only graph-executor archives expose them\n" in ended.out
+    assert "add-aotc.tar exposes only its outputs: use an archive for the graph executor\n" in ended.out
 
 
 # Mistakes
