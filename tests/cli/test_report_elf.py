@@ -92,8 +92,8 @@ def test_files_that_are_something_else(bare: Folder) -> None:
     assert (ended.status, ended.err) == (
         5,
         (
-            "mlfbuild: app.elf.map: the file is not an ELF image; name the ELF file that the linker wrote, not a "
-            ".bin or .hex file\n"
+            "mlfbuild: app.elf.map: the file is not an ELF image; name the ELF file that the linker wrote, not a .bin "
+            "or .hex file\n"
         ),
     )
     ended = bare.run("report", "--elf", "app.elf", "--map", "main.c")

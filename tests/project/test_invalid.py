@@ -8,6 +8,7 @@ import pytest
 
 from mlfbuild.core.errors import ProjectFileError
 from mlfbuild.project import load_project
+from mlfbuild.targets import CPUS
 
 INVALID = sorted((Path(__file__).parent / "invalid").glob("*.yml"))
 
@@ -15,7 +16,7 @@ INVALID = sorted((Path(__file__).parent / "invalid").glob("*.yml"))
 def expected_messages(path: Path) -> list[str]:
     lines = path.read_bytes().split(b"\n")
     count = next(index for index, line in enumerate(lines) if not line.startswith(b"# "))
-    return [line.removeprefix(b"# ").decode() for line in lines[:count]]
+    return [line.removeprefix(b"# ").decode().replace("<cpus>", ", ".join(CPUS)) for line in lines[:count]]
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
