@@ -212,7 +212,7 @@ def test_a_disk_that_is_full(project: Folder, tool: Callable[[str], str], monkey
     ("arguments", "status", "message"),
     [
         (["--board", "mps2-an38"], 2, 'mps2-an38: unknown board (did you mean "mps2-an386"?)'),
-        (["--board", M4, "--model", "kws"], 2, "net.tar: has no module 'kws'; choose one (of net)"),
+        (["--board", M4, "--model", "kws"], 2, "net.tar: the archive has no module 'kws'; choose one of net"),
         (
             ["--board", M4, "--inputs", "net.tar"],
             5,
