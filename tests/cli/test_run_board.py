@@ -151,8 +151,8 @@ _CALLS_CMSIS_NN = (
     "its dependencies: with 'bundle: true' there, the archive that it makes brings it along"
 )
 _INCLUDES_OTHERS = (
-    "net: its code includes npu.h, which is not in the archive; export it for the target c alone, or build it into "
-    "firmware that has this library"
+    "net: its code includes npu.h, which is not in the archive; build it into firmware that has this library, or "
+    "export the model for the target `c` only"
 )
 
 
