@@ -177,7 +177,7 @@ class _Drawing:
             held.add(self._lane[index])
 
     def _leave(self, index: int, carried: Sequence[_Carried], nodes: set[int]) -> list[_Carried]:
-        """Return the lanes in which the tensors of a node go on: the nearest reader's is the node's own."""
+        """Return the lanes of the tensors of a node; the tensor of the nearest reader keeps the node's lane."""
         taken = {line.lane for line in carried} | nodes
         found: list[_Carried] = []
         own = True
@@ -207,7 +207,7 @@ class _Drawing:
         return self._lane_x[self._lane[index]]
 
     def _port(self, source: int, reader: int, tensor: int) -> int:
-        """Return where on top of its reader a line ends: beside the one that comes straight from above."""
+        """Return the x position of an edge's end on its reader, beside the edge that comes straight from above."""
         lane = self._carrier[source, reader, tensor]
         own = self._lane[reader]
         if lane == own or reader == _EXIT:
@@ -218,7 +218,7 @@ class _Drawing:
         return self._x(reader) + (offset if lane > own else -offset)
 
     def _runs(self, edge: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        """Return the level parts of a line: the gap, counted by the layer above it, and from where to where."""
+        """Return the horizontal parts of an edge: the layer above the gap, and both ends."""
         source, reader, _ = edge
         lane_x = self._lane_x[self._carrier[edge]]
         out = (self._layer[source], self._x(source), lane_x)
@@ -226,7 +226,7 @@ class _Drawing:
         return [(gap, start, end) for gap, start, end in (out, into) if start != end]
 
     def _tracks(self) -> dict[tuple[int, int], int]:
-        """Return which track of a gap the level parts of a tensor take, so that those of different ones do not meet."""
+        """Return the track of each tensor in a gap, so that horizontal parts of different tensors do not overlap."""
         spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
         for edge in self._edges:
             for gap, start, end in self._runs(edge):
@@ -272,7 +272,7 @@ def _free(taken: set[int]) -> int:
 
 
 def _rounded(points: Sequence[tuple[int, int]], radius: int = 6) -> str:
-    """Return the path through ``points``, which turn by right angles, with round corners."""
+    """Return a path with round corners through ``points``, which turn by right angles."""
     start = points[0]
     parts = [f"M{start[0]} {start[1]}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):

@@ -205,9 +205,9 @@ def _tensors(network: _Json) -> Iterator[TensorRow]:
         )
 
 
-def memory_bars(taken: _Json, everybody: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
-    """Yield the bars of flash and RAM of an image or a model, with the bytes of ``everybody``."""
-    listed, budget = list(everybody), taken.get("budget", {})
+def memory_bars(taken: _Json, owned: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
+    """Yield the bars of flash and RAM of an image or a model, with the bytes of the owners ``owned``."""
+    listed, budget = list(owned), taken.get("budget", {})
     for title, memory in (("Flash", "flash"), ("RAM", "ram")):
         change = Change(old[memory], taken[memory]) if old else None
         yield owners.bar(title, "bytes", owners.by_kind(listed, memory), budget.get(memory), change)

@@ -69,8 +69,8 @@ def _linked(image: _Json) -> _Json:
 
 
 def _image(key: str, image: _Json, old: _Json | None, changed: Differences | None) -> ImageView:
-    everybody = (*image["models"], *image["others"])
-    pieces, more = largest(everybody)
+    everything = (*image["models"], *image["others"])
+    pieces, more = largest(everything)
     former = {model["name"]: model for model in old["models"]} if old else {}
     return ImageView(
         key,
@@ -80,7 +80,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         image.get("cpu", ""),
         image["sha256"],
         image["size"],
-        tuple(memory_bars(image, everybody, old)),
+        tuple(memory_bars(image, everything, old)),
         tuple(
             model_view(f"{key}-model-{at}", model, former.get(model["name"]))
             for at, model in enumerate(image["models"])
@@ -94,10 +94,10 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
 
 
 def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
-    everybody = (*image["models"], *image["others"])
-    most = {memory: max((owner[memory] for owner in everybody), default=0) for memory in ("flash", "ram")}
+    everything = (*image["models"], *image["others"])
+    most = {memory: max((owner[memory] for owner in everything), default=0) for memory in ("flash", "ram")}
     models = len(image["models"])
-    for index, owner in enumerate(everybody):
+    for index, owner in enumerate(everything):
         kinds = owner["kinds"]["flash"]
         cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
         cells += [
