@@ -135,8 +135,12 @@ CIRCLES = {
     frozenset({"mlfbuild.verify.host.isolated", "mlfbuild.verify.host.model"}),
     frozenset({"mlfbuild.cli.live", "mlfbuild.cli.watch"}),
     frozenset(
-        {f"mlfbuild.build.tree.dependency_{system}" for system in ("cmake", "make", "scons")}
-        | {"mlfbuild.build.tree.dependencies"}
+        {
+            "mlfbuild.build.tree.dependencies",
+            "mlfbuild.build.tree.dependency_cmake",
+            "mlfbuild.build.tree.dependency_make",
+            "mlfbuild.build.tree.dependency_scons",
+        }
     ),
 }
 """Circles that are still there; the set only shrinks."""
@@ -180,10 +184,7 @@ def test_a_public_class_name_is_used_once() -> None:
 
 
 USED_TWICE = {
-    "Area", "Call", "Clash", "Code", "Comparison", "Compiled", "Context", "Difference", "Entry", "Extreme",
-    "Function", "Line", "Lines", "Listing", "Network", "Node", "Package", "Parameters", "Part",
-    "Piece", "Place", "Program", "Registry", "Row", "RunResult", "Scratch", "Settings", "Site", "Step",
-    "Subject", "Sum", "Tensor", "Tree", "Value",
+    "Code", "Context", "Difference", "Network", "Package", "Part", "Registry",
 }  # fmt: skip
 """Names that still mean two things; the set only shrinks."""
 

@@ -20,7 +20,7 @@ from mlfbuild.report.sbom import (
     Component,
     How,
     Kind,
-    Tree,
+    TreeContents,
     add_board,
     add_declared,
     add_dependencies,
@@ -128,7 +128,7 @@ def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code 
     return Code(code, job, library, digest)
 
 
-def _add_own_libraries(bill: Bill, code: str, tree: Tree, library: Library) -> None:
+def _add_own_libraries(bill: Bill, code: str, tree: TreeContents, library: Library) -> None:
     """Add what the archive and mlfbuild bring along, and the TVM that exported the archive."""
     for folder, headers in tree.kernels.items():
         bill.relate(code, How.DEPENDS_ON, bill.add(kernels_component(folder, headers, __version__)))

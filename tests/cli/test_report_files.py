@@ -124,7 +124,7 @@ def test_what_changed(reported: Folder) -> None:
     assert (reported.root / "changes.txt").read_text() == ended.out
     assert ended.out.startswith("app.elf, compared with old.json\n\n")
     assert "\n  weights                                 1,000      1,500       +500    +50.0 %\n" in ended.out
-    assert "\nas before: firmware, helper, alignment\n" in ended.out
+    assert "\nunchanged: firmware, helper, alignment\n" in ended.out
     assert ended.out.endswith(
         "\nlargest changes in flash\n      +500     1,000     1,500  weights tvmgen_alpha_filter\n"
     )

@@ -379,8 +379,8 @@ def test_forms_are_those_that_can_be_written() -> None:
 
 
 MISTAKES = {
-    "bill.xml": "bill.xml: its name says no form of a bill of materials; let it end in .cdx.json, .spdx.json, .spdx, "
-    "bom.json, or add --as",
+    "bill.xml": "bill.xml: the name of the file does not determine the form of the bill of materials; use a name that "
+    "ends in .cdx.json, .spdx.json, .spdx, bom.json, or add --as",
     "models": "models: is a folder; name the bill of materials to write with -o",
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
     "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
@@ -441,7 +441,7 @@ def test_without_the_extra_the_packages_are_named(unbuilt: Folder) -> None:
     done = subprocess.run(command, cwd=unbuilt.root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "mlfbuild: sbom: needs Python packages that are not installed: spdx-tools, packageurl-python; "
+        "mlfbuild: sbom: it needs Python packages that are not installed: spdx-tools, packageurl-python; "
         "pip install 'mlfbuild[sbom]'\n"
     )
     assert not (unbuilt.root / "a.spdx").exists()

@@ -9,6 +9,7 @@ import pytest
 
 from mlfbuild.core import Diagnostic, ProjectFileError
 from mlfbuild.project import load_project
+from mlfbuild.targets import CPUS
 
 INVALID = sorted((Path(__file__).parent / "invalid").glob("*.yml"))
 
@@ -16,7 +17,7 @@ INVALID = sorted((Path(__file__).parent / "invalid").glob("*.yml"))
 def expected(path: Path) -> list[str]:
     lines = path.read_bytes().split(b"\n")
     count = next(index for index, line in enumerate(lines) if not line.startswith(b"# "))
-    return [line.removeprefix(b"# ").decode() for line in lines[:count]]
+    return [line.removeprefix(b"# ").decode().replace("<cpus>", ", ".join(CPUS)) for line in lines[:count]]
 
 
 def problems(path: Path) -> list[Diagnostic]:

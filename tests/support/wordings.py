@@ -12,8 +12,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError"}
-"""The problems of a ``ProjectFileError`` are diagnostics, which are found where they are made."""
+MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
+"""The problems of these two are diagnostics, which are found in the code that makes them."""
 FIELDS = ("place", "reason", "hint")
 
 

@@ -23,7 +23,6 @@ from mlfbuild.targets import (
 from mlfbuild.targets.cpus import toolchain_text
 from mlfbuild.targets.types import Board, Cpu
 
-DOCS = Path(__file__).parents[2] / "docs"
 UNITS = {"K": 1024, "M": 1024 * 1024}
 
 
@@ -70,36 +69,6 @@ def test_the_columns_of_the_table_are_consistent(cpu: Cpu) -> None:
     if cpu.is_arm:
         assert f"-mcpu={cpu.name}" in cpu.flags and f"-mfloat-abi={cpu.float_abi}" in cpu.flags
     assert (cpu.float_abi == "hard") == ("fpu" in cpu.features)
-
-
-def documented(cpu: Cpu) -> str:
-    """The row of docs/toolchains.md for a CPU."""
-    boards = [f"`{board.name}`" for board in BOARDS.values() if board.takes(cpu)]
-    columns = [
-        f"`{cpu.name}`",
-        cpu.title,
-        cpu.architecture,
-        cpu.float_abi,
-        ", ".join(sorted(cpu.features)),
-        f"`{' '.join(cpu.flags)}`" if cpu.flags else "",
-        ", ".join(cpu.compilers) or "the machine's own",
-        ", ".join(boards),
-    ]
-    return f"| {' | '.join(text or '-' for text in columns)} |"
-
-
-def test_the_table_in_the_documentation_is_the_table() -> None:
-    page = (DOCS / "toolchains.md").read_text()
-    table = page.partition("| cpu |")[2].partition("\n\n")[0].splitlines()[2:]
-    assert table == [documented(cpu) for cpu in CPUS.values()]
-
-
-def test_the_documentation_of_the_project_file_names_every_cpu_and_board() -> None:
-    lines = (DOCS / "project-file.md").read_text().splitlines()
-    (cpus,) = (line for line in lines if line.startswith("| `cpu` (required) |"))
-    assert re.findall(r"`([a-z0-9+-]+)`", cpus)[1:] == list(CPUS)
-    (boards,) = (line for line in lines if line.startswith("| `board` |"))
-    assert [name for name in re.findall(r"`([a-z0-9-]+)`", boards) if name in BOARDS] == list(BOARDS)
 
 
 def test_an_unknown_toolchain_file_has_no_cpu(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[3]
-UPDATE = "`pytest tests/docs/test_reference.py --update-golden`"
+UPDATE = "`make generate`"
 
 
 def page(title: str, source: str, *parts: str) -> str:

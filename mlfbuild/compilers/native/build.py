@@ -11,7 +11,7 @@ from mlfbuild.compilers.native.network import compiled_network
 from mlfbuild.compilers.native.passes import fuse, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
-    Program,
+    LinkedModel,
     graph_text,
     header_path,
     interface_of,
@@ -22,7 +22,7 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
@@ -55,7 +55,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     interface = interface_of(graph)
     optimised = run_passes(graph)
     options = request.options
-    settings = Settings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
+    settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         front_matter, target = _front_matter(request, model_id), _target(request.cpu)
         module = graph_module(optimised, interface, settings, request, target, front_matter, model_id)
@@ -89,7 +89,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     return Library((module,))
 
 
-def _program(name: str, graph: Graph, settings: Settings, interface: Interface, *, hook: bool) -> Program:
+def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Interface, *, hook: bool) -> LinkedModel:
     """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
@@ -133,7 +133,7 @@ def _front_matter(request: CompileRequest, model_id: str) -> str:
     )
 
 
-def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
+def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     front_matter = _front_matter(request, model_id)
     source = print_source(program, front_matter, model_id, request.placement)
     header = print_header(program, front_matter, request.placement)

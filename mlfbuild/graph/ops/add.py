@@ -19,7 +19,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Sum(Arithmetic):
+class Addition(Arithmetic):
     """A sum of two elements, one of them perhaps with the other sign."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -34,7 +34,7 @@ class Sum(Arithmetic):
 
 
 @dataclass(frozen=True)
-class Add(Sum):
+class Add(Addition):
     """Element-wise sum."""
 
     name: ClassVar[str] = "ADD"
@@ -44,7 +44,7 @@ class Add(Sum):
 
 
 @dataclass(frozen=True)
-class Sub(Sum):
+class Sub(Addition):
     """Element-wise difference."""
 
     name: ClassVar[str] = "SUB"

@@ -68,7 +68,7 @@ def lstm_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
     return LstmTensors(source, tuple(present[1:5]), tuple(present[5:9]), tuple(present[9:13]), hidden, cell, *outputs)
 
 
-class Parameters(NamedTuple):
+class LstmParameters(NamedTuple):
     """Weights and biases, one of each for the input, the forget, the cell and the output gate."""
 
     weights: tuple[Array, ...]
@@ -137,7 +137,7 @@ def _clip(cell_clip: float, scale: float) -> tuple[int, int]:
 
 
 def whole_step(
-    tensors: LstmTensors, parameters: Parameters, rescales: LstmRescales, row: Array, hidden: Array, cell: Array
+    tensors: LstmTensors, parameters: LstmParameters, rescales: LstmRescales, row: Array, hidden: Array, cell: Array
 ) -> tuple[Array, Array]:
     """Return the next hidden [batch, units] and cell rows of a quantised node, from one row of features."""
     wide = tensors.source.dtype is DType.INT16
@@ -178,7 +178,9 @@ def _clamp(value: Whole) -> Whole:
     return np.clip(value, *_INT16)
 
 
-def real_step(parameters: Parameters, cell_clip: float, row: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
+def real_step(
+    parameters: LstmParameters, cell_clip: float, row: Array, hidden: Array, cell: Array
+) -> tuple[Array, Array]:
     """Return the next hidden [batch, units] and cell rows in float32, from one row of features."""
     features, units = row.astype(np.float64), hidden.astype(np.float64)
 

@@ -116,7 +116,7 @@ class Sum(Summing):
 
 
 @dataclass(frozen=True)
-class Extreme(Reduction):
+class ReduceExtreme(Reduction):
     """One of the elements; input and output have the same scale."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -136,7 +136,7 @@ class Extreme(Reduction):
 
 
 @dataclass(frozen=True)
-class ReduceMax(Extreme):
+class ReduceMax(ReduceExtreme):
     """The greatest."""
 
     name: ClassVar[str] = "REDUCE_MAX"
@@ -146,7 +146,7 @@ class ReduceMax(Extreme):
 
 
 @dataclass(frozen=True)
-class ReduceMin(Extreme):
+class ReduceMin(ReduceExtreme):
     """The least."""
 
     name: ClassVar[str] = "REDUCE_MIN"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mlfbuild.compilers.native.lowering.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     channel_table,
     float_bias,
@@ -23,19 +23,19 @@ from mlfbuild.graph.quantize import convolution_rescales
 
 def lower_convolution(
     graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str, overwrites: tuple[int, ...] = ()
-) -> Call:
+) -> KernelCall:
     """Return the call of ``mlf_<word>_<type>``, found in ``<word>.h`` or ``<word>_int16.h``."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window = window_lines(node, operator.window(weights), source, output)
     if source.dtype is DType.FLOAT32:
-        return Call(word, f"{word}.h", _float_parameters(graph, node), (
+        return KernelCall(word, f"{word}.h", _float_parameters(graph, node), (
             *window,
             float_range_line(operator.activation),
             f"mlf_{word}_float(&window, range, input, filter, bias, output);",
         ), overwrites)  # fmt: skip
     if source.dtype is DType.INT16:
         return _lower_int16(graph, node, operator, word, window, overwrites)
-    return Call(word, f"{word}.h", _int8_parameters(graph, node, operator), (
+    return KernelCall(word, f"{word}.h", _int8_parameters(graph, node, operator), (
         *window,
         f"mlf_{word}_int8(&window, quantization, input, filter, channels, output);",
     ), overwrites)  # fmt: skip
@@ -48,12 +48,12 @@ def _lower_int16(
     word: str,
     window: Sequence[str],
     overwrites: tuple[int, ...],
-) -> Call:
+) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     filter_ = Constant.array("filter", "int8_t", weights.data)
-    return Call(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, wide=wide), (
+    return KernelCall(word, f"{word}_int16.h", int16_parameters(source, filter_, bias, rescales, output, wide=wide), (
         *window,
         int16_range_line(operator.activation, output),
         f"mlf_{word}_int16_{int16_way(wide=wide)}(&window, range, input, filter, channels, output);",

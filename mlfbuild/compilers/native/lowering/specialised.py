@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from mlfbuild.compilers.native.lowering.call import Call
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Operator
 
 _Kind = TypeVar("_Kind", bound=Operator)
-_Lowering = Callable[[Graph, Node, _Kind], Call | None]
+_Lowering = Callable[[Graph, Node, _Kind], KernelCall | None]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Specialised(Generic[_Kind]):
     int16_mve: _Lowering[_Kind]
     int16_dsp: _Lowering[_Kind]
 
-    def lower(self, graph: Graph, node: Node, operator: _Kind, settings: Settings) -> Call | None:
+    def lower(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> KernelCall | None:
         """Return the call for ``node``, whose operator is ``operator``; ``None`` where portable C must do it."""
         dtype = graph.outputs_of(node)[0].dtype
         call = None

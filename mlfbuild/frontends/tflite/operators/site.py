@@ -24,7 +24,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Site:
+class TfliteSite:
     """One operator of the file with its tensors, as the functions that read operators see it."""
 
     place: str
