@@ -101,4 +101,4 @@ def advice(cpu: Cpu, compiler: str) -> str:
     versions = {family: f"{names[family]} {version} or later" for family, version in cpu.compilers.items()}
     wanted = versions.pop(compiler)
     others = "".join(f", or use {text}" for text in versions.values())
-    return f"it needs {wanted}: set {variable} to the path of one{others}"
+    return f"set {variable} to the path of {wanted}{others}"

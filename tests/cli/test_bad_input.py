@@ -87,7 +87,7 @@ def test_a_folder_as_a_source(folder: Folder) -> None:
         (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "mlfbuild.yml:3:1: not YAML: "),
         (b"\x89PNG\r\n\x1a\n", "mlfbuild.yml:1:1: not UTF-8 text"),
         (MODEL, "mlfbuild.yml:"),
-        (b"", "mlfbuild.yml:1:1: empty"),
+        (b"", "mlfbuild.yml:1:1: the file is empty"),
     ],
     ids=["open-bracket", "png", "model", "empty"],
 )
