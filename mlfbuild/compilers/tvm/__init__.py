@@ -15,6 +15,9 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.tvm.compiler import TVM as TVM
-    from mlfbuild.compilers.tvm.interpreter import find_interpreter as find_interpreter, tvm_version as tvm_version
+    from mlfbuild.compilers.tvm.interpreter import (
+        find_interpreter as find_interpreter,
+        tvm_version as tvm_version,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)
