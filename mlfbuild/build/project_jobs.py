@@ -12,8 +12,15 @@ from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
-from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, CompilerProgram, OptionValue, compiler_called
-from mlfbuild.compilers.seams import HOOK, why_no_hook
+from mlfbuild.compilers import (
+    EXTERNAL_COMPILERS,
+    HOOK,
+    CompileRequest,
+    CompilerProgram,
+    OptionValue,
+    compiler_called,
+    why_no_hook,
+)
 from mlfbuild.core import MlfError, ProjectFileError, UsageError, advised, real_place
 from mlfbuild.project import (
     MEMORY_CLASSES,

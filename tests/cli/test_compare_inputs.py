@@ -221,7 +221,7 @@ def test_an_aot_archive_of_tvm(project: Folder, shared: Path) -> None:
     paths = [str(shared / "archives" / name) for name in ("add-aotc.tar", "add-graph.tar")]
     ended = compare(project, *paths, inputs=str(shared / "archives/add-graph.npz"))
     assert ended.status == 0
-    assert "add-aotc.tar exposes only its outputs: only graph-executor archives expose them\n" in ended.out
+    assert "add-aotc.tar exposes only its outputs: use an archive for the graph executor\n" in ended.out
 
 
 # Mistakes
@@ -298,7 +298,7 @@ def test_what_this_machine_cannot_run_is_named_by_its_archive(project: Folder, s
         (["--inputs", "a.tar"], 5, "a.tar: the file is not a .npz file"),
         (["--inputs", "bad.npz"], 5, "bad.npz: in0: the array has the type float64, but 'x' is float32"),
         (["--inputs", "empty.npz"], 1, "empty.npz: the file holds no cases"),
-        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: has no module 'kws'; choose one (of net)"),
+        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: the archive has no module 'kws'; choose one of net"),
         (["--inputs", "x.npz", *["--model", "net"] * 3], 2, "--model: name one for both archives, or one for"),
         (["--inputs", "x.npz", "--timeout", "0"], 2, "--timeout"),
         (["--timeout", "3"], 2, "--timeout: is for running both; add --inputs X.npz, or leave it out"),
@@ -318,7 +318,7 @@ def test_networks_of_different_names(project: Folder) -> None:
     add(project, "both.tar", both)
     ended = compare(project, "both.tar", "a.tar")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: both.tar: holds several modules; choose one (of kws, vww)\n",
+        2, "mlfbuild: both.tar: the archive has several modules; choose one of kws, vww\n",
     )  # fmt: skip
     found = compare(project, "both.tar", "a.tar", "--model", "vww", "--model", "net", "--format", "json").json
     assert (found["models"], found["equal"]) == (["vww", "net"], True)

@@ -63,7 +63,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
         (
             ["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--model", "kws"],
             2,
-            "net.tar: has no module 'kws'; choose one (of net)",
+            "net.tar: the archive has no module 'kws'; choose one of net",
         ),
         (["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--timeout", "0"], 2, "--timeout"),
     ],

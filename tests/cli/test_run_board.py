@@ -151,8 +151,8 @@ _CALLS_CMSIS_NN = (
     "its dependencies: with 'bundle: true' there, the archive that it makes brings it along"
 )
 _INCLUDES_OTHERS = (
-    "net: its code includes npu.h, which is not in the archive; export it for the target c alone, or build it into "
-    "firmware that has this library"
+    "net: its code includes npu.h, which is not in the archive; build it into firmware that has this library, or "
+    "export the model for the target `c` only"
 )
 
 
@@ -212,7 +212,7 @@ def test_a_disk_that_is_full(project: Folder, tool: Callable[[str], str], monkey
     ("arguments", "status", "message"),
     [
         (["--board", "mps2-an38"], 2, 'mps2-an38: unknown board (did you mean "mps2-an386"?)'),
-        (["--board", M4, "--model", "kws"], 2, "net.tar: has no module 'kws'; choose one (of net)"),
+        (["--board", M4, "--model", "kws"], 2, "net.tar: the archive has no module 'kws'; choose one of net"),
         (
             ["--board", M4, "--inputs", "net.tar"],
             5,

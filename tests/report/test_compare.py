@@ -32,7 +32,7 @@ def changed(sha256: str = "1" * 64, **more: Any) -> Json:
     return report(image("app for m4", models, firmware, sha256=sha256))
 
 
-def test_figures_of_both() -> None:
+def test_numbers_of_both_reports() -> None:
     (found,) = compare_reports(changed(), BEFORE).images
     assert found.flash == Change(9196, 10978) and found.ram == Change(3040, 3048)
     assert not found.same
@@ -47,7 +47,7 @@ def test_figures_of_both() -> None:
     assert not firmware.model and not stack.pieces and stack.weight == 0
 
 
-def test_pieces_of_one_name_count_together() -> None:
+def test_symbols_of_the_same_name_are_added_up() -> None:
     def of(*sizes: int) -> Json:
         firmware = owner("firmware", *(piece("handler", "code", size) for size in sizes), piece("handler", "tables", 7))
         return report(image("app", [], [firmware], sha256=f"{sum(sizes):064}"))

@@ -1,4 +1,4 @@
-"""What an ELF says of itself, as binutils say it."""
+"""Sections and symbols of an ELF file, as binutils print them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_sizes_are_those_of_size(image: Path, tool: Callable[[str], str]) -> Non
     assert (found.flash, found.ram) == (text + data, data + bss)
 
 
-def test_a_section_knows_where_it_costs(image: Path) -> None:
+def test_flash_and_ram_of_a_section(image: Path) -> None:
     sections = {section.name: section for section in read_image(image).sections}
     assert (sections[".text"].flash, sections[".text"].ram) == (sections[".text"].size, 0)
     assert sections[".text"].code and not sections[".rodata"].code

@@ -138,7 +138,7 @@ def test_a_graph_of_tvm(facts: Json) -> None:
     assert network["tensors"][operators[-1]["outputs"][0]]["memory"] == "output"
 
 
-def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
+def test_models_with_unknown_operators(facts: Json) -> None:
     assert models(facts)["aot"]["flash"] > 0
     assert models(facts)["aot"]["networks"] == []
     assert [network["module"] for network in models(facts)["mixed"]["networks"]] == ["mod2"], "the other one is AOT"
@@ -146,7 +146,7 @@ def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
     assert "spare" not in models(facts), "the image does not have it"
 
 
-def test_pieces_of_another_module_stay_where_they_are() -> None:
+def test_symbols_of_another_module_are_not_assigned() -> None:
     network = Network(0, (), (NetworkOperator("a", "CONV_2D", "f", ("c",)), NetworkOperator("b", "ADD", "f", ("d",))))
     pieces = [
         SizedSymbol("f", "code", 100, flash=True, ram=False, module="one"),
@@ -164,7 +164,7 @@ def test_pieces_of_another_module_stay_where_they_are() -> None:
     assert found.rest.kinds == {"code": 4, "weights": 0, "tables": 0}
 
 
-def test_what_operators_call_is_theirs() -> None:
+def test_called_functions_belong_to_the_operator() -> None:
     def code(name: str, address: int, module: str = "one") -> SizedSymbol:
         return SizedSymbol(name, "code", 10 + address, flash=True, ram=False, module=module, address=address)
 
@@ -212,7 +212,7 @@ def test_text_for_a_terminal(golden: Callable[[str, str], None]) -> None:
     golden(f"{text}\n", "operators.txt")
 
 
-def test_text_of_a_module_and_of_no_arena() -> None:
+def test_text_of_a_module_without_arena() -> None:
     network = Network(0, (), (NetworkOperator("a", "RESHAPE", ""),))
     text = sizes(network, model="two")
     assert text.startswith("model two (module one), 1 operator\n")

@@ -1,4 +1,4 @@
-"""Reading reports again: what fits the schema and adds up, and one line for all else."""
+"""Reports that fit the schema and are consistent are read; others are refused in one line."""
 
 from __future__ import annotations
 

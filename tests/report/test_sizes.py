@@ -33,7 +33,7 @@ def test_the_sums_are_those_of_the_image(image: Path, sizes: Sizes) -> None:
     assert sum(owner.ram for owner in owners) == found.ram
 
 
-def test_models_by_what_their_bytes_are_for(sizes: Sizes) -> None:
+def test_models_by_kind_of_content(sizes: Sizes) -> None:
     first, second = sizes.models
     assert (first.name, second.name) == ("first", "second")
     assert kinds(first) == {WEIGHTS: 1000, TABLES: 256, ARENA: 2048, STATE: 64, DATA: 0}
@@ -46,7 +46,7 @@ def test_models_by_what_their_bytes_are_for(sizes: Sizes) -> None:
     assert [piece.name for piece in first.largest(9, ram=True)] == ["tvmgen_alpha_workspace", "tvmgen_alpha_state"]
 
 
-def test_the_others(sizes: Sizes) -> None:
+def test_other_owners(sizes: Sizes) -> None:
     others = {owner.name: owner for owner in sizes.others}
     assert others["stack"].ram == 4096 and others["stack"].flash == 0
     assert others["helper"].of_kind(CODE) > 0, "a library has its name"

@@ -1,4 +1,4 @@
-"""What test firmware says of itself, read back from images that are right, damaged, and made to deceive."""
+"""The description in test firmware, read from sound, damaged and malicious images."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_damaged_descriptions_are_refused(tmp_path: Path, tool: Callable[[str], 
         read_subject(image(tmp_path, tool("gcc"), text))
 
 
-def test_a_variable_is_no_constant(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_variable_is_not_accepted_as_the_description(tmp_path: Path, tool: Callable[[str], str]) -> None:
     source, output = tmp_path / "image.c", tmp_path / "image"
     source.write_text(f"char {SYMBOL}[8];\nint main(void) {{ return 0; }}\n")
     subprocess.run([tool("gcc"), source, "-o", output], check=True)

@@ -46,7 +46,7 @@ def test_a_missing_image_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("argument", ["", "two words"])
-def test_an_argument_that_cannot_arrive_is_refused(image: Path, argument: str) -> None:
+def test_an_invalid_argument_is_refused(image: Path, argument: str) -> None:
     with raises(UsageError, "invalid-firmware-argument"):
         run_elf(image, M4, arguments=[argument])
 

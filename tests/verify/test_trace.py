@@ -1,4 +1,4 @@
-"""Intermediate tensors on this machine: each one as its operator wrote it, whoever compiled the network."""
+"""Intermediate tensors on this machine equal the outputs of each operator, for every compiler."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(
     monkeypatch: pytest.MonkeyPatch,
     tool: Callable[[str], str],
 ) -> Iterator[Load]:
-    """A function that loads a library, or an archive, isolated unless told otherwise."""
+    """A function that loads a library or an archive, isolated by default."""
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     models: list[Model] = []
@@ -157,7 +157,7 @@ def counter() -> Graph:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
-def test_traced_runs_and_others_go_on_with_one_state(load: Load, isolated: bool) -> None:
+def test_traced_and_other_runs_share_one_state(load: Load, isolated: bool) -> None:
     model = load(traced(counter()), isolated=isolated)
     runs = [{"x": np.full((1, 4), value, np.float32)} for value in (1, 2, 3)]
     first, second, third = evaluate_in_turn(counter(), runs)
@@ -175,7 +175,7 @@ def test_a_network_without_operators(load: Load) -> None:
         model.trace({"x": np.zeros((1, 4), np.float32)})
 
 
-def test_a_network_that_was_not_compiled_for_it(load: Load) -> None:
+def test_a_network_without_trace_is_refused(load: Load) -> None:
     model = load(compile_network(counter()))
     assert model.traced == ()
     with raises(UnsupportedModelError, "module-not-traceable", "net") as caught:
@@ -205,7 +205,7 @@ def test_mistakes_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
         load(library).trace({})
 
 
-def test_more_than_memory_holds(load: Load) -> None:
+def test_a_trace_larger_than_memory_is_refused(load: Load) -> None:
     """The code does not run if the metadata claims too large tensors."""
     (module,) = traced(counter()).modules
     huge = replace(module.trace[0], tensor=TensorInfo("sum", "float32", 1 << 42, (1 << 40,)))
@@ -246,7 +246,7 @@ def test_a_graph_of_tvm(shared: Path, load: Load) -> None:
 
 
 @pytest.mark.parametrize("archive", ["conv-graph", "conv-graphlink", "kws_int8-graph", "v5-kws_int8-graph"])
-def test_storage_that_is_used_again_does_not_matter(shared: Path, load: Load, archive: str) -> None:
+def test_reused_storage(shared: Path, load: Load, archive: str) -> None:
     """The first tensor, which others have written over at the end, and the last one, which is the output."""
     model = load(shared / "archives" / f"{archive}.tar", isolated=False)
     vectors = np.load(shared / "archives" / f"{archive}.npz")

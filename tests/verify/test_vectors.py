@@ -1,4 +1,4 @@
-"""Vectors files: what fits a module is read, everything else is refused with one clear line."""
+"""Vectors files that fit a module are read; others are refused in one line."""
 
 from __future__ import annotations
 

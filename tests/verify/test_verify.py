@@ -1,4 +1,4 @@
-"""Verify finds what is wrong with a model, and says where."""
+"""Verification finds faults of a module and reports their position."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
 
 
-def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None:
+def test_a_module_that_needs_a_driver_is_refused(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     npu = replace(module, devices=("ethos_u",))
     reason = "net: cannot be run: its caller must bring a driver of ethos_u, which mlfbuild does not have"
@@ -214,7 +214,7 @@ def test_a_cross_target_without_board_is_refused(workdir: Path) -> None:
         verify_module(workdir / "tree", module, None, vectors(workdir), workdir / "m0", toolchain=toolchain)
 
 
-def test_a_folder_of_another_board_is_started_afresh(workdir: Path, tmp_path: Path) -> None:
+def test_a_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Path) -> None:
     module = write_library(tmp_path / "tree")
     for board in (M4, board_called("mps3-an547"), None):
         toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
@@ -244,5 +244,5 @@ def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: 
     assert done.returncode == 0, done.stderr
 
 
-def test_what_the_firmware_knows_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_header_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     golden(module_header(write_library(tmp_path), "mps2-an386"), "verify_module.h")

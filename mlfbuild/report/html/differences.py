@@ -1,4 +1,4 @@
-"""What changed in an image since the report that it is compared with, as rows of tables."""
+"""Changes of an image since the report that it is compared with, as rows of tables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """Something of one or both reports, and how its figures changed; ``None`` where it has no such figure."""
+    """An item of one or both reports with the changes of its numbers; ``None`` for a number that it does not have."""
 
     name: str
     note: str
     changes: tuple[Change | None, ...]
     part: bool = False
-    """Whether it is a part of what stands above it."""
+    """Whether it is a part of the row above it."""
 
     @property
     def state(self) -> str:
-        """``added``, ``removed``, or nothing."""
+        """``added``, ``removed`` or empty."""
         known = self.changes[0]
         if known is None or self.part:
             return ""
@@ -33,26 +33,26 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class Differences:
-    """How an image differs; ``found`` is false where the other report does not have it."""
+    """The differences of an image; ``found`` is false if the other report does not have it."""
 
     found: bool
     same: bool
-    """Whether it is the same file to the byte."""
+    """Whether the files are identical."""
     owners: tuple[DifferenceRow, ...]
-    """Flash and RAM of the image, its models and all else that changed."""
+    """Flash and RAM of the image, its models and other changed owners."""
     runs: tuple[DifferenceRow, ...]
-    """Instructions and stack of models, where both reports have one of them."""
+    """Instructions and stack of models, if both reports have one of them."""
     operators: tuple[DifferenceRow, ...]
-    """Flash, MACs and instructions of those that changed."""
+    """Flash, MACs and instructions of changed operators."""
     more_operators: int
-    """How many changed beyond those."""
+    """Number of other changed operators."""
     pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
 
 
 def differences(change: ImageChange | None) -> Differences:
-    """Return how an image differs; ``None`` is one that was not there."""
+    """Return the differences of an image; ``None`` is an image that the other report does not have."""
     if change is None:
         return Differences(False, False, (), (), (), 0, (), 0)
     operators = [
@@ -90,7 +90,7 @@ def _weight(line: DifferenceRow) -> list[int]:
 
 
 def _known(*changes: Change) -> tuple[Change | None, ...]:
-    """Return changes without those of which neither side tells."""
+    """Return changes, with ``None`` for those that both reports lack."""
     return tuple(None if change.before is None and change.now is None else change for change in changes)
 
 
@@ -103,7 +103,7 @@ def _owners(owners: Iterable[OwnerChange]) -> Iterator[DifferenceRow]:
 
 
 def _kinds(owner: OwnerChange) -> Iterator[DifferenceRow]:
-    """Yield the kinds of a model's bytes that changed, where it was there before and is."""
+    """Yield the changed kinds of a model's bytes, if both reports have the model."""
     if owner.flash.before is None or owner.flash.now is None:
         return
     for kinds, place in ((FLASH_KINDS, 0), (RAM_KINDS, 1)):

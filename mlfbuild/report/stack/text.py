@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlfbuild.core import printable
+from mlfbuild.core import printable, text_table
 from mlfbuild.report.stack.image import MAIN, Stacks
 from mlfbuild.report.stack.worst import StackDepth, StackFrame
 
@@ -24,8 +24,10 @@ def stack_lines(
             yield from (f"{title}: unknown{ran}", f"  {depth.reason}")
         else:
             yield f"{title}: {depth.size:,} bytes in the worst case{ran}{_of(depth.size, limits.get(name))}"
-            ways = depth.path if name or verbose else ()
-            yield from (f"{part.size:>11,}  {part.function}" for part in ways if part.size)
+            chain = depth.path if name or verbose else ()
+            rows = [(f"{part.size:,}", part.function) for part in chain if part.size]
+            if rows:
+                yield text_table(rows, align="r", indent=2)
         if name:
             yield ""
 

@@ -25,9 +25,9 @@ _MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
 def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
     """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
     parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
-    alone = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
-    alone += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
-    return "\n\n".join([*parts, "\n".join(alone)] if alone else parts)
+    unpaired = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
+    unpaired += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
+    return "\n\n".join([*parts, "\n".join(unpaired)] if unpaired else parts)
 
 
 def _title(firmware: str, target: str | None) -> str:

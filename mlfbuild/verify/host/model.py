@@ -76,7 +76,7 @@ class Model:
     def how_to_trace(self) -> str:
         """How to make a network expose intermediate tensors."""
         compiled_here = bool(self._module.model_id)
-        return "compile it with -O trace=true" if compiled_here else "only graph-executor archives expose them"
+        return "compile it with -O trace=true" if compiled_here else "use an archive for the graph executor"
 
     @property
     def keeps_state(self) -> bool:

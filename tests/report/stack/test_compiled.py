@@ -1,4 +1,4 @@
-"""Stacks of what compilers make of C: held against their own figures, and where those end."""
+"""Worst-case stacks of compiled C, compared with the compilers' figures."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def depth(elf: Path) -> StackDepth:
 
 
 def figures(folder: Path) -> dict[str, int]:
-    """What the compiler says itself, by function (``-fstack-usage``)."""
+    """The compiler's own figures by function (``-fstack-usage``)."""
     lines = [line.split("\t") for path in folder.glob("*.su") for line in path.read_text().splitlines()]
     return {where.rsplit(":", 1)[1].partition(".")[0]: int(size) for where, size, _ in lines}
 
@@ -196,7 +196,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
-def test_what_cannot_be_known_says_why(link: Linker, case: str) -> None:
+def test_unknown_stacks_have_a_reason(link: Linker, case: str) -> None:
     model, reason = UNKNOWN[case]
     main = MAIN if "alpha_run" in model else MAIN.replace("tvmgen_alpha_run(x)", "0")
     found = depth(link(f"{model}\n", "cortex-m4", "-O2", "-Wno-vla", main=main))
@@ -234,7 +234,7 @@ def test_an_executor_calls_what_its_table_has(link: Linker) -> None:
     assert found.size is not None and 200 < found.size < 260
 
 
-def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
+def test_a_pointer_does_not_lead_to_a_running_function(link: Linker) -> None:
     model = """
         typedef int function(volatile int *);
         __attribute__((noinline)) static int first(volatile int *x);
@@ -254,7 +254,7 @@ def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
     assert found.size is not None and 400 < found.size < 480
 
 
-def test_main_has_all_that_it_calls(link: Linker) -> None:
+def test_main_includes_its_callees(link: Linker) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")
     image = read_image(elf)
     found = stacks_of(image, read_map(elf.with_name("app.elf.map")), {"alpha": "kws"})
@@ -272,7 +272,7 @@ def test_the_processor_of_an_image(tmp_path: Path, tool: Callable[[str], str]) -
     assert (found.size, found.reason) == (None, "mlfbuild knows the instructions of 32-bit Arm and RISC-V only")
 
 
-def test_objdump_is_found_as_the_compiler_is(
+def test_objdump_is_found_beside_the_compiler(
     link: Linker, tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")

@@ -1,4 +1,4 @@
-"""What runs on boards take of the stack is never more than the linked code says, and mostly that to the byte."""
+"""The measured stack of runs on boards never exceeds the worst case, and mostly equals it."""
 
 from __future__ import annotations
 
