@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from mlfbuild.report.instructions import ModelRun as ModelRun
     from mlfbuild.report.network import NetworkSizes as NetworkSizes, network_json as network_json
     from mlfbuild.report.operators_text import all_operators as all_operators
+    from mlfbuild.report.presented import (
+        ReportDocument as ReportDocument,
+        check_report_output as check_report_output,
+        compared_with as compared_with,
+        form_of as form_of,
+        saved_report as saved_report,
+    )
     from mlfbuild.report.read import (
         Report as Report,
         networks_in as networks_in,

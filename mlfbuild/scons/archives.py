@@ -19,10 +19,8 @@ from mlfbuild.build import (
     Outline,
     bundle_key,
     compile_if_needed,
-    compile_job,
     compile_model,
     copy_archive,
-    default_compiler,
     generated_files,
     in_worker,
     key_file,
@@ -30,7 +28,6 @@ from mlfbuild.build import (
     prune_folders,
     read_files,
     tree_is_whole,
-    unpack_archive,
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
@@ -115,15 +112,17 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
     if target[0] in _jobs:
         return _jobs[target[0]]
     archive = Path(target[0].get_abspath())
-    return compile_job(
+    from mlfbuild.usecases import file_job  # jobs of project files do without
+
+    return file_job(
+        Path(source[0].rfile().get_abspath()),
+        archive,
+        env.subst("$MLFCPU"),
         name=env.subst("$MLFNAME") or archive.stem,
-        source=Path(source[0].rfile().get_abspath()),
-        cpu=env.subst("$MLFCPU"),
-        compiler=env.subst("$MLFCOMPILER") or default_compiler(Path(source[0].rfile().get_abspath())),
-        executor=env.subst("$MLFEXECUTOR") or None,
+        compiler=env.subst("$MLFCOMPILER"),
+        executor=env.subst("$MLFEXECUTOR"),
+        python=env.subst("$MLFPYTHON"),
         options=dict(env["MLFOPTIONS"]),
-        archive=archive,
-        python=env.subst("$MLFPYTHON") or None,
     )
 
 
@@ -226,8 +225,10 @@ def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     if folder in _jobs:
         _unpack_job(_jobs[folder], source[0])
     else:
+        from mlfbuild.usecases import unpack_file  # jobs of project files do without
+
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
-        unpack_archive(archive, path, model=env.subst("$MLFNAME") or None)
+        unpack_file(archive, path, model=env.subst("$MLFNAME"))
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons saw that they were not there, and scanners would believe it
 

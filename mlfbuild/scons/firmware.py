@@ -37,10 +37,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
 
 
 def _build(target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import (
-        build_firmware,  # reads ELF files; builds of models alone start without it
-        reporting_excess,
-    )
+    from mlfbuild.usecases import build_firmware, reporting_excess  # reads ELF files: builds of models do without
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
@@ -65,6 +62,6 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import run_image
+    from mlfbuild.verify import run_image
 
     show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))

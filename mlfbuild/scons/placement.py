@@ -28,10 +28,10 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.build import write_params_binary
+    from mlfbuild.usecases import write_params
 
     section = env.subst("$MLFSECTION")
-    written = write_params_binary(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
+    written = write_params(Path(source[0].get_abspath()), section, Path(target[0].get_abspath()))
     show(f"{target[0]}: {written.size:,} bytes of {section} for address {written.address:#010x}")
 
 

@@ -28,7 +28,7 @@ def report_builder() -> Any:
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
         raise UsageError(f'{target[0]}: needs an image; write env.MlfReport("{target[0]}", app)')
-    from mlfbuild.usecases import form_of  # only where reports are asked for
+    from mlfbuild.report import form_of  # most builds have no reports
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)

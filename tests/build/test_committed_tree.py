@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.run import run as mlfbuild
+from mlfbuild.cli.invocation import run as mlfbuild
 from mlfbuild.build.tree import tree_damage
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.command import Ended
 from support.firmware_repo import tiny_network
 

@@ -19,7 +19,7 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 import mlfbuild
-from mlfbuild.cli.sbom_verb import sbom
+from mlfbuild.cli.sbom import sbom
 from mlfbuild.core.files import sha256
 from mlfbuild.report.sbom.forms import FORMS
 from support.command import Folder

@@ -13,7 +13,7 @@ sys.path.insert(0, str(REPOSITORY / "docs/_ext"))
 
 from mlfbuild_reference import PAGES  # noqa: E402
 
-from mlfbuild.cli.app import app  # noqa: E402
+from mlfbuild.cli.app import VERBS, verb_called  # noqa: E402
 from mlfbuild.core.errors import MlfError  # noqa: E402
 from mlfbuild.project import json_schema  # noqa: E402
 
@@ -50,7 +50,8 @@ def test_every_key_has_a_type_and_a_meaning(pages: dict[str, str]) -> None:
 
 def test_every_verb_and_option_is_there(pages: dict[str, str]) -> None:
     text = pages["command-line.md"]
-    for name, verb in app.commands.items():
+    for name in VERBS:
+        verb = verb_called(name)
         section = text.split(f"### `{name}`\n", 1)[1].split("\n### ", 1)[0]
         for parameter in verb.params:
             argument = parameter.param_type_name == "argument"
@@ -62,8 +63,8 @@ def test_every_verb_and_option_is_there(pages: dict[str, str]) -> None:
 def test_every_option_says_what_it_is_for() -> None:
     silent = [
         f"{name} {parameter.opts[0]}"
-        for name, verb in app.commands.items()
-        for parameter in verb.params
+        for name in VERBS
+        for parameter in verb_called(name).params
         if parameter.param_type_name == "option" and not parameter.help
     ]
     assert silent == []

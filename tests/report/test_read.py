@@ -17,11 +17,11 @@ from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.compare import compare_reports, comparison_json
 from mlfbuild.report.compare_text import comparison_text
 from mlfbuild.report.html import page
+from mlfbuild.report.presented import saved_report
 from mlfbuild.report.read import read_report, runs_in, sizes_in
 from mlfbuild.report.schema import FORMAT, report_schema
 from mlfbuild.report.schema_check import mistake_in
 from mlfbuild.report.text import sizes_text
-from mlfbuild.usecases.report_files import saved
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report
 
@@ -252,7 +252,7 @@ def test_mutations_are_refused_in_one_line_or_shown(
     if found is None:
         return
     for verbose in (False, True):
-        assert saved(path, operators=True).as_text(verbose=verbose).encode()
+        assert saved_report(path, operators=True).as_text(verbose=verbose).encode()
     assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import click
 
-from mlfbuild.cli.app import SECTIONS, app
+from mlfbuild.cli.app import SECTIONS, app, verb_called
 from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
 _ABOUT = (
     "`mlfbuild VERB --help` prints the same. Results go to stdout, diagnostics to stderr. An option that several verbs "
-    "share may stand before the verb or after it; a verb to which it means nothing refuses it."
+    "share may be written before the verb or after it; a verb refuses options that do not apply to it."
 )
 
 
@@ -26,9 +26,9 @@ def command_line_page() -> str:
         "## Options that verbs share",
         _options(app.params),
     ]
-    for title, verbs in SECTIONS:
+    for title, verbs in SECTIONS.items():
         parts.append(f"## {title}")
-        parts += [_verb(verb, set(shared)) for verb in verbs]
+        parts += [_verb(verb_called(name), set(shared)) for name in verbs]
     parts += ["## Exit codes", "SCons and CMake keep their own codes and show the same words.", _exit_codes()]
     return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/core/errors.py`", *parts)
 
