@@ -1,8 +1,8 @@
-"""From a project to files that firmware is built from: what to make, what is up to date, and who makes it.
+"""From a project to files that firmware is built from: what to make, what is up to date, who makes it.
 
-``project_jobs`` turns a project into jobs (``jobs``); ``models`` and ``compilation`` make archives and ``tree`` unpacks
-them; ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs in parallel
-and report on them. Nothing here links an image: that is the firmware's own build.
+``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives, ``tree`` unpacks
+them. ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs side by
+side. Nothing here links an image: that is the firmware's own build.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.build.outline import (
         FRAGMENT as FRAGMENT,
+        RECORD as RECORD,
         Outline as Outline,
         Part as Part,
-        RECORD as RECORD,
         tree_outline as tree_outline,
     )
     from mlfbuild.build.outputs import (
@@ -91,10 +91,10 @@ if TYPE_CHECKING:
         write_params_binary as write_params_binary,
     )
     from mlfbuild.build.progress import (
+        UP_TO_DATE as UP_TO_DATE,
         Progress as Progress,
         Silent as Silent,
         Task as Task,
-        UP_TO_DATE as UP_TO_DATE,
         raise_first as raise_first,
         watched as watched,
     )
@@ -114,14 +114,8 @@ if TYPE_CHECKING:
     )
     from mlfbuild.build.provided import provided_source as provided_source
     from mlfbuild.build.toolchains import locked_toolchain as locked_toolchain
-    from mlfbuild.build.wanted import wishes_of as wishes_of
     from mlfbuild.build.twin_jobs import Twins as Twins, twins as twins
+    from mlfbuild.build.wanted import wishes_of as wishes_of
     from mlfbuild.build.workers import in_worker as in_worker, map_in_workers as map_in_workers
 else:
     __getattr__ = lazy_attributes(__name__)
-
-
-
-
-
-

@@ -13,11 +13,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mlfbuild.compilers import Program
-from mlfbuild.core import UsageError
-from mlfbuild.core import file_sha256, open_binary, real_place, sha256
-from mlfbuild.project import KeyPath, Project
 from mlfbuild.build.jobs import CompileJob
+from mlfbuild.compilers import Program
+from mlfbuild.core import UsageError, file_sha256, open_binary, real_place, sha256
+from mlfbuild.project import KeyPath, Project
 
 _CACHE = "__pycache__"
 

@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import CheckFailedError, UsageError
-from mlfbuild.core import write_if_changed
+from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.build.tree.placement import LINKER_SCRIPT
-from mlfbuild.project import Placement, suggestion
-from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
-from mlfbuild.core import advised
-from mlfbuild.build.jobs import FirmwareJob
+from mlfbuild.core import CheckFailedError, UsageError, advised, write_if_changed
+from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, suggestion
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
 

@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
+from mlfbuild.build.inputs import check_inputs, input_problems
+from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
+from mlfbuild.build.tree.placement import PlacedSection
 from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
 from mlfbuild.compilers.seams import HOOK, why_no_hook
-from mlfbuild.core import MlfError, ProjectFileError, UsageError
-from mlfbuild.core import real_place
-from mlfbuild.build.tree.placement import PlacedSection
+from mlfbuild.core import MlfError, ProjectFileError, UsageError, advised, real_place
 from mlfbuild.project import (
+    MEMORY_CLASSES,
+    SOURCES,
     Budget,
     FirmwareSpec,
     KeyPath,
@@ -23,13 +26,9 @@ from mlfbuild.project import (
     Project,
     Provision,
     Target,
+    source_suffix,
     suggestion,
 )
-from mlfbuild.project import MEMORY_CLASSES
-from mlfbuild.project import SOURCES, source_suffix
-from mlfbuild.core import advised
-from mlfbuild.build.inputs import check_inputs, input_problems
-from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
 
 BUILD_FOLDER = "build"

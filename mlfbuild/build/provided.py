@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.requirements import default_cache
-from mlfbuild.requirements import without_secret
-from mlfbuild.requirements import folder_source
-from mlfbuild.requirements import GitPin
-from mlfbuild.requirements import pin_of, root_of
-from mlfbuild.requirements import Source
 from mlfbuild.project import Provision
+from mlfbuild.requirements import GitPin, Source, default_cache, folder_source, pin_of, root_of, without_secret
 
 
 def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:

@@ -27,12 +27,12 @@ class Rows(Progress):
 
     def __init__(self, console: Console) -> None:
         self.expected = self.done = 0
-        self.size = lambda: console.size  # the parent draws the rows before it keeps the console
+        self.screen = console  # the parent draws the rows before it keeps the console
         super().__init__(_Row(), console=console, transient=True, redirect_stdout=False, refresh_per_second=5)
 
     def get_renderables(self) -> Iterator[RenderableType]:
         """Yield the rows."""
-        most, tasks = max(1, self.size().height - _ROWS_LEFT_FREE), self.tasks
+        most, tasks = max(1, self.screen.size.height - _ROWS_LEFT_FREE), self.tasks
         shown = tasks if len(tasks) <= most else tasks[: most - 1]
         if shown:
             yield self.make_tasks_table(shown)

@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.compilers.native.names import member_name
-from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
+from mlfbuild.cgen import WORKSPACE_SECTION, member_name
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around

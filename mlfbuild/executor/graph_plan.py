@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from mlfbuild.compilers.native.arena import Buffer, Span, place
-from mlfbuild.compilers.native.storages import aligned
+from mlfbuild.cgen import Buffer, Span, aligned, place
 from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
-from mlfbuild.compilers.native.names import comment_text
-from mlfbuild.compilers.native.source import PARAMS_SECTION
-from mlfbuild.compilers.native.storages import ALIGNMENT
+from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
 from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, Call, GraphPlan, Tensor
 from mlfbuild.executor.runtime import RUNTIME_NAME

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.compilers.native.storages import aligned
+from mlfbuild.cgen import aligned
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.executor.kernels import Kernels
 

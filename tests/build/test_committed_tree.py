@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.invocation import run as mlfbuild
 from mlfbuild.build.tree import tree_damage
+from mlfbuild.cli.invocation import run as mlfbuild
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons

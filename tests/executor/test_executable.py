@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild import open_archive
 from mlfbuild.build.tree import unpack
-from mlfbuild.c_analysis.symbols import object_symbols
+from mlfbuild.c_analysis.objects import object_symbols
 from mlfbuild.core.errors import CheckFailedError, InputFileError, UnsupportedModelError
 from mlfbuild.executor.executables import executable
 from mlfbuild.executor.kernel_workspace import kernel_workspace

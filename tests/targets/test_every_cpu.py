@@ -14,7 +14,7 @@ from mlfbuild.archive import write_archive
 from mlfbuild.build.models import unpack_archive
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernel_files import kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import ToolNotFoundError
 from mlfbuild.targets import BOARDS, CPUS, Cpu, cpu_called, require_compiler, toolchain_file
 from mlfbuild.usecases.build import build_project as build

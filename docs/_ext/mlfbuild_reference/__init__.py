@@ -1,7 +1,8 @@
-"""The pages of ``docs/reference/``, each made from the code that it is about.
+"""Generate the pages of ``docs/reference/`` from the code that they describe.
 
-``PAGES`` has a function a page, which returns its Markdown: the same for the same code, no dates, no paths.
-``pytest tests/docs/test_reference.py --update-golden`` writes them, and without the option fails where one is old.
+``PAGES`` has a function per page that returns its Markdown. The same code gives the same text: no dates, no paths.
+``pytest tests/docs/test_reference.py --update-golden`` writes the pages. Without the option, it fails if a page is
+outdated.
 """
 
 from __future__ import annotations
@@ -21,4 +22,4 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "cmake.md": cmake_page,
     "c-interface.md": c_interface_page,
 }
-"""By the file's name."""
+"""Functions that return a page, by its file name."""

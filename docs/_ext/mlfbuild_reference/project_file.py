@@ -1,4 +1,4 @@
-"""The keys of a project file, from its JSON Schema."""
+"""Generate the page on the keys of a project file from its JSON Schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DEFAULT = re.compile(r" ?Default: ([^.;]+(?:; [^.]+)?)\.?$")
 
 
 _ABOUT = (
-    "[The project file](../project-file.md) explains them, with examples; `mlfbuild schema` prints the same as a JSON "
+    "[The project file](../project-file.md) explains the keys, with examples. `mlfbuild schema` prints them as a JSON "
     "Schema."
 )
 
@@ -37,7 +37,7 @@ def project_file_page() -> str:
 
 
 def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each mapping that ``of`` refers to, in the order of the keys, with its title; once each."""
+    """Yield each mapping that ``of`` refers to once, in the order of the keys, with its title."""
     if isinstance(of, list):
         for value in of:
             yield from _tables(schema, value, seen)
@@ -67,7 +67,7 @@ def _section(title: str, of: Mapping[str, Any]) -> str:
 
 
 def _kind(value: Mapping[str, Any]) -> str:
-    """Return what a value of this schema may be, in words."""
+    """Return a description of the values that this schema accepts."""
     for schema, words in _UNITS:
         if all(value.get(key) == part for key, part in schema.items()):
             return words

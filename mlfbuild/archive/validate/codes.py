@@ -1,6 +1,6 @@
-"""Every finding there is: its code, how grave it is, what it means and what to do.
+"""List every finding: its code, severity, meaning and advice.
 
-A code keeps its meaning for ever; one that is no longer needed is not given out again. The hundreds tell the subject:
+The meaning of a code never changes, and a code that is no longer used is not used again. The hundreds are the subject:
 1 files, 2 metadata, 3 names, 4 memory, 5 graph, 6 parameters, 7 code, 8 external dependencies.
 """
 
@@ -15,7 +15,7 @@ from mlfbuild.core import shown
 
 @dataclass(frozen=True)
 class Code:
-    """What all findings of one code have in common."""
+    """Common properties of all findings of one code."""
 
     severity: Severity
     meaning: str
@@ -34,76 +34,88 @@ def _note(meaning: str, advice: str) -> Code:
     return Code("note", meaning, advice)
 
 
-_EXPORT = "export the archive again"
+_REPLACE = "use an intact copy of the archive, or compile the model again"
 
 CODES: Mapping[str, Code] = {
     # Files
-    "MLF101": _error("a module has neither C files nor objects", _EXPORT),
-    "MLF102": _warning("a number is missing among <module>_lib<n>, so a file seems lost", _EXPORT),
+    "MLF101": _error("a module has neither C files nor objects", _REPLACE),
+    "MLF102": _warning("the numbers of the files <module>_lib<n> have a gap, so a file seems to be missing", _REPLACE),
     "MLF103": _warning(
-        "the program text that belongs to a module is missing",
-        "no build needs it; people who ask what the code computes do",
+        "the program text of a module is missing",
+        "ignore it in builds, which do not need the text; it documents what the code computes",
     ),
     "MLF104": _warning(
-        "a file lies among those of the modules but belongs to none", "check the module's name, or remove the file"
+        "a file has the place and form of a module's file but belongs to no module",
+        "check the module's name, or remove the file",
     ),
     "MLF105": _warning(
-        "C++ source, which the projects that TVM generates leave out", "see that your own build compiles it"
+        "C++ source, which the projects that TVM generates do not compile", "make sure that your own build compiles it"
     ),
-    "MLF106": _warning("code outside codegen/host, where TVM's tools do not look", "see that your own build finds it"),
+    "MLF106": _warning(
+        "code outside codegen/host, which TVM's tools do not find", "make sure that your own build compiles it"
+    ),
     "MLF107": _warning(
-        "a file lies where another version of the format has it", "mlfbuild convert --to 7 puts it in place"
+        "a file is in the place that another version of the format uses", "run mlfbuild convert --to 7, which moves it"
     ),
-    "MLF108": _note("a file is no part of the format", "ignore it; mlfbuild keeps it as it is"),
+    "MLF108": _note("a file does not belong to the format", "ignore it; mlfbuild keeps it unchanged"),
     "MLF109": _warning(
         "the TIR text of a device is missing or was overwritten by another target's",
-        "read the TIR of this export with care",
+        "do not rely on the TIR of this export",
     ),
     # Metadata
     "MLF201": _warning("a key that the format does not have", "check its spelling"),
     "MLF202": _warning(
-        "a key that this version of the format has is missing", "mlfbuild convert --to 7 writes what is known"
+        "a key of this version of the format is missing", "run mlfbuild convert --to 7, which writes all known keys"
     ),
     "MLF203": _warning(
-        "a value of another type than this version of the format has", "mlfbuild convert --to 7 writes it in its form"
+        "a value has another type than in this version of the format",
+        "run mlfbuild convert --to 7, which writes the value in the type of version 7",
     ),
     "MLF204": _warning(
-        "a key that only another version of the format has",
-        "check version; mlfbuild convert --to 7 writes version 7's keys",
+        "a key belongs only to another version of the format",
+        "check the key version, or run mlfbuild convert --to 7, which writes the keys of version 7",
     ),
-    "MLF205": _warning("a date that is not YYYY-MM-DD HH:MM:SSZ", "write it so; tools may fail to read it"),
+    "MLF205": _warning(
+        "a date does not have the form YYYY-MM-DD HH:MM:SSZ", "write it in this form; tools may fail to read it"
+    ),
     "MLF206": _note(
         "TVM's exporter writes local time and marks it Z, as UTC", "do not compare it with dates of other machines"
     ),
     "MLF207": _warning(
-        "the date of the export lies in the future",
-        "take it as local time marked Z, as TVM writes it, or as that of a wrong clock",
+        "the date of the export is in the future",
+        "read it as local time marked Z, as TVM writes it, or as the time of a wrong clock",
     ),
-    "MLF208": _warning("model_name differs from the module's name", "make them equal; tools use one or the other"),
-    "MLF209": _note(
-        "a version that TVM 0.9 and later tools do not read", "mlfbuild convert --to 7 makes a version 7 of it"
+    "MLF208": _warning(
+        "model_name differs from the module's name", "make both names equal, because tools use one or the other"
     ),
-    "MLF210": _warning("a dtype that is not TVM's", "check it; sizes of this tensor cannot be checked"),
+    "MLF209": _note("TVM 0.9 and later tools do not read this version", "run mlfbuild convert --to 7"),
+    "MLF210": _warning("a dtype is not one of TVM's", "check the dtype; the sizes of this tensor cannot be checked"),
     "MLF211": _warning(
-        "a device type that neither DLPack nor TVM has", "use 1, the CPU, which every target for microcontrollers is"
+        "neither DLPack nor TVM defines this device type",
+        "use 1, the CPU, which is the device type of all targets for microcontrollers",
     ),
     # Names
     "MLF301": _error(
-        "a module's name has a character that C names cannot have", "export with a name of a-z, 0-9 and _"
+        "a module's name contains a character that C names cannot contain",
+        "rename the module (mlfbuild convert --module-name) to a name of a-z, 0-9 and _",
     ),
     "MLF302": _warning(
-        "a module's name has upper-case letters, which header and macros lose", "export with a name of a-z, 0-9 and _"
+        "a module's name has upper-case letters, which become lower case in the header's name and its macros",
+        "rename the module (mlfbuild convert --module-name) to a name of a-z, 0-9 and _",
     ),
     "MLF303": _error(
-        "two modules differ only in upper and lower case, so they share header and macros", "rename one of them"
+        "the names of two modules differ only in case, so they share header and macros", "rename one of them"
     ),
     "MLF304": _error(
-        "a member of a struct of the header has a name that C cannot have", "rename the tensor and export again"
+        "a member of a struct of the header has a name that C does not allow",
+        "rename the tensor and compile the model again",
     ),
-    "MLF305": _error("two tensors have one name in C", "rename one of them and export again"),
-    "MLF306": _warning("an input and an output of one name define one macro twice", "do not use that _SIZE macro"),
+    "MLF305": _error("two tensors have the same name in C", "rename one of them and compile the model again"),
+    "MLF306": _warning(
+        "an input and an output with the same name define the same macro", "do not use that _SIZE macro"
+    ),
     "MLF307": _warning(
-        "the size of a tensor called workspace has the macro of the workspace's size",
+        "the macro for the size of a tensor called workspace has the name of the macro for the workspace's size",
         "do not use that _WORKSPACE_SIZE macro",
     ),
     # Memory
@@ -112,106 +124,108 @@ CODES: Mapping[str, Code] = {
         "use the size that the graph needs",
     ),
     "MLF402": _error(
-        "the size of a storage id is not what its entries in the graph need", "use the size that the graph needs"
+        "the size of a storage id differs from the size that its entries in the graph need",
+        "use the size that the graph needs",
     ),
     "MLF403": _warning(
-        "input_binding is not the graph's, as TVM's exporter writes it behind a node of several outputs",
+        "input_binding differs from the graph, because TVM's exporter counts wrongly after a node with several outputs",
         "read it from the graph",
     ),
-    "MLF404": _error("metadata and graph have different storage ids", _EXPORT),
+    "MLF404": _error("metadata and graph have different storage ids", _REPLACE),
     "MLF405": _warning(
-        "memory.functions.main has several entries for one device: until 2022 TVM wrote one a target",
-        "their sum is enough for the device",
+        "memory.functions.main has several entries for one device; until 2022 TVM wrote one per target",
+        "reserve their sum, which is sufficient for the device",
     ),
     "MLF406": _warning(
-        "the header's WORKSPACE_SIZE is that of the first device only", "read the others from the metadata"
+        "the header's WORKSPACE_SIZE is the size for the first device only",
+        "read the sizes for the other devices from the metadata",
     ),
-    "MLF407": _error(
-        "the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger one, and export the archive again"
-    ),
+    "MLF407": _error("the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger size"),
     "MLF408": _warning(
-        "the header's size of a tensor is garbage, as TVM 0.11 writes it", "use the size of the metadata, not the macro"
+        "the header's size of a tensor is an arbitrary number, a bug of TVM 0.11",
+        "use the size in the metadata, not the macro",
     ),
     "MLF409": _error(
         "the header's size of a tensor differs from the metadata",
-        "use neither before you know which is right; export the archive again",
+        "find out which size is correct before you use either of them",
     ),
-    "MLF410": _error("the size of a tensor is not that of its shape and dtype", _EXPORT),
+    "MLF410": _error("the size of a tensor does not match its shape and dtype", _REPLACE),
     "MLF411": _error(
-        "an operator needs more workspace than the whole module claims", "reserve at least the operator's"
+        "an operator needs more workspace than the metadata lists for the whole module",
+        "reserve at least the workspace of the operator",
     ),
-    "MLF412": _warning("io_size_bytes is less than inputs and outputs take", "use the sizes of the tensors"),
+    "MLF412": _warning("io_size_bytes is less than the sizes of inputs and outputs", "use the sizes of the tensors"),
     "MLF413": _note(
-        "io_size_bytes counts more than inputs and outputs: TVM adds intermediate results",
+        "io_size_bytes is more than the sizes of inputs and outputs, because TVM adds intermediate results",
         "use the sizes of the tensors",
     ),
     "MLF414": _warning(
-        "the memory pools of the code are larger than the workspace of the metadata", "reserve what the code says"
+        "the memory pools of the code are larger than the workspace in the metadata",
+        "reserve the sizes that the code contains",
     ),
     # Graph
-    "MLF501": _error("the graph is not sound", _EXPORT),
+    "MLF501": _error("the graph contradicts itself", _REPLACE),
     "MLF502": _warning(
-        "TVM's C runtime does not load or run the graph",
-        "run it with TVM's C++ runtime, or export for the AOT executor",
+        "TVM's C runtime cannot load or run the graph", "run the graph with mlfbuild's executor or TVM's C++ runtime"
     ),
     "MLF503": _warning(
         "the graph's first argument is a parameter, which TVM's C runtime does not load",
-        "set it with TVMGraphExecutor_SetInput, or export for the AOT executor",
+        "set the parameter with TVMGraphExecutor_SetInput, or use mlfbuild's executor",
     ),
     "MLF504": _warning(
-        "no TVMSystemLibEntryPoint, so that TVM's C runtime finds none of the graph's functions",
-        "export with system-lib, or for the AOT executor",
+        "TVMSystemLibEntryPoint is missing, so TVM's C runtime cannot find the graph's functions",
+        "use mlfbuild's executor, or export with system-lib",
     ),
-    "MLF505": _error("the graph calls a function that the code does not define", _EXPORT),
-    "MLF506": _error("the graph and the metadata have different outputs", _EXPORT),
+    "MLF505": _error("the graph calls a function that the code does not define", _REPLACE),
+    "MLF506": _error("the graph and the metadata have different outputs", _REPLACE),
     "MLF507": _error(
-        "an argument of the graph is neither an input nor a parameter", "look for the parameters it was exported with"
+        "an argument of the graph is neither an input nor a parameter",
+        "find the parameters with which the graph was exported",
     ),
-    "MLF508": _error("the graph calls a function that the registry does not list, so TVM's C runtime stops", _EXPORT),
+    "MLF508": _error("the graph calls a function that the registry does not list, so TVM's C runtime stops", _REPLACE),
     # Parameters
     "MLF601": _warning(
-        "a parameter is no argument of the graph, which makes TVM's C runtime stop",
-        "remove it; TVM's C++ runtime passes over it",
+        "a parameter is not an argument of the graph, so TVM's C runtime stops",
+        "remove the parameter; TVM's C++ runtime ignores it",
     ),
     "MLF602": _error(
-        "shape or dtype of a parameter is not that of the graph", "look for the parameters it was exported with"
+        "shape or dtype of a parameter differs from the graph", "find the parameters with which the graph was exported"
     ),
     "MLF603": _warning("a parameter exceeds a limit of TVM's C runtime", "raise the limit in crt_config.h"),
     # Code
     "MLF701": _error(
-        "an included header of a module is missing under exactly that name",
-        "rename the module to a-z, 0-9 and _, and export again",
+        "a module includes a header that does not exist under exactly that name",
+        "compile the model again with a module name of a-z, 0-9 and _",
     ),
     "MLF702": _error(
-        "a function is declared in two ways, as TVM does for system-lib with unpacked or C interface",
+        "a function has two contradicting declarations, a bug of TVM for system-lib with unpacked or C interface",
         "export without system-lib",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
-        "link one of them, or export without system-lib",
+        "link only one of them, or build them with mlfbuild, which renames the symbol in each module",
     ),
     "MLF704": _warning(
         "several modules define __tvm_module_ctx, so they do not link into one image",
-        "link one of them, or rename it in the others",
+        "link only one of them, or build them with mlfbuild, which renames the symbol in each module",
     ),
-    "MLF705": _error("a module defines a symbol in two files", _EXPORT),
+    "MLF705": _error("a module defines a symbol in two files", _REPLACE),
     "MLF706": _warning(
-        "two modules define one symbol, so they do not link into one image",
-        "export one of them again under another module name",
+        "two modules define the same symbol, so they do not link into one image",
+        "give one of them another module name when you compile it",
     ),
-    "MLF707": _error("a function of the registry is not defined", _EXPORT),
-    "MLF708": _error("names and functions of the registry do not fit", _EXPORT),
-    "MLF709": _error("the entry function of a module is not defined", _EXPORT),
+    "MLF707": _error("a function of the registry is not defined", _REPLACE),
+    "MLF708": _error("the registry's names and functions do not match", _REPLACE),
+    "MLF709": _error("the entry function of a module is not defined", _REPLACE),
     "MLF710": _warning(
-        "a function of the metadata is not defined in the code",
-        "do not count on its figures, which speak of other code",
+        "a function in the metadata is not defined in the code", "do not rely on its figures, which describe other code"
     ),
     "MLF711": _error(
         "the header's struct and the metadata have different tensors",
-        "trust the header, which the code is compiled with",
+        "rely on the header, with which the code is compiled",
     ),
     "MLF712": _note(
-        "a file that could not be looked into: too large, or no ELF object", "check by other means what is in it"
+        "a file cannot be checked, because it is too large or not an ELF object", "check its content by other means"
     ),
     "MLF713": _note(
         "the code includes headers of a library that no dependency names",
@@ -219,26 +233,30 @@ CODES: Mapping[str, Code] = {
     ),
     "MLF714": _warning(
         "a function of a module is declared, but no file of the archive defines it",
-        "see that your own build has it; without it the code does not link",
+        "define it in your own build; otherwise the code does not link",
     ),
     # External dependencies
-    "MLF801": _error("an external dependency breaks the rules", "correct it where the archive was made"),
+    "MLF801": _error(
+        "the entry of an external dependency violates the format", "correct it in the tool that wrote the archive"
+    ),
     "MLF802": _warning(
         "the folder of an external dependency is not in the archive", "add it to the build from elsewhere"
     ),
-    "MLF803": _error("two modules want one dependency in different ways", "export the modules again with one version"),
+    "MLF803": _error(
+        "two modules require different versions or forms of one dependency",
+        "compile the modules again with one version",
+    ),
     "MLF804": _note(
-        "a runtime folder that no dependency names", "find out its version: generated code and runtime must fit"
+        "no dependency names the runtime folder", "find out its version, because generated code and runtime must match"
     ),
     "MLF805": _error(
-        "what the archive says of a dependency that it brings along does not fit its files",
-        "bundle the dependency again",
+        "the archive's description of an included dependency does not match its files", "bundle the dependency again"
     ),
 }
-"""Finding code -> what it means."""
+"""The meaning of each finding code."""
 
 
 def finding(code: str, place: str, message: str) -> Finding:
-    """Return the finding ``code`` at ``place``; both texts may hold names from the archive."""
+    """Return the finding ``code`` at ``place``; place and message may contain names from the archive."""
     common = CODES[code]
     return Finding(code, common.severity, shown(place), shown(message), common.advice)

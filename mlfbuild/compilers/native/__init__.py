@@ -52,7 +52,7 @@ class NativeCompiler:
     def outline(self, request: CompileRequest) -> Library:
         """Return the names of what ``compile`` makes, without reading the model: they are the same for every model."""
         self._check(request)
-        from mlfbuild.compilers.native.outline import outline_library
+        from mlfbuild.compilers.native.printing import outline_library
 
         return outline_library(request.name, request.executor or "aot")
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import mlfbuild
-from mlfbuild.compilers.native.fusion import fuse
-from mlfbuild.compilers.native.graph_executor.module import graph_module
-from mlfbuild.compilers.native.header import print_header
-from mlfbuild.compilers.native.interface import Interface, interface_of
-from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.cgen import comment_text
+from mlfbuild.compilers.native.graph_executor import graph_module
+from mlfbuild.compilers.native.lowering import lower
+from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
-from mlfbuild.compilers.native.passes import run_passes
-from mlfbuild.compilers.native.plan import plan_memory
-from mlfbuild.compilers.native.program import Program, link_calls
+from mlfbuild.compilers.native.passes import fuse, run_passes
+from mlfbuild.compilers.native.printing import (
+    Interface,
+    Program,
+    graph_text,
+    header_path,
+    interface_of,
+    kernel_files,
+    link_calls,
+    print_header,
+    print_source,
+    source_path,
+    traced_tensors,
+)
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.source import print_source
-from mlfbuild.compilers.native.text import graph_text
-from mlfbuild.compilers.native.trace import traced_tensors
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, advised, read_bytes, sha256
 from mlfbuild.frontends import parse_model

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-from mlfbuild.compilers.native.program import Program, Step, operator_label
-from mlfbuild.compilers.native.storages import Area
+from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
+from mlfbuild.compilers.native.memory import Area
+from mlfbuild.compilers.native.printing import Program, Step, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
 from mlfbuild.library.graph_json import CALL

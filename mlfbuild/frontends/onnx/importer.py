@@ -15,7 +15,7 @@ from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.frontends.onnx.operators import OPERATORS
+from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.refused import REASONS
 from mlfbuild.frontends.onnx.site import Site
@@ -126,7 +126,7 @@ class _Importer:
         return True
 
     def _convert(self, node: RawNode) -> None:
-        convert = OPERATORS.get(node.operator)
+        convert = converter(node.operator)
         if convert is None:
             reason = f": it {REASONS[node.operator]}" if node.operator in REASONS else ""
             raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant{reason}")

@@ -1,4 +1,4 @@
-"""EXP, LOG, SQRT, SIN and COS: of quantised values by way of float32, which leads to a table."""
+"""What operators share whose quantised values are computed in float32, which leads to a table."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph.lookup_table import Floats, look_up, lookup_table
-from mlfbuild.graph.ops.unary import OnlyFloat, Unary, Whole
+from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import integer_range, round_half_away, scale_of, zero_point_of
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -35,67 +35,6 @@ class Tabulated(Unary):
     def _defined(self, real: Floats, output: Tensor) -> Floats:
         """Return the function of float32 numbers, and a number where it is not defined."""
         return self._real(real.astype(np.float64)).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class Exp(Tabulated):
-    """The exponential."""
-
-    name: ClassVar[str] = "EXP"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.exp(value)
-
-
-@dataclass(frozen=True)
-class Log(Tabulated):
-    """The natural logarithm; the least value that can be stored where there is none."""
-
-    name: ClassVar[str] = "LOG"
-
-    def _defined(self, real: Floats, output: Tensor) -> Floats:
-        lowest = np.float32(integer_range(output.dtype)[0] - zero_point_of(output)) * np.float32(scale_of(output))
-        with np.errstate(all="ignore"):
-            return np.where(real <= 0, lowest, super()._defined(real, output)).astype(np.float32)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.log(value)
-
-
-@dataclass(frozen=True)
-class Sqrt(Unary):
-    """The square root; of quantised values cut towards zero, and 0 where there is none."""
-
-    name: ClassVar[str] = "SQRT"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
-
-    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        with np.errstate(all="ignore"):
-            real = np.float32(scale_of(source)) * np.maximum(value, 0).astype(np.float32)
-            return stored_of(np.trunc(np.sqrt(real) / np.float32(scale_of(output))), output)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.sqrt(value)
-
-
-@dataclass(frozen=True)
-class Sin(OnlyFloat):
-    """The sine."""
-
-    name: ClassVar[str] = "SIN"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.sin(value)
-
-
-@dataclass(frozen=True)
-class Cos(OnlyFloat):
-    """The cosine."""
-
-    name: ClassVar[str] = "COS"
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.cos(value)
 
 
 def inverse_scale(output: Tensor) -> np.float32:

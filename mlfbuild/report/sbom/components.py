@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.compilers.native.kernel_files import kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core import printable, sha256
 from mlfbuild.library import BundleFacts, Wish, known_dependency
 from mlfbuild.project import ModelSpec, Provision

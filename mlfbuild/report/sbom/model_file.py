@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.frontends.tflite_reader import IDENTIFIER, reading
+from mlfbuild.frontends.tflite import IDENTIFIER, reading
 from mlfbuild.graph import GraphError
 
 _LONGEST = 2000

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfbuild.compilers.native.kernel_files import kernel_headers
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call, Constant
+from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.compilers.native.lowering.call import Call, Constant
+from mlfbuild.compilers.native.lowering.dispatch import lower
 from mlfbuild.compilers.native.passes import run_passes
 from mlfbuild.compilers.native.settings import Settings
 from mlfbuild.frontends.tflite import parse_tflite

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
-from mlfbuild.compilers.native.plan import Plan, plan_memory
+from mlfbuild.cgen.alignment import ALIGNMENT
+from mlfbuild.compilers.native.lowering.call import Call, Parameter, Scratch
+from mlfbuild.compilers.native.lowering.dispatch import lower
+from mlfbuild.compilers.native.memory.plan import Plan, plan_memory
+from mlfbuild.compilers.native.memory.storages import Area, Location
+from mlfbuild.compilers.native.memory.views import views_of
 from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.storages import ALIGNMENT, Area, Location
-from mlfbuild.compilers.native.views import views_of
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, State
 from mlfbuild.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build.tree import unpack
 from mlfbuild.build.tree.dependencies import write_dependencies
-from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
 from mlfbuild.requirements.types import Source
 

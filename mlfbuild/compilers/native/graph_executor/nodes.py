@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mlfbuild.cgen import ALIGNMENT, C_TYPES, aligned
 from mlfbuild.compilers.native.graph_executor.storage import Shape, StoragePlan, graph_shape
-from mlfbuild.compilers.native.interface import C_TYPES, Interface
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch
-from mlfbuild.compilers.native.program import Function
-from mlfbuild.compilers.native.storages import ALIGNMENT, aligned
+from mlfbuild.compilers.native.lowering import Call, Constant, Parameter, Scratch
+from mlfbuild.compilers.native.printing import Function, Interface
 from mlfbuild.core import sha256
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry

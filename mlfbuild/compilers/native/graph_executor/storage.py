@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.compilers.native.ops.call import Call
+from mlfbuild.compilers.native.lowering import Call
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Reshape
 

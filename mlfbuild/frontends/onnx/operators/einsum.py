@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import reduced
-from mlfbuild.frontends.onnx.operators.indexing import all_places, picked
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, reduced
+from mlfbuild.frontends.onnx.operators.gather_elements import all_places, picked
 from mlfbuild.frontends.onnx.site import Site
 from mlfbuild.graph import DType, GraphError, Tensor, ops
 
@@ -149,4 +149,6 @@ def _matrices(site: Site, term: _Term, labels: str, sizes: dict[str, int], shape
     return site.builder.reshaped(tensor, shape)
 
 
-OPERATORS = {"Einsum": _einsum}
+OPERATORS: Mapping[str, Converter] = {
+    "Einsum": _einsum,
+}

@@ -1,19 +1,19 @@
-"""Resize and Upsample, SpaceToDepth and DepthToSpace."""
+"""Resize and Upsample."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value, channels_last
-from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, select
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, select
+from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
-from mlfbuild.frontends.onnx.operators.pieces import taken
 from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, ops
 from mlfbuild.graph.ops.resize import FRACTION_BITS
 
 _MOST_ELEMENTS = 1 << 24
@@ -160,56 +160,7 @@ def _exact_in_integers(line: Spacing, transformation: str) -> bool:
     return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 
 
-def _space_to_depth(site: Site) -> tuple[Value, ...]:
-    value, block = _image(site)
-    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
-    batch, rows, columns, channels = source.shape
-    shape = (batch, rows // size, columns // size, channels * size * size)
-    made = site.moved(ops.SpaceToDepth(block), source, shape)
-    if _mode(site) == "CRD":
-        made = _transposed_channels(site, made, (size * size, channels))
-    return (value.moved(made, channels_last(4)),)
-
-
-def _mode(site: Site) -> str:
-    """Return which counts faster in the channels: DCR the depth, CRD the place in the block."""
-    mode = site.text("mode", "DCR")
-    if mode not in {"DCR", "CRD"}:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
-    return mode
-
-
-def _transposed_channels(site: Site, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
-    """Return ``tensor`` with its channels, a matrix of ``sizes`` by rows, by columns."""
-    outer = tensor.shape[:3]
-    split = site.builder.reshaped(tensor, (*outer, *sizes))
-    swapped = site.moved(ops.Transpose((0, 1, 2, 4, 3)), split, (*outer, *reversed(sizes)))
-    return site.builder.reshaped(swapped, tensor.shape)
-
-
-def _depth_to_space(site: Site) -> tuple[Value, ...]:
-    value, block = _image(site)
-    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
-    batch, rows, columns, channels = source.shape
-    depth = channels // (size * size)
-    shape = (batch, rows * size, columns * size, depth)
-    if depth * size * size != channels or block < 1:
-        raise GraphError(site.node.place, f"cannot make blocks of {block} of {source}")
-    if _mode(site) == "CRD":
-        source = _transposed_channels(site, source, (depth, size * size))
-    return (value.moved(site.moved(ops.DepthToSpace(block), source, shape), channels_last(4)),)
-
-
-def _image(site: Site) -> tuple[Value, int]:
-    value = site.held(0)
-    if value.rank != 4:
-        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
-    return value, site.integer("blocksize", 0)
-
-
-OPERATORS = {
-    "DepthToSpace": _depth_to_space,
+OPERATORS: Mapping[str, Converter] = {
     "Resize": _resize,
-    "SpaceToDepth": _space_to_depth,
     "Upsample": _resize,
 }

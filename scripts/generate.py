@@ -1,0 +1,165 @@
+"""Write every list that follows from code: run it as ``make generate``.
+
+CI runs it and fails if a file changes: what it writes is committed, so that packages need nothing to be generated and a
+review shows what a change of a table comes to.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+_OPS = ROOT / "mlfbuild/graph/ops"
+_ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
+_MADE_BY_PASSES = {"fused", "shift"}
+"""Files of operators that stand in no model file."""
+
+
+def operator_table() -> dict[str, tuple[str, str]]:
+    """Return the operators in the order of their names: name -> (stem of the file, class)."""
+    found = {}
+    for path in _OPS.glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and (name := _operator_name(node)) and path.stem not in _MADE_BY_PASSES:
+                found[name] = (path.stem, node.name)
+    return dict(sorted(found.items()))
+
+
+def _operator_name(node: ast.ClassDef) -> str | None:
+    """Return the value of the class variable ``name``, or ``None`` for classes that operators build on."""
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == "name":
+            return ast.literal_eval(item.value) if item.value is not None else None
+    return None
+
+
+def write_operators() -> None:
+    """Write ``graph/ops/__init__.py``."""
+    table = operator_table()
+    families: dict[str, list[str]] = {}
+    for stem, kind in table.values():
+        families.setdefault(stem, []).append(kind)
+    imports = [_import(f"mlfbuild.graph.ops.{stem}", kinds) for stem, kinds in sorted(families.items())]
+    names = sorted(kind for _, kind in table.values())
+    rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
+    text = "\n".join(
+        [
+            '"""The operators, one file a family: attributes, rules of shape and type, and a numpy reference.',
+            "",
+            "A file is imported when one of its operators is first asked for. ``make generate`` writes this file.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "import importlib",
+            "from collections.abc import Mapping",
+            "from typing import TYPE_CHECKING",
+            "",
+            "if TYPE_CHECKING:",
+            "    from mlfbuild.graph.operator import Operator",
+            *(f"    {line}" for text in imports for line in text.splitlines()),
+            "",
+            "__all__ = [",
+            '    "OPERATORS",',
+            *(f'    "{name}",' for name in names),
+            '    "operator_class",',
+            "]",
+            "",
+            "OPERATORS: Mapping[str, tuple[str, str]] = {",
+            *rows,
+            "}",
+            '"""The operators that model files have: name -> (family, which is the stem of the file, and class)."""',
+            "",
+            "_FAMILIES = {kind: family for family, kind in OPERATORS.values()}",
+            "",
+            "",
+            "def operator_class(name: str) -> type[Operator] | None:",
+            '    """Return the operator that TFLite calls ``name``, as ``CONV_2D``; ``None`` if there is none."""',
+            "    if name not in OPERATORS:",
+            "        return None",
+            "    family, kind = OPERATORS[name]",
+            '    found: type[Operator] = getattr(importlib.import_module(f"{__name__}.{family}"), kind)',
+            "    return found",
+            "",
+            "",
+            "if not TYPE_CHECKING:  # or every name would be known to type checkers",
+            "",
+            "    def __getattr__(name: str) -> object:",
+            '        """Import the family of the operator ``name`` when it is first asked for."""',
+            "        if name not in _FAMILIES:",
+            '            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")',
+            '        return getattr(importlib.import_module(f"{__name__}.{_FAMILIES[name]}"), name)',
+            "",
+        ]
+    )
+    (_OPS / "__init__.py").write_text(text, encoding="utf-8")
+
+
+def _import(module: str, names: list[str]) -> str:
+    return f"from {module} import {', '.join(sorted(names))}"
+
+
+def onnx_table() -> dict[str, str]:
+    """Return the operators of ONNX in the order of their names: name -> stem of the file whose table has it."""
+    found = {}
+    for path in _ONNX.glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if path.stem != "__init__" and isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "OPERATORS":
+                assert isinstance(node.value, ast.Dict)
+                found.update({ast.literal_eval(key): path.stem for key in node.value.keys if key is not None})
+    return dict(sorted(found.items()))
+
+
+def write_onnx_operators() -> None:
+    """Write ``frontends/onnx/operators/__init__.py``."""
+    text = "\n".join(
+        [
+            '"""Each supported operator of ONNX: how a node becomes nodes of the graph.',
+            "",
+            "A family's file has the stem of the one in ``graph/ops`` that it becomes, if there is one, and a table",
+            "``OPERATORS`` by names of ONNX. It is imported when a model has one of its operators.",
+            "",
+            "``make generate`` writes this file.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "import importlib",
+            "from collections.abc import Mapping",
+            "from typing import TYPE_CHECKING",
+            "",
+            "if TYPE_CHECKING:",
+            "    from mlfbuild.frontends.onnx.operators.arithmetic import Converter",
+            "",
+            '__all__ = ["OPERATORS", "converter"]',
+            "",
+            "OPERATORS: Mapping[str, str] = {",
+            *(f'    "{name}": "{stem}",' for name, stem in onnx_table().items()),
+            "}",
+            '"""All operators: name -> family, which is the stem of the file."""',
+            "",
+            "",
+            "def converter(name: str) -> Converter | None:",
+            '    """Return what converts nodes of the operator ``name``, and returns the outputs in ONNX\'s order."""',
+            "    if name not in OPERATORS:",
+            "        return None",
+            '    table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS',
+            "    return table[name]",
+            "",
+        ]
+    )
+    (_ONNX / "__init__.py").write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Write all of them."""
+    write_operators()
+    write_onnx_operators()
+
+
+if __name__ == "__main__":
+    main()
