@@ -180,9 +180,9 @@ def test_a_public_class_name_is_used_once() -> None:
 
 USED_TWICE = {
     "Area", "Call", "Code", "Comparison", "Context", "Difference", "Entry", "Extreme",
-    "Function", "Line", "Listing", "Memory", "Network", "Node", "Package", "Parameters", "Part",
+    "Function", "Line", "Listing", "Memory", "Node", "Package", "Parameters", "Part",
     "Piece", "Place", "Program", "Registry", "Row", "Scratch", "Site", "Step",
-    "Subject", "Sum", "Target", "Tensor", "Tree", "Value",
+    "Subject", "Sum", "Target", "Tensor", "Value",
 }  # fmt: skip
 """Names that still mean two things; the set only shrinks."""
 

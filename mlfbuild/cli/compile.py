@@ -40,9 +40,9 @@ def compile_model(
 
     MODEL is a .tflite or .onnx file, or an archive.
     """
-    from mlfbuild.usecases import compile_file, file_job
+    from mlfbuild.usecases import compile_file
 
-    job = file_job(
+    compiled, made = compile_file(
         model,
         output,
         cpu,
@@ -53,11 +53,10 @@ def compile_model(
         options=dict(_setting(text) for text in settings),
         places=places,
     )
-    made = compile_file(job)
     if options.json:
-        show_json({"model": job.model, "archive": output, **vars(made)})
+        show_json({"model": compiled, "archive": output, **vars(made)})
     elif not options.quiet:
-        show(f"{output}: model {job.model} for {cpu}, {made.size:,} bytes")
+        show(f"{output}: model {compiled} for {cpu}, {made.size:,} bytes")
         if options.verbose:
             bound = made.workspace_bound
             peak = "" if bound is None else f" (peak use {bound:,}, so no plan is smaller)"

@@ -11,7 +11,7 @@ import click
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, report_error, show, show_json
 from mlfbuild.cli.progress import showing_progress
-from mlfbuild.core import CheckFailedError, MlfError, UsageError, listed
+from mlfbuild.core import MlfError, UsageError, listed
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import VerifyJob
@@ -46,7 +46,7 @@ def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board
 
 
 def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None) -> None:
-    from mlfbuild.usecases import verify_elf
+    from mlfbuild.usecases import verification_failed, verify_elf
 
     for name in sorted(options.given & {"file", "target", "model", "frozen"}):
         raise UsageError(
@@ -65,7 +65,7 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
     elif not (options.quiet and report.passed):
         show(report.text())
     if not report.passed:
-        raise _failed(str(elf))
+        raise verification_failed(str(elf))
 
 
 def _verify_project(options: SharedOptions) -> None:
@@ -98,17 +98,13 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
 
 def _raise_failures(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], *, events: bool) -> None:
     """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors."""
+    from mlfbuild.usecases import verification_failed
+
     errors = [result for _, result in results if isinstance(result, MlfError)]
     failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
         report_error(error, events=events)
     if failed:
-        raise _failed(listed(failed))
+        raise verification_failed(listed(failed))
     if errors:
         raise errors[0]
-
-
-def _failed(what: str) -> CheckFailedError:
-    return CheckFailedError(
-        "verify-failed", place=f"verify: {what}", reason="outputs differ from the vectors", hint="see the report above"
-    )

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
         left_out as left_out,
+        verification_failed as verification_failed,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,

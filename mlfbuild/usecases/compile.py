@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mlfbuild.build import (
     Compiled,
@@ -48,10 +49,12 @@ def file_job(
     )
 
 
-def compile_file(job: CompileJob) -> Compiled:
-    """Compile ``job`` and write its archive.
+def compile_file(source: Path, archive: Path, cpu: str, **choices: Any) -> tuple[str, Compiled]:
+    """Compile the file ``source`` into ``archive`` for ``cpu``; return the name of the model and its sizes in bytes.
 
-    Raises as ``build.compile_model``, and ``ConflictError`` if the output exists and is not an archive.
+    ``choices`` are the keywords of ``file_job``. Raises as ``file_job`` and ``build.compile_model``, and
+    ``ConflictError`` if the output exists and is not an archive.
     """
-    check_output(job.archive, job.request.source)
-    return compile_model(job)
+    check_output(archive, source)
+    job = file_job(source, archive, cpu, **choices)
+    return job.model, compile_model(job)

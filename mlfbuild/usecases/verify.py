@@ -187,6 +187,13 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
     return report
 
 
+def verification_failed(what: str) -> CheckFailedError:
+    """Return the error for wrong outputs of ``what``, whose report has been printed."""
+    return CheckFailedError(
+        "verify-failed", place=f"verify: {what}", reason="outputs differ from the vectors", hint="see the report above"
+    )
+
+
 def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyReport:
     """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
 
