@@ -114,7 +114,7 @@ class Repo:
             "lock": "get the libraries that the network's code requires, then commit mlfbuild.lock",
             "build": "build",
             "run": f"run it on QEMU's {self.board.name}",
-            "verify": "check every output on it",
+            "verify": "check every output on QEMU",
         }
         rows = [
             ("mlfbuild.yml", "models and targets"),

@@ -1,6 +1,6 @@
 /*
  * Runs `tones` on the case in sample.h and prints the outputs.
- * Exit status 0: all of it is as expected.
+ * Exit status 0: all outputs are as expected.
  */
 #include <stdint.h>
 #include <stdio.h>
