@@ -21,8 +21,8 @@ from mlfbuild.core import (
 from support.wordings import wordings
 
 TEXTS = {
-    "archive", "build", "cli", "compilers", "core", "executor", "frontends", "library", "report",
-    "requirements", "scons", "targets", "usecases", "verify",
+    "archive", "build", "compilers", "core", "executor", "frontends", "library", "report",
+    "requirements", "targets", "usecases", "verify",
 }  # fmt: skip
 """Rooms that still raise some errors as texts without fields."""
 
