@@ -7,6 +7,7 @@ review shows what a change of a table comes to.
 from __future__ import annotations
 
 import ast
+import json
 import sys
 from pathlib import Path
 
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 _OPS = ROOT / "mlfbuild/graph/ops"
+_SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
 _ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
 _MADE_BY_PASSES = {"fused", "shift"}
 """Files of operators that stand in no model file."""
@@ -155,10 +157,51 @@ def write_onnx_operators() -> None:
     (_ONNX / "__init__.py").write_text(text, encoding="utf-8")
 
 
+def write_toolchains() -> None:
+    """Write the toolchain file of each CPU and compiler, and remove those of CPUs that are gone."""
+    from mlfbuild.targets import CPUS, cmake_folder
+    from mlfbuild.targets.cpus import toolchain_text
+
+    texts = {
+        cpu.toolchain_with(compiler): toolchain_text(cpu, compiler)
+        for cpu in CPUS.values()
+        for compiler in cpu.compilers
+    }
+    folder = cmake_folder() / "toolchains"
+    for path in folder.glob("*.cmake"):
+        if path.name not in texts and "\nset(MLFBUILD_CPU_FLAGS" in path.read_text(encoding="utf-8"):
+            path.unlink()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def write_schema() -> None:
+    """Write the JSON Schema of project files that ``tests/project/test_schema.py`` holds."""
+    from mlfbuild.project import json_schema
+
+    _SCHEMA.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+
+
+def write_documentation() -> None:
+    """Write the pages of ``docs/reference``, and the lists in other pages."""
+    sys.path.insert(0, str(ROOT / "docs/_ext"))
+    from mlfbuild_reference import PAGES
+    from mlfbuild_reference.lists import LISTS
+
+    for name, make in PAGES.items():
+        (ROOT / "docs/reference" / name).write_text(make(), encoding="utf-8")
+    for name, fill in LISTS.items():
+        page = ROOT / "docs" / name
+        page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def main() -> None:
-    """Write all of them."""
+    """Write all of them; registration first, as the others import it."""
     write_operators()
     write_onnx_operators()
+    write_toolchains()
+    write_schema()
+    write_documentation()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -134,8 +134,12 @@ def test_there_are_no_circles() -> None:
 CIRCLES = {
     frozenset({"mlfbuild.verify.host.isolated", "mlfbuild.verify.host.model"}),
     frozenset(
-        {f"mlfbuild.build.tree.dependency_{system}" for system in ("cmake", "make", "scons")}
-        | {"mlfbuild.build.tree.dependencies"}
+        {
+            "mlfbuild.build.tree.dependencies",
+            "mlfbuild.build.tree.dependency_cmake",
+            "mlfbuild.build.tree.dependency_make",
+            "mlfbuild.build.tree.dependency_scons",
+        }
     ),
 }
 """Circles that are still there; the set only shrinks."""
@@ -169,6 +173,15 @@ def components(edges: dict[str, set[str]]) -> list[set[str]]:
     return found
 
 
+def test_no_folder_has_too_many_modules() -> None:
+    folders = Counter(str(path.parent.relative_to(PACKAGE)) for path in MODULES.values())
+    assert {folder for folder, count in folders.items() if count > LARGEST} == set()
+
+
+LARGEST = 55
+"""Modules in a folder: operators have a file for each family, and no folder has more than theirs."""
+
+
 def test_a_public_class_name_is_used_once() -> None:
     places = defaultdict(list)
     for module in MODULES:
@@ -179,10 +192,7 @@ def test_a_public_class_name_is_used_once() -> None:
 
 
 USED_TWICE = {
-    "Area", "Call", "Code", "Comparison", "Context", "Difference", "Entry", "Extreme",
-    "Function", "Line", "Listing", "Memory", "Node", "Package", "Parameters", "Part",
-    "Piece", "Place", "Program", "Registry", "Row", "Scratch", "Site", "Step",
-    "Subject", "Sum", "Target", "Tensor", "Value",
+    "Code", "Context", "Difference", "Package", "Part", "Registry",
 }  # fmt: skip
 """Names that still mean two things; the set only shrinks."""
 

@@ -21,7 +21,8 @@ def check(options: SharedOptions) -> None:
         warnings = check_dependencies(project)
     except ProjectFileError as error:
         if options.json:
-            show_json({"file": options.file, "problems": error.problems, "warnings": []})
+            problems = [str(problem) for problem in error.problems]
+            show_json({"file": options.file, "problems": problems, "warnings": []})
         raise
     if options.json:
         show_json({"file": options.file, "problems": [], "warnings": warnings})

@@ -11,10 +11,10 @@ from mlfbuild.compilers.tvm import TVM
 from mlfbuild.compilers.types import (
     Compiler,
     CompileRequest,
+    CompilerProgram,
     ExternalCompiler,
     OptionValue,
     Placement,
-    Program,
 )
 from mlfbuild.core import UsageError
 
@@ -23,9 +23,9 @@ __all__ = [
     "EXTERNAL_COMPILERS",
     "CompileRequest",
     "Compiler",
+    "CompilerProgram",
     "OptionValue",
     "Placement",
-    "Program",
     "compiler_called",
 ]
 

@@ -28,7 +28,7 @@ def report_builder() -> Any:
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
         raise UsageError(
-            "image-missing",
+            "report-without-image",
             place=target[0],
             reason="a report requires an image",
             hint=f'write env.MlfReport("{target[0]}", app)',

@@ -19,11 +19,11 @@ from mlfbuild.archive.compare import Comparison, compare
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
-    Difference,
-    Pair,
+    ComparedNetwork,
+    ElementDifference,
     RunComparison,
-    Side,
     TensorDifference,
+    TensorPair,
     Traced,
     first_difference,
     load_inputs,
@@ -79,10 +79,10 @@ class _Runner:
         except ProcessFailedError as error:
             raise _of_archive(self.archive, error) from None
 
-    def side(self) -> Side:
+    def side(self) -> ComparedNetwork:
         """Return this network's part of the report."""
         count = len(self.model.traced)
-        return Side(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
+        return ComparedNetwork(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
 
 
 def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
@@ -101,7 +101,7 @@ class _Tally:
     """The differences of numbered tensors over all cases."""
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[int, int, Difference]] = {}
+        self._found: dict[int, tuple[int, int, ElementDifference]] = {}
 
     def note(self, number: int, case: int, first: Array, second: Array) -> None:
         """Compare two arrays; the first one is the reference."""
@@ -152,7 +152,7 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
     )
 
 
-def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
+def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[TensorPair, ...]:
     sides = ((runner.model.inputs if kind == "input" else runner.model.outputs) for runner in (first, second))
     try:
         return pair_ports(kind, *sides)
@@ -165,7 +165,9 @@ def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
         ) from None
 
 
-def _first_operator(model: Model, pairs: Sequence[Pair], tally: _Tally, *, anyhow: bool) -> TensorDifference | None:
+def _first_operator(
+    model: Model, pairs: Sequence[TensorPair], tally: _Tally, *, anyhow: bool
+) -> TensorDifference | None:
     """Return the first tensor that differs: one of the same name, unless outputs differ ``anyhow`` or there is none.
 
     If the network keeps a state, an error in one case continues in the next, so the first wrong case is returned.

@@ -9,36 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError, listed
+from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import (
     FORMAT,
+    ImageSizes,
     ModelRun,
     NetworkSizes,
     Owner,
     ReportDocument,
     all_operators,
     all_runs,
+    any_image_sizes,
     check_boards,
+    image_sizes,
     kinds_of,
     network_json,
     networks_of,
     profiled,
     sizes_text,
 )
-from mlfbuild.report.budgets import (
-    ImageSizes,
-    any_image_sizes,
-    baseline_of,
-    check_baseline,
-    difference_lines,
-    image_sizes,
-    measured_stacks,
-    stacks,
-    unchecked,
-    update_baseline,
-)
-from mlfbuild.report.stack import StackDepth, stack_json, stack_lines
+from mlfbuild.report.budgets import baseline_of, check_baseline, difference_lines, unchecked, update_baseline
+from mlfbuild.report.stack import StackDepth, measured_stacks, stack_json, stack_lines, stacks
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -197,7 +189,9 @@ def _owner(owner: Owner) -> dict[str, Any]:
 
 def report_document(found: Sequence[ImageSizes], *, operators: bool = False) -> ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
-    return ReportDocument(report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators))
+    return ReportDocument(
+        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+    )
 
 
 def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: bool = False) -> None:
@@ -228,9 +222,7 @@ def reporting_excess(job: FirmwareJob, elf: Path, forms: Collection[str]) -> Ite
         yield
     except OverBudgetError as error:
         written = list(_written(job, elf, [path for path in paths if path.suffix in forms]))
-        if written:
-            error.hint = f"{error.hint} (see {listed(written)})" if error.hint else f"see {listed(written)}"
-        raise
+        raise OverBudgetError(error.problems, written) from None
 
 
 def _written(job: FirmwareJob, elf: Path, paths: Collection[Path]) -> Iterator[str]:

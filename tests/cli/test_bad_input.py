@@ -107,7 +107,7 @@ def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
     ended = folder.run("build", "-q")
     assert_one_line(ended, 8)
-    assert "a file stands where a folder is needed" in ended.err
+    assert "move away the file where a folder is needed" in ended.err
     assert (folder.root / "build").read_text() == "mine"
 
 

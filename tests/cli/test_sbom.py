@@ -376,11 +376,11 @@ def test_forms_are_those_that_can_be_written() -> None:
 
 
 MISTAKES = {
-    "bill.xml": "bill.xml: its name says no form of a bill of materials; let it end in .cdx.json, .spdx.json, .spdx, "
-    "bom.json, or add --as",
+    "bill.xml": "bill.xml: the name of the file does not determine the form of the bill of materials; use a name that "
+    "ends in .cdx.json, .spdx.json, .spdx, bom.json, or add --as",
     "models": "models: is a folder; name the bill of materials to write with -o",
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
-    "main.c/x.spdx": "main.c: cannot write: File exists; a file stands where a folder is needed: move it away",
+    "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
     "no.elf": "no.elf: the image is for one target, and the project has m4, pc; choose its target with --target",
     "nowhere.elf": "nowhere.elf: no such image; check the path",
@@ -418,7 +418,7 @@ def test_licences_in_the_project_file_are_checked(unbuilt: Folder) -> None:
     unbuilt.write("mlfbuild.yml", PROJECT.replace("license: mit", "license: Apache 2"))
     ended = unbuilt.run("sbom")
     assert ended.status == 2
-    assert ended.err.startswith('mlfbuild.yml:7:62: models.beta.license: "Apache 2" is no SPDX expression')
+    assert ended.err.startswith('mlfbuild.yml:7:62: models.beta.license: "Apache 2" is not an SPDX expression')
 
 
 def test_an_archive_that_is_damaged(product: Folder) -> None:
@@ -438,7 +438,7 @@ def test_without_the_extra_the_packages_are_named(unbuilt: Folder) -> None:
     done = subprocess.run(command, cwd=unbuilt.root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "mlfbuild: sbom: needs Python packages that are not installed: spdx-tools, packageurl-python; "
+        "mlfbuild: sbom: it needs Python packages that are not installed: spdx-tools, packageurl-python; "
         "pip install 'mlfbuild[sbom]'\n"
     )
     assert not (unbuilt.root / "a.spdx").exists()

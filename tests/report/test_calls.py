@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.report.calls import calls_of
-from mlfbuild.report.image import read_image
+from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.stack.objdump import read_program
 
 

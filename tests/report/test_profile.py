@@ -16,8 +16,8 @@ from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.network import module_network
 from mlfbuild.library import Module
-from mlfbuild.report.operator_runs import operator_runs
-from mlfbuild.report.profile import Profile, profile_module
+from mlfbuild.report.operators.operator_runs import operator_runs
+from mlfbuild.report.operators.profile import Profile, profile_module
 from mlfbuild.targets import BOARDS, CPUS, Board
 from mlfbuild.verify.emulator.run import runnable
 from mlfbuild.verify.vectors import load_inputs

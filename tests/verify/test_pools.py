@@ -52,7 +52,7 @@ def test_pools_are_brought_and_measured(tmp_path: Path, vectors: Path, memory: s
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("sram[96] = 1;", "net: case 0: wrote beside the pool sram of 80 bytes"),
+        ("sram[96] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
         ("if (b[3] == 4.0f) return 3;", "net: case 2: the run function returned -1, not 0"),
         ("static int runs; if (runs++ % 2) sum[2] = 0;", "net: case 0, output 0 (output), element 2: the second run"),
     ],

@@ -11,7 +11,7 @@ from mlfbuild.compilers.native.network import compiled_network
 from mlfbuild.compilers.native.passes import fuse, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
-    Program,
+    LinkedModel,
     graph_text,
     header_path,
     interface_of,
@@ -22,9 +22,9 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import UnsupportedModelError, UsageError, advised, read_bytes, sha256
+from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
@@ -55,7 +55,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     interface = interface_of(graph)
     optimised = run_passes(graph)
     options = request.options
-    settings = Settings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
+    settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         front_matter, target = _front_matter(request, model_id), _target(request.cpu)
         module = graph_module(optimised, interface, settings, request, target, front_matter, model_id)
@@ -89,7 +89,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     return Library((module,))
 
 
-def _program(name: str, graph: Graph, settings: Settings, interface: Interface, *, hook: bool) -> Program:
+def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Interface, *, hook: bool) -> LinkedModel:
     """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
@@ -102,8 +102,9 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface, 
 
 
 def _check_placement(request: CompileRequest) -> None:
-    for name, reason in request.placement.problems():
-        raise UsageError(advised(f"{request.name}: placement.{name}: {reason}", "correct or remove it"))
+    for name, mistake in request.placement.problems():
+        place = f"{request.name}: placement.{name}"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
             raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")
@@ -132,7 +133,7 @@ def _front_matter(request: CompileRequest, model_id: str) -> str:
     )
 
 
-def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
+def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     front_matter = _front_matter(request, model_id)
     source = print_source(program, front_matter, model_id, request.placement)
     header = print_header(program, front_matter, request.placement)

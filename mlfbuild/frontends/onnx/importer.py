@@ -18,7 +18,7 @@ from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.refused import REASONS
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
 
@@ -131,7 +131,7 @@ class _Importer:
             reason = f": it {REASONS[node.operator]}" if node.operator in REASONS else ""
             raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant{reason}")
         find = functools.partial(self._value, node.place)
-        site = Site(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
+        site = OnnxSite(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
         except OperatorError as error:

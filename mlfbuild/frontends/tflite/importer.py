@@ -8,15 +8,22 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import InputFileError, UnsupportedModelError, advised
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
-from mlfbuild.frontends.tflite.operators import SHAPES, SUPPORTED, OperatorKind, Site, operator_kind, operator_name
+from mlfbuild.frontends.tflite.operators import (
+    SHAPES,
+    SUPPORTED,
+    OperatorKind,
+    TfliteSite,
+    operator_kind,
+    operator_name,
+)
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors
-from mlfbuild.frontends.tflite.variables import Key, Value, Variables
+from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
+from mlfbuild.graph.bases.binary import WHOLE
+from mlfbuild.graph.bases.rules import alternatives
 from mlfbuild.graph.evaluation import evaluate
-from mlfbuild.graph.ops.binary import WHOLE
-from mlfbuild.graph.ops.rules import alternatives
 
 _MOST_BYTES = 1 << 16
 """Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""
@@ -58,7 +65,7 @@ class _Importer:
     """Turns one subgraph into a graph; those of ``subgraphs`` that its CALL_ONCEs name initialise its variables."""
 
     def __init__(self, raw: RawSubgraph, subgraphs: Sequence[RawSubgraph] = ()) -> None:
-        self.called: dict[int, Mapping[Key, Value]] = {}
+        self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """What the subgraphs that a CALL_ONCE names assign to variables."""
         self._raw = raw
         self._subgraphs = subgraphs
@@ -76,7 +83,7 @@ class _Importer:
             raise GraphError("the model's outputs", "there are none")
         return self._finished(name, nodes, inputs, outputs)
 
-    def initial_values(self, caller: Site) -> dict[Key, Value]:
+    def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
         """Run the subgraph, which the CALL_ONCE ``caller`` names, and return what it assigns to variables."""
         if self._raw.inputs or self._raw.outputs:
             raise caller.wrong("the subgraph that it names has inputs or outputs")
@@ -85,7 +92,7 @@ class _Importer:
         if graph.states:
             raise caller.unsupported("the subgraph that it names reads variables, where it may only assign to them")
         values = evaluate(graph, {})
-        return {key: Value(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
+        return {key: VariableValue(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
 
     def _finished(self, name: str, nodes: Sequence[Node], inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
         states = [*self._states, *self._variables.states()]
@@ -185,13 +192,13 @@ class _Importer:
             self._settle(site, index, value)
         return True
 
-    def _settle(self, site: Site, index: int, value: Array) -> None:
+    def _settle(self, site: TfliteSite, index: int, value: Array) -> None:
         """Make tensor ``index``, which ``site`` writes, the constant ``value``."""
         if self._tensors.at(site.place, index).constant:
             raise GraphError(site.place, "writes a constant")
         self._tensors.fill(index, value)
 
-    def _site_of_variable(self, operator: RawOperator) -> Site:
+    def _site_of_variable(self, operator: RawOperator) -> TfliteSite:
         """Return an operator of variables without the handle, which no tensor of a graph is."""
         place, operands = self._place(operator), OPERANDS[operator.code]
         if (len(operator.inputs), len(operator.outputs)) != operands:
@@ -201,12 +208,12 @@ class _Importer:
         outputs = () if operator.code == BuiltinOperator.VAR_HANDLE else operator.outputs
         return self._site(operator, inputs, outputs)
 
-    def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> Site:
+    def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> TfliteSite:
         place = self._place(operator)
         results = tuple(self._tensors.at(place, index) for index in outputs)
-        return Site(place, tuple(inputs), results, operator.options_type, operator.options)
+        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options)
 
-    def _called(self, site: Site) -> Mapping[Key, Value]:
+    def _called(self, site: TfliteSite) -> Mapping[Key, VariableValue]:
         """Return what the subgraph that a CALL_ONCE names assigns to variables."""
         with reading(site.place):
             index = site.read_options("CallOnceOptions").InitSubgraphIndex()
@@ -251,7 +258,7 @@ class _Importer:
             raise GraphError(place, "the variable that keeps its state is absent")
         return self._tensors.kept(place, indices[at])
 
-    def _check_parameters(self, site: Site, indices: Sequence[int]) -> None:
+    def _check_parameters(self, site: TfliteSite, indices: Sequence[int]) -> None:
         """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
         for index, tensor in zip(indices, site.inputs[1:], strict=False):
             computed = index in self._written or index in self._raw.inputs
@@ -264,7 +271,7 @@ def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
 
 
-def _check_hybrid(site: Site) -> None:
+def _check_hybrid(site: TfliteSite) -> None:
     """Refuse integer weights over float32."""
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
     if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
@@ -273,7 +280,7 @@ def _check_hybrid(site: Site) -> None:
         )
 
 
-def _check_types(site: Site, sources: Sequence[Tensor | None], operator: Operator) -> None:
+def _check_types(site: TfliteSite, sources: Sequence[Tensor | None], operator: Operator) -> None:
     """Refuse element types that a sound model may have but ``operator`` does not compute in."""
     checks = [(tensor, operator.types) for tensor in sources if tensor is not None]
     checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlfbuild.frontends.tflite.operators import Site
+from mlfbuild.frontends.tflite.operators import TfliteSite
 from mlfbuild.frontends.tflite.operators.shapes import zeros
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.frontends.tflite.tensors import Tensors
 from mlfbuild.graph import Array, GraphError, Node, State, Tensor, ops
-from mlfbuild.graph.ops.rules import same_quantization
+from mlfbuild.graph.bases.rules import same_quantization
 
 LONGEST_NAME = 1 << 10
 """Bytes of a variable's name."""
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Value:
+class VariableValue:
     """What CALL_ONCE puts into a variable."""
 
     tensor: Tensor
@@ -55,7 +55,7 @@ class Variables:
         self._variables: dict[Key, _Variable] = {}
         self._handles: dict[int, _Variable] = {}
 
-    def declare(self, site: Site, handle: int) -> None:
+    def declare(self, site: TfliteSite, handle: int) -> None:
         """VAR_HANDLE: tensor ``handle`` stands for a variable."""
         with reading(site.place):
             options = site.read_options("VarHandleOptions")
@@ -67,11 +67,11 @@ class Variables:
             raise site.wrong("its variable has no name")
         self._handles[handle] = self._named((container, name))
 
-    def expect(self, site: Site, handle: int) -> None:
+    def expect(self, site: TfliteSite, handle: int) -> None:
         """Note that there is an ASSIGN_VARIABLE; all are noted before ``read`` and ``assign`` go through them."""
         self._behind(site, handle).is_assigned = True
 
-    def initialise(self, site: Site, values: Mapping[Key, Value]) -> None:
+    def initialise(self, site: TfliteSite, values: Mapping[Key, VariableValue]) -> None:
         """CALL_ONCE: variables have ``values`` before the first run."""
         for key, value in values.items():
             variable = self._named(key)
@@ -80,7 +80,7 @@ class Variables:
             self._match(site, variable, value.tensor)
             variable.initial = value.data
 
-    def read(self, site: Site, handle: int, output: int) -> list[Node]:
+    def read(self, site: TfliteSite, handle: int, output: int) -> list[Node]:
         """READ_VARIABLE: return the nodes that write the value of a variable to tensor ``output``."""
         variable, result = self._behind(site, handle), site.output()
         self._match(site, variable, result)
@@ -93,7 +93,7 @@ class Variables:
             variable.before = variable.current = self._tensors.add(variable.name, result)
         return [_copy(variable.current, result)]
 
-    def assign(self, site: Site, handle: int) -> list[Node]:
+    def assign(self, site: TfliteSite, handle: int) -> list[Node]:
         """ASSIGN_VARIABLE: return the nodes that make the only input of ``site`` the value of a variable."""
         variable, value = self._behind(site, handle), site.input(0)
         self._match(site, variable, value)
@@ -118,12 +118,12 @@ class Variables:
     def _named(self, key: Key) -> _Variable:
         return self._variables.setdefault(key, _Variable(key[1]))
 
-    def _behind(self, site: Site, handle: int) -> _Variable:
+    def _behind(self, site: TfliteSite, handle: int) -> _Variable:
         if handle not in self._handles:
             raise GraphError(site.place, "its first input is no variable: no VAR_HANDLE writes that")
         return self._handles[handle]
 
-    def _match(self, site: Site, variable: _Variable, tensor: Tensor) -> None:
+    def _match(self, site: TfliteSite, variable: _Variable, tensor: Tensor) -> None:
         """Refuse a tensor that is not of the type, shape and scale of those used with ``variable`` before."""
         like = variable.like = variable.like or tensor
         if (tensor.dtype, tensor.shape) != (like.dtype, like.shape):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.add_n import AddN
     from mlfbuild.graph.ops.arg_max import ArgMax, ArgMin
     from mlfbuild.graph.ops.batch_matmul import BatchMatmul
+    from mlfbuild.graph.ops.bitwise_xor import BitwiseXor
     from mlfbuild.graph.ops.broadcast_to import BroadcastTo
     from mlfbuild.graph.ops.cast import Cast
     from mlfbuild.graph.ops.comparisons import Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual
@@ -72,6 +73,7 @@ __all__ = [
     "AveragePool2D",
     "BatchMatmul",
     "BatchToSpaceNd",
+    "BitwiseXor",
     "BroadcastTo",
     "Cast",
     "Ceil",
@@ -173,6 +175,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "AVERAGE_POOL_2D": ("pool2d", "AveragePool2D"),
     "BATCH_MATMUL": ("batch_matmul", "BatchMatmul"),
     "BATCH_TO_SPACE_ND": ("space_to_batch", "BatchToSpaceNd"),
+    "BITWISE_XOR": ("bitwise_xor", "BitwiseXor"),
     "BROADCAST_TO": ("broadcast_to", "BroadcastTo"),
     "CAST": ("cast", "Cast"),
     "CEIL": ("floor", "Ceil"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Arithmetic, Binary, on_one_scale
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic, Binary, on_one_scale
 from mlfbuild.graph.rescales import (
     DIFFERENCE_LEFT_SHIFT,
     SUM_LEFT_SHIFT,
@@ -19,7 +19,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Sum(Arithmetic):
+class Addition(Arithmetic):
     """A sum of two elements, one of them perhaps with the other sign."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -34,7 +34,7 @@ class Sum(Arithmetic):
 
 
 @dataclass(frozen=True)
-class Add(Sum):
+class Add(Addition):
     """Element-wise sum."""
 
     name: ClassVar[str] = "ADD"
@@ -44,7 +44,7 @@ class Add(Sum):
 
 
 @dataclass(frozen=True)
-class Sub(Sum):
+class Sub(Addition):
     """Element-wise difference."""
 
     name: ClassVar[str] = "SUB"

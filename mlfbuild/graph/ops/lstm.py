@@ -17,17 +17,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.lstm_arithmetic import (
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.lstm_arithmetic import (
     LSTM_INPUTS,
+    LstmParameters,
     LstmTensors,
-    Parameters,
     lstm_rescales,
     lstm_tensors,
     real_step,
     whole_step,
 )
+from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, DType, Tensor
 from mlfbuild.graph.wide_sums import LARGEST_SUM
 
@@ -139,7 +139,7 @@ class UnidirectionalSequenceLstm(Operator):
     ) -> tuple[Array, ...]:
         tensors = lstm_tensors(inputs, outputs)
         sequence, *parameters, hidden, cell = (np.asarray(value) for value in values)
-        weights = Parameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
+        weights = LstmParameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
         shape, steps = cell.shape, sequence if self.time_major else sequence.swapaxes(0, 1)
         cell = cell.reshape(hidden.shape)
         rescales = None if tensors.source.dtype is DType.FLOAT32 else lstm_rescales(tensors, self.cell_clip)

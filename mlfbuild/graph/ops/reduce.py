@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.bases.binary import WHOLE
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
-from mlfbuild.graph.ops.binary import WHOLE
-from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import Rescale, mean_rescale, requantize_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -116,7 +116,7 @@ class Sum(Summing):
 
 
 @dataclass(frozen=True)
-class Extreme(Reduction):
+class ReduceExtreme(Reduction):
     """One of the elements; input and output have the same scale."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -136,7 +136,7 @@ class Extreme(Reduction):
 
 
 @dataclass(frozen=True)
-class ReduceMax(Extreme):
+class ReduceMax(ReduceExtreme):
     """The greatest."""
 
     name: ClassVar[str] = "REDUCE_MAX"
@@ -146,7 +146,7 @@ class ReduceMax(Extreme):
 
 
 @dataclass(frozen=True)
-class ReduceMin(Extreme):
+class ReduceMin(ReduceExtreme):
     """The least."""
 
     name: ClassVar[str] = "REDUCE_MIN"

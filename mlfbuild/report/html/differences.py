@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.compare import Change, ImageChange, OwnerChange
+from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange
 from mlfbuild.report.html.numbers import short_name
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Line:
+class DifferenceRow:
     """Something of one or both reports, and how its figures changed; ``None`` where it has no such figure."""
 
     name: str
@@ -38,15 +38,15 @@ class Differences:
     found: bool
     same: bool
     """Whether it is the same file to the byte."""
-    owners: tuple[Line, ...]
+    owners: tuple[DifferenceRow, ...]
     """Flash and RAM of the image, its models and all else that changed."""
-    runs: tuple[Line, ...]
+    runs: tuple[DifferenceRow, ...]
     """Instructions and stack of models, where both reports have one of them."""
-    operators: tuple[Line, ...]
+    operators: tuple[DifferenceRow, ...]
     """Flash, MACs and instructions of those that changed."""
     more_operators: int
     """How many changed beyond those."""
-    pieces: tuple[Line, ...]
+    pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
 
@@ -56,12 +56,14 @@ def differences(change: ImageChange | None) -> Differences:
     if change is None:
         return Differences(False, False, (), (), (), 0, (), 0)
     operators = [
-        Line(f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions))
+        DifferenceRow(
+            f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions)
+        )
         for owner in change.owners
         for each in owner.operators
     ]
     pieces = [
-        Line(each.name, f"{each.kind} of {owner.name}", (each.bytes,))
+        DifferenceRow(each.name, f"{each.kind} of {owner.name}", (each.bytes,))
         for owner in change.owners
         for each in owner.pieces
     ]
@@ -70,9 +72,9 @@ def differences(change: ImageChange | None) -> Differences:
     return Differences(
         True,
         change.same,
-        (Line("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
+        (DifferenceRow("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
         tuple(
-            Line(owner.name, "", figures)
+            DifferenceRow(owner.name, "", figures)
             for owner in change.owners
             if any(figures := _known(owner.instructions, owner.stack))
         ),
@@ -83,7 +85,7 @@ def differences(change: ImageChange | None) -> Differences:
     )
 
 
-def _weight(line: Line) -> list[int]:
+def _weight(line: DifferenceRow) -> list[int]:
     return [-abs(change.more) if change else 0 for change in line.changes]
 
 
@@ -92,15 +94,15 @@ def _known(*changes: Change) -> tuple[Change | None, ...]:
     return tuple(None if change.before is None and change.now is None else change for change in changes)
 
 
-def _owners(owners: Iterable[OwnerChange]) -> Iterator[Line]:
+def _owners(owners: Iterable[OwnerChange]) -> Iterator[DifferenceRow]:
     for owner in owners:
         there = any((change.before, change.now) != (0, 0) for change in (owner.flash, owner.ram))
         if there and (owner.model or owner.changed):
-            yield Line(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
+            yield DifferenceRow(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
             yield from _kinds(owner) if owner.model else ()
 
 
-def _kinds(owner: OwnerChange) -> Iterator[Line]:
+def _kinds(owner: OwnerChange) -> Iterator[DifferenceRow]:
     """Yield the kinds of a model's bytes that changed, where it was there before and is."""
     if owner.flash.before is None or owner.flash.now is None:
         return
@@ -108,4 +110,4 @@ def _kinds(owner: OwnerChange) -> Iterator[Line]:
         for kind in kinds:
             change = owner.kinds[kind]
             if change.more:
-                yield Line(kind, "", (None, change) if place else (change, None), part=True)
+                yield DifferenceRow(kind, "", (None, change) if place else (change, None), part=True)

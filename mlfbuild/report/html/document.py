@@ -13,10 +13,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.nodes import spans
 from mlfbuild.report.html.views import ImageView, views
-from mlfbuild.report.read import title_of
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")

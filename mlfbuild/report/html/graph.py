@@ -39,7 +39,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Line:
+class DrawnEdge:
     """A tensor on its way to a reader; ``path`` is SVG's, ``arrow`` false where it goes on in another block."""
 
     tensor: int
@@ -61,7 +61,7 @@ class Block:
     width: int
     height: int
     nodes: tuple[Placed, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[DrawnEdge, ...]
 
 
 def blocks(vertices: Sequence[Vertex]) -> tuple[Block, ...]:
@@ -141,7 +141,7 @@ class _Drawing:
             for index in self._rows[layer]
         )
         lines = tuple(
-            Line(tensor, _rounded(points), reader != _EXIT, points[-1])
+            DrawnEdge(tensor, _rounded(points), reader != _EXIT, points[-1])
             for source, reader, tensor in self._edges
             for points in (self._points(source, reader, tensor, tracks),)
         )

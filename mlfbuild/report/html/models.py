@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
 
@@ -49,11 +49,11 @@ class NetworkView:
     executor: str
     timeline: Timeline
     columns: operators.Columns | None
-    drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
+    drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
     columns_of_drawing: tuple[int, int]
     """How wide its columns are, in tens of pixels, and how many there are at most."""
     headings: tuple[str, ...]
-    rows: tuple[operators.Row, ...]
+    rows: tuple[operators.OperatorRow, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
     """The last rows of the table: what no operator has, and all together."""
     tensors: tuple[TensorRow, ...]

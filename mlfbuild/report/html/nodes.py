@@ -14,7 +14,7 @@ from mlfbuild.report.html.timeline import tensor_title
 
 
 @dataclass(frozen=True)
-class Node:
+class DrawnNode:
     """A node of the drawing."""
 
     placed: Placed
@@ -56,7 +56,7 @@ def spans(block: Block) -> bool:
     return block.width > _WIDEST
 
 
-def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]], ...]:
+def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, ...]], ...]:
     """Return the blocks of a network's drawing, each with what its nodes say."""
     tensors, operators = network["tensors"], network["operators"]
     written = {tensor for operator in operators for tensor in operator["outputs"]}
@@ -91,9 +91,9 @@ def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]],
     )
 
 
-def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> Node:
+def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> DrawnNode:
     index = -1 - placed.key
-    return Node(
+    return DrawnNode(
         placed,
         None,
         tensor["memory"],
@@ -107,8 +107,8 @@ def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) ->
     )
 
 
-def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> Node:
-    return Node(
+def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> DrawnNode:
+    return DrawnNode(
         placed,
         placed.key,
         "operator",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 
 NONE = "\N{EN DASH}"
 """Stands where a number is not known."""

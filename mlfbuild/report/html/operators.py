@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class OperatorRow:
     """An operator."""
 
     index: int
@@ -64,7 +64,7 @@ def counted(network: Mapping[str, Any]) -> bool:
     return any(operator.get("instructions") is not None for operator in network["operators"])
 
 
-def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row, ...]:
+def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[OperatorRow, ...]:
     """Return the operators; with differences from those of ``old`` that have the same names."""
     operators, tensors = network["operators"], network["tensors"]
     before = paired(operators, old["operators"]) if old else [None] * len(operators)
@@ -74,7 +74,7 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row
     }
     profile = counted(network)
     return tuple(
-        Row(
+        OperatorRow(
             index,
             operator["operator"],
             operator["name"],

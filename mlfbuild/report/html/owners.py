@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 STACK = "stack"
 """The owner of what the linker gives the stack, and the kind that the page shows it as."""
@@ -20,7 +20,7 @@ _LISTED = 200
 
 
 @dataclass(frozen=True)
-class Part:
+class BarSegment:
     """A kind's part of a bar."""
 
     kind: str
@@ -37,7 +37,7 @@ class Bar:
     unit: str
     taken: int
     limit: int | None
-    parts: tuple[Part, ...]
+    parts: tuple[BarSegment, ...]
     change: Change | None
 
     @property
@@ -52,7 +52,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Piece:
+class ListedPiece:
     """A function, a constant or a variable."""
 
     name: str
@@ -83,15 +83,15 @@ def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, chan
     whole = max(taken, limit or 0)
     parts, start = [], 0
     for kind, size in kinds.items():
-        parts.append(Part(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
+        parts.append(BarSegment(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
         start += size
     return Bar(title, unit, taken, limit, tuple(parts), change)
 
 
-def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[Piece, ...], int]:
+def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[ListedPiece, ...], int]:
     """Return the largest pieces of all, and how many others there are."""
     pieces = [
-        Piece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
+        ListedPiece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
         for owner in owners
         for piece in owner["pieces"]
     ]

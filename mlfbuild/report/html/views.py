@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import compare_reports
+from mlfbuild.report.document.compare import compare_reports
+from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers, operators
 from mlfbuild.report.html.differences import Differences, differences
 from mlfbuild.report.html.models import ModelView, memory_bars, model_view
-from mlfbuild.report.html.owners import Bar, Piece, largest, tree
-from mlfbuild.report.read import title_of
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ class ImageView:
     bars: tuple[Bar, ...]
     models: tuple[ModelView, ...]
     owners: tuple[OwnerRow, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ListedPiece, ...]
     more_pieces: int
     differences: Differences | None
     trees: _Json

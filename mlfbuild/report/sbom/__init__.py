@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         add_declared as add_declared,
         add_dependencies as add_dependencies,
     )
-    from mlfbuild.report.sbom.trees import Tree as Tree, read_tree as read_tree
+    from mlfbuild.report.sbom.trees import TreeContents as TreeContents, read_tree as read_tree
     from mlfbuild.report.sbom.types import Bom as Bom, Component as Component, How as How, Kind as Kind
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -29,7 +29,7 @@ BUNDLED_FOLDERS = ("runtime/", "templates/")
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeContents:
     """Files of an unpacked tree by relative path, each kind sorted."""
 
     archive: str
@@ -43,7 +43,7 @@ class Tree:
     """Files that are not as they were unpacked: a line each."""
 
 
-def read_tree(directory: Path) -> Tree | None:
+def read_tree(directory: Path) -> TreeContents | None:
     """Return the files of the tree ``directory`` as they are now, ``None`` where there is no tree.
 
     Raises ``ConflictError`` and ``InputFileError`` as ``read_record`` does.
@@ -64,7 +64,7 @@ def read_tree(directory: Path) -> Tree | None:
         kernels.setdefault(found[1], {})[found[2]] = files[path]
     ordered = {kind: {path: held[path] for path in sorted(held)} for kind, held in kinds.items()}
     included = {folder: reached(ordered["code"], folder, held) for folder, held in sorted(kernels.items())}
-    return Tree(
+    return TreeContents(
         archive=record.archive,
         kernels={folder: held for folder, held in included.items() if held},
         damage=tuple(damage),

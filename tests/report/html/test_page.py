@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
-from mlfbuild.report.schema import report_schema
 from support import report_sketch as sketch
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError, ToolNotFoundError
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.report.stack.objdump import read_program
-from mlfbuild.report.stack.worst import Part, StackDepth
+from mlfbuild.report.stack.worst import StackDepth, StackFrame
 from mlfbuild.targets import CPUS, Cpu
+from support.errors import raises
 
 MODEL = """\
 typedef int function(volatile int *);
@@ -148,7 +149,7 @@ def test_assembler_that_pushes_counts(link: Linker) -> None:
     """
     elf = link(model, "cortex-m4", "-O2")
     assert figures(elf.parent)["tvmgen_alpha_run"] == 0, "GCC does not look inside"
-    assert depth(elf) == StackDepth(56, (Part("tvmgen_alpha_run", 56),))
+    assert depth(elf) == StackDepth(56, (StackFrame("tvmgen_alpha_run", 56),))
 
 
 UNKNOWN = {
@@ -291,7 +292,7 @@ def test_objdump_is_found_as_the_compiler_is(
         depth(elf)
 
 
-def test_a_damaged_image_is_told(tmp_path: Path) -> None:
+def test_a_damaged_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "app.elf").write_bytes(b"\x7fELF\x01\x01\x01" + bytes(30))
-    with pytest.raises(InputFileError, match=r"app\.elf: is a damaged ELF image: "):
+    with raises(InputFileError, "image-damaged", "app.elf"):
         read_program(tmp_path / "app.elf")

@@ -6,13 +6,13 @@ import pytest
 
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder
 
 START = 0x100
 
 
-def listing(text: str, ends: str) -> Listing:
+def listing(text: str, ends: str) -> Disassembly:
     """What objdump would print: two bytes a line from ``START`` on, a name and a colon begin a function.
 
     Jumps through tables have four, which lie behind them. The functions g and h are at 0x400 and 0x500; ``ends`` is how
@@ -26,7 +26,7 @@ def listing(text: str, ends: str) -> Listing:
             lines.append(f" {address:x}:\t" + line.replace(" ", "\t", 1))
             address += 4 if line.startswith("tb") or "_case_" in line else 2
     others = [f"\n{at:08x} <{name}>:\n {at:x}:\t{ends}" for name, at in (("g", 0x400), ("h", 0x500))]
-    return Listing("\n".join([*lines, *others]) + "\n")
+    return Disassembly("\n".join([*lines, *others]) + "\n")
 
 
 def frame(text: str, decode: Decoder = arm.decode, words: dict[int, int] | None = None) -> Frame:

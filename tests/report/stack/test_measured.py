@@ -15,8 +15,8 @@ from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Library, Module
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.targets import BOARDS, CPUS, toolchain_file
 from mlfbuild.verify.module import verify_module

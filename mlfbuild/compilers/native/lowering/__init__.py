@@ -1,8 +1,8 @@
 """From a node to the call of a kernel: one file an operator family, with the stem of its file in ``graph/ops``.
 
-``dispatch`` finds the family's function ``lower(graph, node, settings) -> Call``. A ``Call`` is the body of a function
-in C with literal sizes, its parameters and its constants. Forms for one extension of the processor have its name behind
-the stem: ``conv2d_dsp``, ``conv2d_mve``. ``chains`` and ``line_buffer`` are about operators that run
+``dispatch`` finds the family's function ``lower(graph, node, settings) -> KernelCall``. A ``KernelCall`` is the body of
+a function in C with literal sizes, its parameters and its constants. Forms for one extension of the processor have its
+name behind the stem: ``conv2d_dsp``, ``conv2d_mve``. ``chains`` and ``line_buffer`` are about operators that run
 together, row by row.
 """
 
@@ -12,10 +12,10 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch
+    from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
     from mlfbuild.compilers.native.lowering.chains import (
         Chain,
-        Lines,
+        ImageRows,
         Stage,
         follows,
         plan_chain,
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from mlfbuild.compilers.native.lowering.line_buffer import Lower, LoweredChain, lower_chain, lower_stage
 
 __all__ = [
-    "Call",
     "Chain",
     "Constant",
-    "Lines",
+    "ImageRows",
+    "KernelCall",
     "Lower",
     "LoweredChain",
     "Parameter",
-    "Scratch",
+    "ScratchBuffer",
     "Stage",
     "follows",
     "lower",
@@ -48,14 +48,14 @@ __all__ = [
 
 _HOMES = {
     "call": (
-        "Call",
+        "KernelCall",
         "Constant",
         "Parameter",
-        "Scratch",
+        "ScratchBuffer",
     ),
     "chains": (
         "Chain",
-        "Lines",
+        "ImageRows",
         "Stage",
         "follows",
         "plan_chain",

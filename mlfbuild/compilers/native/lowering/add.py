@@ -5,19 +5,19 @@ from __future__ import annotations
 from mlfbuild.compilers.native.lowering.add_linear import lower_add_linear
 from mlfbuild.compilers.native.lowering.add_mve import lower_add_mve
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary, three_fields
-from mlfbuild.compilers.native.lowering.call import Call
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.ops.add import Sum
+from mlfbuild.graph.ops.add import Addition
 from mlfbuild.graph.rescales import squared_difference_rescales
 
 _STRUCT = "mlf_add_quantization"
 
 
-def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
-    if not isinstance(operator, Sum):
+    if not isinstance(operator, Addition):
         return lower_binary(graph, node, _STRUCT, _squared_difference)
     call = None
     if graph.outputs_of(node)[0].dtype is DType.INT8:

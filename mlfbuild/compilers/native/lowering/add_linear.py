@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.broadcast import in_place
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases.binary import binary_tensors
 from mlfbuild.graph.ops import Sub
-from mlfbuild.graph.ops.add import Sum
-from mlfbuild.graph.ops.binary import binary_tensors
+from mlfbuild.graph.ops.add import Addition
 from mlfbuild.graph.quantize import activation_range, zero_point_of
 
 Int64Array = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ class _Line:
     shift: int
 
 
-def lower_add_linear(graph: Graph, node: Node, operator: Sum) -> Call | None:
+def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
     """Return the call of ``mlf_add_linear_int8``; ``None`` where shapes differ or no linear function is exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
@@ -46,7 +46,7 @@ def lower_add_linear(graph: Graph, node: Node, operator: Sum) -> Call | None:
         return None
     minimum, maximum = activation_range(operator.activation, output)
     fields = {"first": line.first, "second": line.second, "offset": line.offset}
-    return Call("add", "add_linear.h", (
+    return KernelCall("add", "add_linear.h", (
         Parameter("const struct mlf_add_linear *", "numbers", Constant.struct("numbers", "mlf_add_linear", fields)),
         Parameter("const int8_t *", "first", first.name),
         Parameter("const int8_t *", "second", second.name),
@@ -56,7 +56,7 @@ def lower_add_linear(graph: Graph, node: Node, operator: Sum) -> Call | None:
     ), in_place((first, second), output))  # fmt: skip
 
 
-def _find_line(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
+def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
     """Return a function that gives the reference's output for every pair of inputs, without leaving 32 bits."""
     stored = _STORED.astype(np.int8)
     (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.broadcast import in_place
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases.binary import binary_tensors
 from mlfbuild.graph.fixed_point import high_multiply
 from mlfbuild.graph.ops import Sub
-from mlfbuild.graph.ops.add import Sum
-from mlfbuild.graph.ops.binary import binary_tensors
+from mlfbuild.graph.ops.add import Addition
 from mlfbuild.graph.quantize import activation_range, zero_point_of
 from mlfbuild.graph.rescales import SUM_LEFT_SHIFT
 
@@ -44,7 +44,7 @@ class _Numbers:
         return np.asarray(np.clip(shifted + self.zero_point, self.minimum, self.maximum), np.int64)
 
 
-def lower_add_mve(graph: Graph, node: Node, operator: Sum) -> Call | None:
+def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
     """Return the call of ``mlf_add_int8_mve``; ``None`` where shapes differ or an output would."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
@@ -55,7 +55,7 @@ def lower_add_mve(graph: Graph, node: Node, operator: Sum) -> Call | None:
     if numbers is None or away is None:
         return None
     function = f"mlf_add_{'right' if away else 'relu'}, {int(away)}"
-    return Call("add", "add_mve.h", (
+    return KernelCall("add", "add_mve.h", (
         Parameter("const struct mlf_add_mve *", "numbers", _constant(numbers)),
         Parameter("const int8_t *", "first", first.name),
         Parameter("const int8_t *", "second", second.name),
@@ -65,7 +65,7 @@ def lower_add_mve(graph: Graph, node: Node, operator: Sum) -> Call | None:
     ), in_place((first, second), output))  # fmt: skip
 
 
-def _numbers(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
+def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
     """Return the numbers of a kernel that rounds inputs once; ``None`` where there are none of 32 bits."""
     rescales = operator.numbers(first, second, output)
     bits = SUM_LEFT_SHIFT[output.dtype]
@@ -82,7 +82,7 @@ def _numbers(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> _N
     return _Numbers((a, b), rescales.output.multiplier, rescales.output.shift, zero_point_of(output), *clamp)
 
 
-def _expected(operator: Sum, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
+def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
     """Return the outputs for all pairs of inputs: int64 [256, 256]."""
     stored = _STORED.astype(np.int8)
     (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))

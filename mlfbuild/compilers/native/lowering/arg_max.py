@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Parameter
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import ArgMax, ArgMin
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_arg_max_<type>_<type of positions>`` or ``mlf_arg_min_...``."""
     operator = node.operator
     assert isinstance(operator, ArgMax | ArgMin)
@@ -21,7 +21,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     word, axis = operator.name.lower(), operator.axis
     sizes = (math.prod(source.shape[:axis]), source.shape[axis], math.prod(source.shape[axis + 1 :]))
     kernel = f"mlf_{word}_{suffix(source.dtype)}_{suffix(output.dtype)}"
-    return Call(word, "arg_max.h", (
+    return KernelCall(word, "arg_max.h", (
         Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
         Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
     ), (f"{kernel}({', '.join(map(str, sizes))}, input, output);",))  # fmt: skip

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, struct_lines, unsupported
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Activation, DType, Graph, Node, Tensor
+from mlfbuild.graph.bases.binary import binary_tensors
 from mlfbuild.graph.ops import BatchMatmul
-from mlfbuild.graph.ops.binary import binary_tensors
 from mlfbuild.graph.quantize import activation_range, zero_point_of
 from mlfbuild.graph.wide_sums import wide_rescale
 
 _DIMENSIONS = 3
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_batch_matmul_<type>``."""
     operator = node.operator
     assert isinstance(operator, BatchMatmul)
@@ -53,7 +53,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     line = f"mlf_batch_matmul_{suffix(output.dtype)}({arguments});"
     shape = struct_lines("mlf_batch_matmul", "shape", fields)
     header = "batch_matmul_int16.h" if output.dtype is DType.INT16 else "batch_matmul.h"
-    return Call("batch_matmul", header, tuple(parameters), (*shape, line))
+    return KernelCall("batch_matmul", header, tuple(parameters), (*shape, line))
 
 
 def _batch_strides(tensor: Tensor) -> list[int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import range_line, suffix
-from mlfbuild.compilers.native.lowering.broadcast import broadcast_lines, in_place
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import range_line, suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import broadcast_lines, in_place
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Activation, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
-from mlfbuild.graph.ops.rules import QUANTIZED
+from mlfbuild.graph.bases.binary import Arithmetic, Binary, binary_tensors
+from mlfbuild.graph.bases.rules import QUANTIZED
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import BinaryRescales
 
@@ -20,12 +20,12 @@ Rescales = Callable[[Tensor, Tensor, Tensor], Fields]
 """The rescalings in the struct of a kernel, from both inputs and the output."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of a kernel that computes with stored values."""
     return lower_binary(graph, node)
 
 
-def lower_binary(graph: Graph, node: Node, struct: str = "", rescales: Rescales | None = None) -> Call:
+def lower_binary(graph: Graph, node: Node, struct: str = "", rescales: Rescales | None = None) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>`` in the header of the operator's family.
 
     With ``rescales`` kernels of quantised types take a ``struct`` of constants; without, stored values are enough.
@@ -50,7 +50,7 @@ def lower_binary(graph: Graph, node: Node, struct: str = "", rescales: Rescales 
         arguments.insert(0, "range")
     lines.append(f"mlf_{word}_{suffix(first.dtype)}({', '.join(arguments)});")
     overwrites = in_place((first, second), output)
-    return Call(word, f"{operator.family()}.h", tuple(parameters), tuple(lines), overwrites)
+    return KernelCall(word, f"{operator.family()}.h", tuple(parameters), tuple(lines), overwrites)
 
 
 def three_fields(rescales: BinaryRescales) -> Fields:

@@ -91,7 +91,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Scratch:
+class ScratchBuffer:
     """Memory in the arena that the call alone uses; what it holds before and after means nothing."""
 
     size: int
@@ -105,11 +105,11 @@ class Parameter:
     c_type: str
     """The pointer's type: ``const int8_t *``."""
     name: str
-    argument: Constant | Scratch | str
+    argument: Constant | ScratchBuffer | str
 
 
 @dataclass(frozen=True)
-class Call:
+class KernelCall:
     """The lowered form of a node."""
 
     operator: str
@@ -130,7 +130,9 @@ class Call:
     @property
     def scratch(self) -> int:
         """Bytes of scratch memory that the parameters ask for."""
-        return sum(parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, Scratch))
+        return sum(
+            parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, ScratchBuffer)
+        )
 
 
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases.unary import Unary
+from mlfbuild.graph.bases.window import Window
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
-from mlfbuild.graph.ops.unary import Unary
-from mlfbuild.graph.ops.window import Window
 
 _SUMS = (Add, Mul, Sub)
 _POINTWISE = (*_SUMS, Quantize, Unary)
@@ -122,7 +122,7 @@ def _window_reach(window: Window) -> Reach:
 
 
 @dataclass(frozen=True)
-class Lines:
+class ImageRows:
     """Rows of an image that a step makes; those of all but the last image stand in a line buffer."""
 
     image: Tensor
@@ -149,7 +149,7 @@ class Chain:
     """Stages with the rows that each of them makes in a step."""
 
     stages: tuple[Stage, ...]
-    lines: tuple[Lines, ...]
+    lines: tuple[ImageRows, ...]
     """Of the image that the chain begins with, and of each stage's output."""
     first_step: int
     steps: int
@@ -166,7 +166,7 @@ class Chain:
         return self.in_place or reach.before > 0 or reach.after > 0 or not self.lines[1].whole
 
     @property
-    def buffers(self) -> tuple[Lines, ...]:
+    def buffers(self) -> tuple[ImageRows, ...]:
         """The lines that stand in buffers: of the first image only where they are copied."""
         return self.lines[:-1] if self.copied else self.lines[1:-1]
 
@@ -180,12 +180,12 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
     output = stages[-1].output
     if output.shape[1] % rows:
         return None
-    lines = [Lines(output, rows, 0, 0, stages[-1].output_row)]
+    lines = [ImageRows(output, rows, 0, 0, stages[-1].output_row)]
     for stage in reversed(stages):
         made, reach = lines[0], stage.reach
         count, lead = made.count * reach.stride, made.lead * reach.stride - reach.before + reach.kept
         ahead = -lead % count if aligned and len(lines) < len(stages) else 0
-        lines.insert(0, Lines(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
+        lines.insert(0, ImageRows(stage.source, count, reach.kept + ahead, lead + ahead, stage.source_row))
     run_up = max(0, *(-(-each.lead // each.count) for each in lines))
     backward = in_place and _expands(stages)
     chain = Chain(tuple(stages), tuple(lines), -run_up, output.shape[1] // rows, in_place, backward)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary
-from mlfbuild.compilers.native.lowering.call import Call
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops.comparisons import Ordering
 from mlfbuild.graph.rescales import comparison_rescale
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>``; int16 values that are ordered have one scale."""
     source = graph.inputs_of(node)[0]
     assert source is not None

@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.activation import zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
-    Scratch,
+    ScratchBuffer,
     folded_bias,
     struct_lines,
 )
-from mlfbuild.compilers.native.lowering.dsp import dsp_channels, spare_memory
-from mlfbuild.compilers.native.lowering.matmul_dsp import groups_of, pack_matmul
-from mlfbuild.compilers.native.lowering.window import window_fields
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, convolution_rescales, fully_connected_rescales
 
 _PIXELS = 3
@@ -33,13 +33,13 @@ _LARGEST_ROW = 512
 """Bytes of an expanded row that are spent to save a quarter of the instructions of a product with one vector."""
 
 
-def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> Call | None:
+def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_matmul_int8_dsp``, or ``None`` where the portable kernel must do it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1], output)
 
 
-def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of a kernel of ``conv2d_dsp.h``, or of ``matmul_dsp.h`` for 1x1 with stride 1; else ``None``."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
@@ -65,7 +65,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
             Parameter("const int8_t *", "padding", padding),
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
-    return Call("conv2d", "conv2d_dsp.h", parameters, (
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, (
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window),
         *_nested("matmul", matmul),
@@ -78,7 +78,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
 
 def _matmul(
     graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int, output: Tensor
-) -> Call | None:
+) -> KernelCall | None:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
     blocked = rows >= _PIXELS and inputs % 4 == 0
@@ -91,9 +91,9 @@ def _matmul(
     matmul = _static(struct_lines("mlf_matmul_dsp", "matmul", _matmul_fields(operator, rows, inputs, output)))
     if not blocked and inputs % 4 == 0 and (rows >= _PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
-        return Call(word, "matmul_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
+        return KernelCall(word, "matmul_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
     statement = "mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);"
-    return Call(word, "matmul_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,))
+    return KernelCall(word, "matmul_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,))
 
 
 def _row(inputs: int) -> int:
@@ -143,7 +143,7 @@ def _parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int)
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", filter_),
         Parameter("int8_t *", "output", output.name),
-        *([Parameter("int16_t *", "scratch", Scratch(scratch))] if scratch else []),
+        *([Parameter("int16_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
     )
 
 

@@ -7,15 +7,15 @@ from functools import partial
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch, float_bias
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line
+from mlfbuild.compilers.native.lowering.common.mve import VECTOR, static_lines
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_mve import as_one_row
-from mlfbuild.compilers.native.lowering.mve import VECTOR, static_lines
-from mlfbuild.compilers.native.lowering.window import window_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases.window import Window
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
 
 _GROUP = 8
 """Output channels that a kernel computes together."""
@@ -27,7 +27,7 @@ _COPIES = 6
 """Windows that are copied at a time where all are."""
 
 
-def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of ``mlf_conv2d_float_mve``; ``None`` where there are too few channels for it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] < _GROUP:
@@ -37,11 +37,11 @@ def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> Call |
     batch = _COPIES if window.filter[1] > 1 and window.dilation[1] > 1 else 0
     padded = window.padding != ((0, 0), (0, 0))
     size = _SIZE * weights.elements // weights.shape[0]
-    scratch = Scratch((batch or 3) * size + VECTOR) if batch or padded else None
+    scratch = ScratchBuffer((batch or 3) * size + VECTOR) if batch or padded else None
     return _convolution("conv2d", graph, node, operator, lines, batch, scratch)
 
 
-def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> Call | None:
+def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution where there are several rows.
 
     ``None`` where there are too few outputs for them.
@@ -57,7 +57,7 @@ def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyCon
         return _convolution(
             "fully_connected", graph, node, operator, _window_lines(node, window, *images), 0, scratch=None
         )
-    return Call("fully_connected", "fully_connected_float_mve.h", _parameters(graph, node), (
+    return KernelCall("fully_connected", "fully_connected_float_mve.h", _parameters(graph, node), (
         float_range_line(operator.activation),
         f"mlf_fully_connected_float_mve({inputs}, {outputs}, range, input, filter, bias, output);",
     ))  # fmt: skip
@@ -70,13 +70,13 @@ def _convolution(
     operator: Conv2D | FullyConnected,
     lines: tuple[str, ...],
     batch: int,
-    scratch: Scratch | None,
-) -> Call:
+    scratch: ScratchBuffer | None,
+) -> KernelCall:
     parameters = _parameters(graph, node)
     if scratch is not None:
         parameters = (*parameters, Parameter("void *", "scratch", scratch))
     memory = "NULL" if scratch is None else "scratch"
-    return Call(word, "conv2d_float_mve.h", parameters, (
+    return KernelCall(word, "conv2d_float_mve.h", parameters, (
         *lines,
         float_range_line(operator.activation),
         f"mlf_conv2d_float_mve(&window, range, input, filter, bias, {batch}, {memory}, output);",
@@ -109,7 +109,7 @@ def _blocked(weights: Array) -> Array:
     return np.ascontiguousarray(rows.reshape(-1, _GROUP, inputs).swapaxes(1, 2))
 
 
-def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> Call | None:
+def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` where filter or channels do not fit it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = source.shape[3]
@@ -119,11 +119,11 @@ def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: Depthwi
     biases = np.zeros(channels, np.float32) if bias is None or bias.data is None else bias.data
     rows = np.concatenate([biases.reshape(1, channels), weights.data.reshape(9, channels)])
     blocked = np.ascontiguousarray(rows.reshape(10, -1, _LANES).swapaxes(0, 1))
-    return Call("depthwise_conv2d", "depthwise_conv2d_float_mve.h", (
+    return KernelCall("depthwise_conv2d", "depthwise_conv2d_float_mve.h", (
         Parameter("const float *", "input", source.name),
         Parameter("const float *", "filter", Constant.array("filter", "float", blocked)),
         Parameter("float *", "output", output.name),
-        Parameter("void *", "scratch", Scratch(_SIZE * channels)),
+        Parameter("void *", "scratch", ScratchBuffer(_SIZE * channels)),
     ), (
         *static_lines(window_lines(node, operator.window(weights), source, output)),
         float_range_line(operator.activation),

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch, struct_lines
-from mlfbuild.compilers.native.lowering.window import window_lines
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import Rescale, activation_range, fully_connected_rescales
 from mlfbuild.graph.wide_sums import wide_rescale
 
@@ -83,7 +83,7 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
     return np.concatenate([np.stack(parameters, axis=1).astype(np.int32), weights], axis=1).reshape(-1)
 
 
-def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` where the portable kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
@@ -95,20 +95,20 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Call |
         return None
     inputs = weights.elements // weights.shape[0]
     block = _PIXELS if pixels >= _PIXELS else 1
-    return Call("conv2d", "conv2d_int16_dsp.h", _parameters(source, filter_, output, block * _row(inputs)), (
+    return KernelCall("conv2d", "conv2d_int16_dsp.h", _parameters(source, filter_, output, block * _row(inputs)), (
         *window_lines(node, operator.window(weights), source, output),
         *matmul_lines(operator, pixels, inputs, output),
         "mlf_conv2d_int16_dsp(&window, &matmul, input, filter, output, scratch);",
     ))  # fmt: skip
 
 
-def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> Call | None:
+def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` where the portable kernel must do it."""
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1])
 
 
-def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> Call | None:
+def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if isinstance(operator, FullyConnected):
         rescales = fully_connected_rescales(source, weights, output)
@@ -121,10 +121,12 @@ def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: s
     matmul = matmul_lines(operator, rows, inputs, output)
     if rows < _PIXELS and inputs % _GROUP == 0:
         statement = "mlf_matvec_int16_dsp(&matmul, input, filter, output);"
-        return Call(word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
+        return KernelCall(word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
     scratch = (_PIXELS if rows >= _PIXELS else 1) * _row(inputs)
     statement = "mlf_matmul_int16_dsp(&matmul, input, filter, output, scratch);"
-    return Call(word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,))
+    return KernelCall(
+        word, "conv2d_int16_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,)
+    )
 
 
 def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -> Constant | None:
@@ -153,5 +155,5 @@ def _parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int)
         Parameter("const int16_t *", "input", source.name),
         Parameter("const int32_t *", "filter", filter_),
         Parameter("int16_t *", "output", output.name),
-        *([Parameter("int16_t *", "scratch", Scratch(scratch))] if scratch else []),
+        *([Parameter("int16_t *", "scratch", ScratchBuffer(scratch))] if scratch else []),
     )

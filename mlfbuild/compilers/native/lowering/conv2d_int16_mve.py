@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import matmul_lines, narrow_channels
-from mlfbuild.compilers.native.lowering.window import window_lines
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import Rescale, fully_connected_rescales
 
 _PIXELS = 3
 _INT16 = 2
 
 
-def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of a kernel of ``conv2d_int16_mve.h``, or ``None`` where another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
@@ -31,16 +31,16 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Call |
     block = _PIXELS if pixels >= _PIXELS else 1
     parameters = (
         *_parameters(source, constants, output),
-        Parameter("int16_t *", "scratch", Scratch(block * inputs * _INT16)),
+        Parameter("int16_t *", "scratch", ScratchBuffer(block * inputs * _INT16)),
     )
-    return Call("conv2d", "conv2d_int16_mve.h", parameters, (
+    return KernelCall("conv2d", "conv2d_int16_mve.h", parameters, (
         *window_lines(node, operator.window(weights), source, output),
         *matmul_lines(operator, pixels, inputs, output),
         "mlf_conv2d_int16_mve(&window, &matmul, input, filter, channels, output, scratch);",
     ))  # fmt: skip
 
 
-def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> Call | None:
+def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_matmul_int16_mve``, or ``None`` where another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
@@ -57,9 +57,9 @@ def _matmul(
     rows: int,
     tensors: tuple[Tensor, Tensor, Tensor],
     constants: tuple[Constant, Constant],
-) -> Call:
+) -> KernelCall:
     source, weights, output = tensors
-    return Call(word, "conv2d_int16_mve.h", _parameters(source, constants, output), (
+    return KernelCall(word, "conv2d_int16_mve.h", _parameters(source, constants, output), (
         *matmul_lines(operator, rows, weights.elements // weights.shape[0], output),
         "mlf_matmul_int16_mve(&matmul, input, filter, channels, output);",
     ))  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.compilers.native.lowering.call import Call, Parameter, Scratch
-from mlfbuild.compilers.native.lowering.mve import (
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     VECTOR,
     matrix_parameters,
@@ -13,11 +13,11 @@ from mlfbuild.compilers.native.lowering.mve import (
     shape_word,
     static_lines,
 )
-from mlfbuild.compilers.native.lowering.window import window_lines
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases.window import Window
 from mlfbuild.graph.ops import Conv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
 
 _COPIES = 1024
 """Bytes of windows that are copied at a time, where one is not larger."""
@@ -26,7 +26,7 @@ _PIXELS = 512
 """Bytes of pixels that a 1x1 filter copies at a time, where two are not larger."""
 
 
-def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
+def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of ``mlf_conv2d_int8_mve`` or its like for 1x1; ``None`` with too many channels for them."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
@@ -45,10 +45,10 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> Call | None:
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
     if not copied and window.padding == ((0, 0), (0, 0)):
         body = (*lines, f"mlf_conv2d_int8_mve({arguments}, NULL, output);")
-        return Call("conv2d", "conv2d_mve.h", parameters, body)
-    scratch = Scratch((batch or 2) * rows * length + VECTOR)
+        return KernelCall("conv2d", "conv2d_mve.h", parameters, body)
+    scratch = ScratchBuffer((batch or 2) * rows * length + VECTOR)
     body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
-    return Call("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
+    return KernelCall("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
 
 
 def _is_pointwise(window: Window) -> bool:
@@ -56,15 +56,15 @@ def _is_pointwise(window: Window) -> bool:
     return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
 
 
-def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> Call:
+def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> KernelCall:
     """Return the call that may write its output over the input: it copies an even number of pixels at a time."""
     depth = source.shape[3]
     pixels = source.elements // depth
     batch = min(max(2, _PIXELS // depth // 2 * 2), pixels + pixels % 2)
-    scratch = Parameter("int8_t *", "scratch", Scratch(min(batch, pixels) * depth))
+    scratch = Parameter("int8_t *", "scratch", ScratchBuffer(min(batch, pixels) * depth))
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}, scratch, output"
     body = (*lines, f"mlf_conv2d_pointwise_int8_mve({arguments});")
-    return Call("conv2d", "conv2d_mve.h", (*parameters, scratch), body, (0,))
+    return KernelCall("conv2d", "conv2d_mve.h", (*parameters, scratch), body, (0,))
 
 
 def _is_copied(window: Window, source: Tensor) -> bool:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, struct_lines
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Cumsum
 from mlfbuild.graph.rescales import add_rescales
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_cumsum_<type>``."""
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
@@ -28,7 +28,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     }
     rescaling = sum_rescaling(source, output)
     arguments = ", ".join([*(parameter.name for parameter in rescaling), "&shape", "input", "output"])
-    return Call("cumsum", "cumsum.h", (
+    return KernelCall("cumsum", "cumsum.h", (
         *rescaling,
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.activation import zero_point
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch, folded_bias
-from mlfbuild.compilers.native.lowering.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range
 
 _TAPS = 3
@@ -25,7 +25,7 @@ _SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
-def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> Call | None:
+def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` where the portable kernel must do it.
 
     That is for larger, spread or very small filters, for less than four channels or several outputs of one of them, and
@@ -48,11 +48,11 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     held = math.prod(output.shape[2:]) if by_rows else 0
     overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
     minimum, maximum = activation_range(operator.activation, output)
-    return Call("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
+    return KernelCall("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", _pack(channels))),
         Parameter("int8_t *", "output", output.name),
-        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", Scratch(_SCRATCH + held)),
+        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
     ), (
         "static const struct mlf_depthwise_dsp depthwise = {",
         *_axis_lines("along", operator, source, output, along),

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.int16 import int16_range_line
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import Int64Array, NarrowChannels, narrow_channels
-from mlfbuild.compilers.native.lowering.int16 import int16_range_line
-from mlfbuild.compilers.native.lowering.window import window_lines
 from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
 
 _MOST_TAPS = 64
 """Of which addresses are kept on the stack."""
 
 
-def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> Call | None:
+def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or ``None`` where the portable kernel must do it."""
     channels = _channels(graph, node, operator, 4)
     return None if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
 
 
-def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> Call | None:
+def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or ``None`` where another kernel must do it."""
     channels = _channels(graph, node, operator, 8)
     return None if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
@@ -39,12 +39,14 @@ def _channels(graph: Graph, node: Node, operator: DepthwiseConv2D, group: int) -
     return narrow_channels(matrix, None if bias is None else bias.data, operator.rescales(source, weights, output))
 
 
-def _call(graph: Graph, node: Node, operator: DepthwiseConv2D, feature: str, range_: str, filter_: Int64Array) -> Call:
+def _call(
+    graph: Graph, node: Node, operator: DepthwiseConv2D, feature: str, range_: str, filter_: Int64Array
+) -> KernelCall:
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     padded = operator.padding != ((0, 0), (0, 0))
     padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
-    return Call("depthwise_conv2d", f"depthwise_conv2d_int16_{feature}.h", (
+    return KernelCall("depthwise_conv2d", f"depthwise_conv2d_int16_{feature}.h", (
         Parameter("const int16_t *", "input", source.name),
         Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", filter_.astype(np.int32))),
         *([Parameter("const int16_t *", "padding", padding)] if padded else []),

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
-    Scratch,
+    ScratchBuffer,
     folded_bias,
     struct_lines,
 )
-from mlfbuild.compilers.native.lowering.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
+from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases.window import Window
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
 from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
 
 _Axis = Mapping[str, int]
@@ -34,7 +34,7 @@ _SHORT = 8
 """Output rows below this length are worth an image turned round."""
 
 
-def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> Call | None:
+def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` where the kernel does not take the node."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
@@ -61,14 +61,14 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     word = f"step{step if step in (3, 6) else ''}_{_ending(operator, rescales, output)}"
     arguments = "&image, quantization, input, filter, channels, order"
     scratch = 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * pitch + VECTOR
-    return Call("depthwise_conv2d", "depthwise_conv2d_mve.h", (
+    return KernelCall("depthwise_conv2d", "depthwise_conv2d_mve.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", np.ascontiguousarray(taps))),
         Parameter("const struct mlf_channels4 *", "channels", table),
         Parameter("const uint8_t *", "order", Constant.array("order", "uint8_t", _order(rows, taps[0].size))),
-        Parameter("void *", "scratch", Scratch(scratch)),
+        Parameter("void *", "scratch", ScratchBuffer(scratch)),
         Parameter("int8_t *", "output", output.name),
     ), (
         *_image_lines(source, axes),

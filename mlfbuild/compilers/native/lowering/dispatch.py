@@ -11,8 +11,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from mlfbuild.compilers.native.lowering.call import Call, unsupported
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, unsupported
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.core import UnsupportedModelError, advised
 from mlfbuild.frontends.advice import CHANGE
 from mlfbuild.graph import Graph, Node, Operator
@@ -32,7 +32,7 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
     return None
 
 
-def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
     try:
         module = lowering_module(type(node.operator))
@@ -41,5 +41,5 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
         call = module.lower(graph, node, settings)
     except UnsupportedModelError as error:
         raise UnsupportedModelError(advised(f"{graph.name}: {error}", CHANGE)) from None
-    assert isinstance(call, Call)
+    assert isinstance(call, KernelCall)
     return call

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     channel_table,
     float_bias,
     folded_bias,
     struct_lines,
 )
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_connected_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
-from mlfbuild.compilers.native.lowering.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.compilers.native.lowering.specialised import Specialised
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 _SPECIALISED = Specialised[FullyConnected](
@@ -36,7 +36,7 @@ _SPECIALISED = Specialised[FullyConnected](
 )
 
 
-def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the first kernel that the processor has and that takes the node."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
@@ -44,13 +44,13 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     return special or _lower_portable(graph, node, operator)
 
 
-def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
+def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     bias_data = None if bias is None else bias.data
     matrix = _matrix_lines(source, weights)
     if source.dtype is DType.FLOAT32:
-        return Call("fully_connected", "fully_connected.h", (
+        return KernelCall("fully_connected", "fully_connected.h", (
             Parameter("const float *", "input", source.name),
             Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
             Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
@@ -63,7 +63,7 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
     if source.dtype is DType.INT16:
         return _lower_int16(graph, node, operator, matrix)
     folded = folded_bias(bias_data, weights.data, 0, zero_point(source))
-    return Call("fully_connected", "fully_connected.h", (
+    return KernelCall("fully_connected", "fully_connected.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
@@ -77,13 +77,13 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Call:
     ))  # fmt: skip
 
 
-def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> Call:
+def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
     constant = Constant.array("weights", "int8_t", weights.data)
     parameters = int16_parameters(source, constant, bias, rescales, output, wide=wide)
-    return Call("fully_connected", "fully_connected_int16.h", parameters, (
+    return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (
         *matrix,
         int16_range_line(operator.activation, output),
         f"mlf_fully_connected_int16_{int16_way(wide=wide)}(&matrix, range, input, weights, channels, output);",

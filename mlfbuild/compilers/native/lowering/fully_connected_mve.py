@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.lowering.call import Call, struct_lines
-from mlfbuild.compilers.native.lowering.mve import (
+from mlfbuild.compilers.native.lowering.call import KernelCall, struct_lines
+from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     matrix_parameters,
     rounding,
@@ -11,12 +11,12 @@ from mlfbuild.compilers.native.lowering.mve import (
     static_lines,
 )
 from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import fully_connected_rescales
 
 
-def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> Call | None:
+def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution where there are several rows.
 
     ``None`` where there are too many outputs for them.
@@ -32,7 +32,7 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
     if rows == 1:
         arguments = f"{inputs}, {outputs}, quantization, input, filter, channels, mlf_gemv_{word}, output"
         body = (f"mlf_fully_connected_int8_mve({arguments});",)
-        return Call("fully_connected", "fully_connected_mve.h", parameters, body)
+        return KernelCall("fully_connected", "fully_connected_mve.h", parameters, body)
     window = {
         "batches": "1",
         "input": f"{{1, {rows}}}",
@@ -44,7 +44,7 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
         "dilation": "{1, 1}",
         "padding": "{0, 0}",
     }
-    return Call("fully_connected", "conv2d_mve.h", parameters, (
+    return KernelCall("fully_connected", "conv2d_mve.h", parameters, (
         *static_lines(struct_lines("mlf_window", "window", window)),
         f"mlf_conv2d_int8_mve(&window, quantization, input, filter, channels, mlf_gemm_{word}, 0, NULL, output);",
     ))  # fmt: skip

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Parameter, struct_lines
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Gather, GatherNd
 
 _DIMENSIONS = 8
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_gather_<type of the indices>`` or ``mlf_gather_nd_<type of the indices>``."""
     operator = node.operator
     if isinstance(operator, GatherNd):
@@ -33,7 +33,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     return _call("gather", {name: str(value) for name, value in fields.items()}, source, indices, output)
 
 
-def _gather_nd(graph: Graph, node: Node) -> Call:
+def _gather_nd(graph: Graph, node: Node) -> KernelCall:
     (source, indices), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None and indices is not None
     depth = indices.shape[-1]
@@ -49,8 +49,8 @@ def _gather_nd(graph: Graph, node: Node) -> Call:
     return _call("gather_nd", fields, source, indices, output)
 
 
-def _call(word: str, fields: dict[str, str], source: Tensor, indices: Tensor, output: Tensor) -> Call:
-    return Call(word, "gather.h", (
+def _call(word: str, fields: dict[str, str], source: Tensor, indices: Tensor, output: Tensor) -> KernelCall:
+    return KernelCall(word, "gather.h", (
         Parameter("const void *", "input", source.name),
         Parameter(f"const {C_TYPES[indices.dtype]} *", "indices", indices.name),
         Parameter("void *", "output", output.name),

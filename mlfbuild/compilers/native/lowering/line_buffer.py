@@ -8,14 +8,14 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, Scratch
-from mlfbuild.compilers.native.lowering.chains import Chain, Lines, Stage, whole_images
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.chains import Chain, ImageRows, Stage, whole_images
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
+from mlfbuild.graph.bases.convolution import Convolution
 from mlfbuild.graph.ops import Reshape
-from mlfbuild.graph.ops.convolution import Convolution
 from mlfbuild.graph.ops.pool2d import Pool2D
 
-Lower = Callable[[Graph, Node], Call]
+Lower = Callable[[Graph, Node], KernelCall]
 
 _ALIGNMENT = 16
 _SPARE = 1 << 20
@@ -28,7 +28,7 @@ class LoweredChain:
     """The calls of a chain's stages on the rows of a step, and where in scratch memory everything stands."""
 
     chain: Chain
-    calls: tuple[Call, ...]
+    calls: tuple[KernelCall, ...]
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -45,7 +45,7 @@ def _aligned(size: int) -> int:
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> Call:
+def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:
     """Return the call that computes ``rows`` rows of the output of ``stage`` from the rows that they need."""
     strips = {stage.source.name: _strip(_SOURCE, stage.source, (rows - 1) * stage.reach.stride + stage.reach.rows)}
     if stage.operand is not None:
@@ -77,17 +77,17 @@ def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
     return Graph(name, [*tensors, *spare], [node, *others], [*inputs, spare[0].name], [*node.outputs, spare[-1].name])
 
 
-def lower_chain(lowered: LoweredChain) -> Call:
+def lower_chain(lowered: LoweredChain) -> KernelCall:
     """Return the call of all of a chain's operators; its inputs are those of ``whole_images``."""
     printing = _Printing(lowered)
     chain = lowered.chain
     images = whole_images(chain.stages)
     whole = [Parameter("const void *", f"image{at}", name) for at, name in enumerate(images)]
     result = Parameter("void *", "result", chain.stages[-1].output.name)
-    memory = Parameter("int8_t *", "memory", Scratch(lowered.scratch))
+    memory = Parameter("int8_t *", "memory", ScratchBuffer(lowered.scratch))
     body = tuple(printing.lines())
     words = [call.operator for call in lowered.calls]
-    return Call(
+    return KernelCall(
         f"{words[0]}_to_{words[-1]}" if len(words) > 1 else f"{words[0]}_in_place",
         "line_buffer.h",
         (*whole, *printing.parameters.values(), result, memory),
@@ -140,7 +140,7 @@ class _Printing:
             yield from (f"    {line}" for line in self._stage(at, stage, call))
         yield "}"
 
-    def _stage(self, at: int, stage: Stage, call: Call) -> Iterator[str]:
+    def _stage(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
         made = self.chain.lines[at + 1]
         last = at + 1 == self._end
         always = _always_inside(self.chain, made)
@@ -155,14 +155,14 @@ class _Printing:
         if not last and not always:
             yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
 
-    def _call(self, at: int, stage: Stage, call: Call) -> Iterator[str]:
+    def _call(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
         """Yield the body of ``call``, and before it what it knows as its parameters."""
         values = self._strips(at, stage)
         for parameter in call.parameters:
             argument, c_type = parameter.argument, parameter.c_type
             if isinstance(argument, str) and argument in values:
                 value = _cast(c_type, values[argument])
-            elif isinstance(argument, Scratch):
+            elif isinstance(argument, ScratchBuffer):
                 value = _cast(c_type, f"(memory + {self._offset[self._end]})")
             else:
                 value = self._passed(at, parameter)
@@ -197,7 +197,7 @@ class _Printing:
         return strips
 
 
-def _rows(image: str, made: Lines, row: int) -> str:
+def _rows(image: str, made: ImageRows, row: int) -> str:
     """Return the address of the step's first row in ``image``, for each row of ``made`` one of ``row`` bytes."""
     lead = f" + {made.lead * row}" if made.lead > 0 else f" - {-made.lead * row}" if made.lead < 0 else ""
     return f"({image} + step * {made.count * row}{lead})"
@@ -208,13 +208,13 @@ def _cast(c_type: str, address: str) -> str:
     return f"({c_type})({through}){address}"
 
 
-def _always_inside(chain: Chain, made: Lines) -> bool:
+def _always_inside(chain: Chain, made: ImageRows) -> bool:
     """Whether every step makes rows of the image only."""
     first = chain.first_step * made.count + made.lead
     return first >= 0 and (chain.steps * made.count) + made.lead <= made.image.shape[1]
 
 
-def _struct_lines(at: int, lines: Lines) -> Iterator[str]:
+def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
     yield f"static const struct mlf_line_buffer lines{at} = {{"
     fields = {
         "row": lines.row,

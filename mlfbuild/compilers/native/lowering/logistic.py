@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
 from mlfbuild.compilers.native.lowering.unary import lower_unary, unary_call, unary_tensors
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
 from mlfbuild.graph.ops.logistic import Sigmoid
 from mlfbuild.graph.quantize import Rescale
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>``, or of a table."""
     source, output = unary_tensors(graph, node)
     assert isinstance(node.operator, Sigmoid)
@@ -20,7 +20,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     return lower_unary(node.operator, source, output)
 
 
-def _int16(operator: Sigmoid, source: Tensor, output: Tensor) -> Call:
+def _int16(operator: Sigmoid, source: Tensor, output: Tensor) -> KernelCall:
     scale = operator.table_scale(source)
     fields: dict[str, int | Rescale] = {"multiplier": scale.multiplier, "shift": scale.shift}
     parameters = (

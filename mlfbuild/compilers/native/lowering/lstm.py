@@ -7,21 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces, floating
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     folded_bias,
     record_words,
     rescale_fields,
     struct_lines,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, DType, Graph, Node, Tensor
+from mlfbuild.graph.bases.lstm_arithmetic import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
 from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
 from mlfbuild.graph.ops import UnidirectionalSequenceLstm
-from mlfbuild.graph.ops.lstm_arithmetic import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.graph.wide_sums import wide_rescale
 
@@ -30,7 +30,7 @@ _STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))
 """(input, output) of the hidden row and of the cells."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_lstm_<type>``."""
     operator = node.operator
     assert isinstance(operator, UnidirectionalSequenceLstm)
@@ -41,7 +41,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
     call = f"mlf_lstm_{suffix(tensors.source.dtype)}({arguments});"
     body = (*_shape_lines(operator, tensors), *lines, call)
-    return Call("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_updates(graph, node))
+    return KernelCall("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_updates(graph, node))
 
 
 def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:

@@ -9,11 +9,11 @@ from operator import itemgetter
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Parameter, struct_lines
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.bases.movement import Move, Movement
 
 _DIMENSIONS = 5
 
@@ -21,7 +21,7 @@ _Place = tuple[int, str, int]
 """Of a tensor: its address while views are looked at, the name of its parameter, and its bytes."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of one copy after the other."""
     operator = node.operator
     assert isinstance(operator, Movement)
@@ -41,7 +41,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
         for name, tensor in named.items()
     )
-    return Call(operator.name.lower(), "movement.h", parameters, tuple(lines))
+    return KernelCall(operator.name.lower(), "movement.h", parameters, tuple(lines))
 
 
 def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, braces, floating, integer
 from mlfbuild.compilers.native.lowering import movement
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Parameter, struct_lines, unsupported
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import MirrorPad, Pad
 
 _DIMENSIONS = 5
 
 
-def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_pad_<type>``; mirrored elements are moved one by one."""
     operator = node.operator
     if isinstance(operator, MirrorPad):
@@ -26,7 +26,7 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
     value = operator.value(output)
     text = floating(value) if source.dtype is DType.FLOAT32 else integer(int(value))
     statement = f"mlf_pad_{suffix(source.dtype)}(&shape, {text}, input, output);"
-    return Call("pad", "pad.h", (
+    return KernelCall("pad", "pad.h", (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (*shape, statement))  # fmt: skip

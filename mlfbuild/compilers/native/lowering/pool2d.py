@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import float_range_line, suffix
-from mlfbuild.compilers.native.lowering.call import LARGEST_SUM, Call, Parameter, unsupported
-from mlfbuild.compilers.native.lowering.window import window_lines
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import LARGEST_SUM, KernelCall, Parameter, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix
+from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 from mlfbuild.graph.quantize import activation_range
@@ -22,7 +22,7 @@ _GROUP = 4
 """Channels that the kernel for DSP computes at once."""
 
 
-def lower(graph: Graph, node: Node, settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_average_pool_*`` or ``mlf_max_pool_*``."""
     operator = node.operator
     assert isinstance(operator, AveragePool2D | MaxPool2D)
@@ -43,7 +43,7 @@ def lower(graph: Graph, node: Node, settings: Settings) -> Call:
             header, kind = "pool2d_mve.h", "int8_mve"
         elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:
             header, kind = "pool2d_dsp.h", "int8_dsp"
-    return Call(word, header, (
+    return KernelCall(word, header, (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (

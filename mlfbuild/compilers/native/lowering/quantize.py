@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, floating
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import Dequantize
 from mlfbuild.graph.quantize import requantize_rescale
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_quantize_<from>_<to>`` or ``mlf_dequantize_<from>``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
@@ -29,17 +29,17 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
             "rescale": requantize_rescale(source, output),
         },
     )
-    return Call("quantize", "quantize.h", (
+    return KernelCall("quantize", "quantize.h", (
         Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
         *_operands(source, output),
     ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip
 
 
-def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> Call:
+def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:
     assert quantized.quantization is not None
     scale = floating(quantized.quantization.scale)
     line = f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);"
-    return Call(word, "quantize.h", _operands(source, output), (line,), _in_place(source, output))
+    return KernelCall(word, "quantize.h", _operands(source, output), (line,), _in_place(source, output))
 
 
 def _operands(source: Tensor, output: Tensor) -> tuple[Parameter, Parameter]:

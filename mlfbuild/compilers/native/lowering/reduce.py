@@ -7,26 +7,26 @@ import math
 from collections.abc import Sequence
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     LARGEST_SUM,
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     struct_lines,
     unsupported,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph.bases.rules import QUANTIZED
 from mlfbuild.graph.ops.reduce import Reduction, Summing
-from mlfbuild.graph.ops.rules import QUANTIZED
 
 _GROUPS = 3
 _LARGEST_COUNT = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """Elements that surely add up within 32 bits."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<word>_<type>``; a quantised mean is a sum with another rescaling."""
     operator = node.operator
     assert isinstance(operator, Reduction)
@@ -39,10 +39,10 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         Parameter(f"{c_type} *", "output", output.name),
     )
     if source.dtype not in QUANTIZED or not isinstance(operator, Summing):
-        return Call(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
+        return KernelCall(word, "reduce.h", operands, (*shape, f"mlf_{word}_{kind}(&shape, input, output);"))
     rescaling = Parameter("const struct mlf_rescaling *", "rescaling", _rescaling(node, operator, source, output))
     line = f"mlf_sum_{kind}(rescaling, &shape, input, output);"
-    return Call(word, "reduce.h", (rescaling, *operands), (*shape, line))
+    return KernelCall(word, "reduce.h", (rescaling, *operands), (*shape, line))
 
 
 def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) -> Constant:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import floating
-from mlfbuild.compilers.native.lowering.activation import float_range_line
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line
 from mlfbuild.compilers.native.lowering.unary import lower_unary, unary_call, unary_tensors
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import LeakyRelu, PRelu, Relu
 from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, requantize_rescale
@@ -16,7 +16,7 @@ from mlfbuild.graph.rescales import leaky_rescale, prelu_rescales
 _NOTHING = Rescale(0, 0)
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of a table, a clamp, or a function of one factor for positive and one for negative values."""
     if isinstance(node.operator, PRelu):
         return lower_binary(graph, node, "mlf_prelu_quantization", _prelu)
@@ -34,14 +34,14 @@ def _prelu(first: Tensor, second: Tensor, output: Tensor) -> Fields:
     return {"positive": positive, "negative": negative}
 
 
-def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Call:
+def _int8(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
     if isinstance(operator, Relu) and source.quantization == output.quantization:
         minimum, maximum = activation_range(operator.activation, output)
         return unary_call(operator, source, output, "bound_int8", (str(minimum), str(maximum)))
     return lower_unary(operator, source, output)
 
 
-def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Call:
+def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
     """Return the call for an int16 function of one factor for positive and one for negative values."""
     kernel, negative = "rectify_int16", _NOTHING
     minimum, maximum = integer_range(output.dtype)
@@ -63,7 +63,7 @@ def _int16(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Call:
     return unary_call(operator, source, output, kernel, ("slopes",), parameters)
 
 
-def _float(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> Call:
+def _float(operator: Relu | LeakyRelu, source: Tensor, output: Tensor) -> KernelCall:
     if isinstance(operator, Relu):
         return unary_call(
             operator, source, output, "relu_float", ("range",), lines=(float_range_line(operator.activation),)

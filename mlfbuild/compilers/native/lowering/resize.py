@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, braces, floating, integer
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     record_words,
     struct_lines,
     unsupported,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
-from mlfbuild.graph.ops.resize import Line
+from mlfbuild.graph.ops.resize import ResampledLine
 
 _LONGEST = 1 << 20
 """Rows or columns: the tables have a number for each."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_resize_nearest`` or ``mlf_resize_bilinear_<type>``."""
     operator = node.operator
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
@@ -42,7 +42,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
             for name, length in zip(("rows", "columns"), lengths, strict=True)
         ]
         pixel = source.shape[3] * source.dtype.size
-        return Call("resize_nearest", "resize.h", (
+        return KernelCall("resize_nearest", "resize.h", (
             *tables,
             Parameter("const void *", "input", source.name),
             Parameter("void *", "output", output.name),
@@ -55,14 +55,14 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         )
         for name, length in zip(("rows", "columns"), lengths, strict=True)
     ]
-    return Call("resize_bilinear", "resize.h", (
+    return KernelCall("resize_bilinear", "resize.h", (
         *lines,
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (*shape, f"mlf_resize_bilinear_{kind}(&shape, rows, columns, input, output);"))  # fmt: skip
 
 
-def _table(name: str, line: Line, dtype: DType) -> Constant:
+def _table(name: str, line: ResampledLine, dtype: DType) -> Constant:
     share = floating if dtype is DType.FLOAT32 else integer
     pixels = list(zip(line.lower.tolist(), line.upper.tolist(), line.share.tolist(), strict=True))
     records = [f"{{{lower}, {upper}, {share(part)}}}" for lower, upper, part in pixels]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from mlfbuild.compilers.native.lowering.call import Call, Parameter
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops.shift import Shift
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_shift``, which knows bytes only."""
     operator = node.operator
     assert isinstance(operator, Shift)
@@ -18,7 +18,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     assert kept is not None and new is not None
     blocks = math.prod(kept.shape[: operator.axis])
     sizes = f"{blocks}, {kept.size // blocks}, {new.size // blocks}"
-    return Call("shift", "shift.h", (
+    return KernelCall("shift", "shift.h", (
         Parameter("const uint8_t *", "kept", kept.name),
         Parameter("const uint8_t *", "latest", new.name),
         Parameter("uint8_t *", "output", output.name),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, floating
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter, rescale_text, unsupported
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, rescale_text, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import LogSoftmax, Softmax
 from mlfbuild.graph.ops.softmax import EXPONENTIALS, RECIPROCALS
@@ -17,7 +17,7 @@ _IN_PLACE = (0,)
 """Elements are written in order, each after its own last read."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_softmax_<type>`` or ``mlf_log_softmax_<type>``."""
     operator = node.operator
     assert isinstance(operator, Softmax | LogSoftmax)
@@ -35,7 +35,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
     names = [parameter.name for parameter in constants]
     if source.dtype is DType.FLOAT32 and isinstance(operator, Softmax):
         names.append(floating(operator.beta))
-    return Call(word, "softmax.h", (
+    return KernelCall(word, "softmax.h", (
         *constants,
         Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
         Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),

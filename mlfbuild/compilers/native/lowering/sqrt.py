@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import floating
-from mlfbuild.compilers.native.lowering.call import Call
+from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.lowering.unary import lower_rescaled_int16, lower_unary, unary_call, unary_tensors
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import Rsqrt, Sqrt
 from mlfbuild.graph.quantize import scale_of
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>``, or of a table."""
     source, output = unary_tensors(graph, node)
     if source.dtype is DType.INT16 and isinstance(node.operator, Sqrt):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
-    Call,
     Constant,
+    KernelCall,
     Parameter,
     float_bias,
     folded_bias,
     struct_lines,
 )
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.graph.ops import Svdf
 from mlfbuild.graph.ops.svdf import SvdfTensors, svdf_rescales, svdf_tensors
@@ -24,7 +24,7 @@ _STATE = (4, 1)
 """(input, output) of the state."""
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_svdf_<type of the state>``."""
     operator = node.operator
     assert isinstance(operator, Svdf)
@@ -52,7 +52,7 @@ def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
         arguments = "range, input, feature, time, bias, state, output"
         lines.append(float_range_line(operator.activation))
     lines.append(f"mlf_svdf_{suffix(tensors.after.dtype)}(&shape, {arguments});")
-    return Call("svdf", "svdf.h", parameters, tuple(lines), updates=(_STATE,))
+    return KernelCall("svdf", "svdf.h", parameters, tuple(lines), updates=(_STATE,))
 
 
 def _float(tensors: SvdfTensors) -> tuple[Parameter, ...]:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.call import Call, Constant, Parameter
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops.tabulated import Tabulated
+from mlfbuild.graph.bases.tabulated import Tabulated
 from mlfbuild.graph.quantize import Rescale
 
 
-def lower(graph: Graph, node: Node, _settings: Settings) -> Call:
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of a table or of ``mlf_<operator>_<type>`` in the header of the operator's family."""
     source, output = unary_tensors(graph, node)
     return lower_unary(node.operator, source, output)
@@ -28,7 +28,7 @@ def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
     return source, output
 
 
-def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> Call:
+def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
     """Return the call of a table, where the type has one, or of the kernel that has no other arguments."""
     if source.dtype is DType.INT8:
         return _table_int8(operator, source, output)
@@ -39,7 +39,7 @@ def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> Call:
     return unary_call(operator, source, output, f"{operator.name.lower()}_{suffix(source.dtype)}")
 
 
-def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> Call:
+def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
     every = Tensor(source.name, (256,), DType.INT8, source.quantization)
     all_values = np.arange(-128, 128, dtype=np.int8)
     (results,) = operator.reference(
@@ -49,7 +49,7 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> Call:
     return unary_call(operator, source, output, "lookup_int8", ("table",), (table,), header="unary.h")
 
 
-def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> Call:
+def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
     """Return the call for an int16 function whose result ``rescale`` brings to the output's scale."""
     fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
     constant = Constant.struct("rescaling", "mlf_rescaling", fields)
@@ -66,7 +66,7 @@ def unary_call(
     parameters: Sequence[Parameter] = (),
     lines: Sequence[str] = (),
     header: str = "",
-) -> Call:
+) -> KernelCall:
     """Return the call of ``mlf_<kernel>`` with ``arguments`` before count, input and output.
 
     The kernel is in ``header``, by default in that of the operator's family.
@@ -78,4 +78,6 @@ def unary_call(
     )
     words = ", ".join((*arguments, str(source.elements), "input", "output"))
     statements = (*lines, f"mlf_{kernel}({words});")
-    return Call(operator.name.lower(), header or f"{operator.family()}.h", (*parameters, *operands), statements, (0,))
+    return KernelCall(
+        operator.name.lower(), header or f"{operator.family()}.h", (*parameters, *operands), statements, (0,)
+    )

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.native.memory.plan import Plan, plan_memory
-    from mlfbuild.compilers.native.memory.storages import Area, Location
+    from mlfbuild.compilers.native.memory.storages import Location, StorageKind
 
-__all__ = ["Area", "Location", "Plan", "plan_memory"]
+__all__ = ["Location", "Plan", "StorageKind", "plan_memory"]
 
 _HOMES = {
     "plan": (
@@ -20,7 +20,7 @@ _HOMES = {
         "plan_memory",
     ),
     "storages": (
-        "Area",
+        "StorageKind",
         "Location",
     ),
 }

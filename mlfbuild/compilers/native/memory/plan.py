@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.cgen import Buffer, Span, aligned, lower_bound, place
-from mlfbuild.compilers.native.lowering import Call
+from mlfbuild.compilers.native.lowering import KernelCall
 from mlfbuild.compilers.native.memory.storages import (
-    Area,
     Location,
     Storage,
+    StorageKind,
     leave_states,
     make_view,
     note_lifetimes,
@@ -56,7 +56,7 @@ class Plan:
     """Indices of the nodes that could write over an input or make views, and do not as the arena is smaller so."""
 
 
-def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
+def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
     """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
 
     Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB, or where a state cannot be updated in
@@ -80,7 +80,7 @@ def plan_memory(graph: Graph, calls: Sequence[Call]) -> Plan:
     return plan
 
 
-def _check_updates(graph: Graph, calls: Sequence[Call], locations: Mapping[str, Location]) -> None:
+def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping[str, Location]) -> None:
     for node, call in zip(graph.nodes, calls, strict=True):
         for read, written in call.updates:
             before, after = str(node.inputs[read]), node.outputs[written]
@@ -91,14 +91,14 @@ def _check_updates(graph: Graph, calls: Sequence[Call], locations: Mapping[str, 
                 )
 
 
-def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
+def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> Plan:
     """Plan with the nodes ``apart`` neither writing over any input nor making views."""
     storages = storages_of(graph)
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
     note_lifetimes(graph, storages)
     leave_states(graph, calls, storages)
     reuse_inputs(graph, calls, storages, apart)
-    scratch = [Storage(Area.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
+    scratch = [Storage(StorageKind.ARENA, 0, [Span(call.scratch, at, at)]) for at, call in enumerate(calls)]
     arena = _in_arena([*storages.values(), *(used for used, call in zip(scratch, calls, strict=True) if call.scratch)])
     buffers = [Buffer(tuple(Span(aligned(span.size), span.first, span.last) for span in storage.spans))
                for storage in arena]  # fmt: skip
@@ -126,8 +126,8 @@ def _plan(graph: Graph, calls: Sequence[Call], apart: frozenset[int]) -> Plan:
 
 def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
     for index, name in enumerate(graph.outputs):
-        if locations[name] != Location(Area.OUTPUT, index):
-            yield name, Location(Area.OUTPUT, index)
+        if locations[name] != Location(StorageKind.OUTPUT, index):
+            yield name, Location(StorageKind.OUTPUT, index)
 
 
 def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
@@ -150,5 +150,5 @@ def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[t
 
 
 def _in_arena(storages: Iterable[Storage]) -> list[Storage]:
-    unique = {id(storage): storage for storage in storages if storage.area is Area.ARENA and storage.spans}
+    unique = {id(storage): storage for storage in storages if storage.area is StorageKind.ARENA and storage.spans}
     return list(unique.values())

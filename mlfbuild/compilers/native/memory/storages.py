@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, Span, aligned
-from mlfbuild.compilers.native.lowering import Call
+from mlfbuild.compilers.native.lowering import KernelCall
 from mlfbuild.compilers.native.memory.views import views_of
 from mlfbuild.graph import Graph, Node, State
 from mlfbuild.graph.ops import Reshape
 
 
-class Area(enum.Enum):
+class StorageKind(enum.Enum):
     """The kinds of memory."""
 
     INPUT = enum.auto()
@@ -31,7 +31,7 @@ class Area(enum.Enum):
 class Location:
     """Where a tensor lies."""
 
-    area: Area
+    area: StorageKind
     position: int = 0
     """Index of the input or output, or offset in the arena or state; 0 for constants, which have names."""
 
@@ -40,7 +40,7 @@ class Location:
 class Storage:
     """Tensors that begin at one address, and when the bytes of each are in use."""
 
-    area: Area
+    area: StorageKind
     position: int
     spans: list[Span] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
@@ -76,14 +76,14 @@ def storages_of(graph: Graph) -> dict[str, Storage]:
     """Give each tensor a storage; the two sides of a RESHAPE share one where the rules of buffers allow it."""
     storages: dict[str, Storage] = {}
     for tensor in graph.tensors.values():
-        storages[tensor.name] = Storage(Area.CONSTANT if tensor.constant else Area.ARENA, 0)
+        storages[tensor.name] = Storage(StorageKind.CONSTANT if tensor.constant else StorageKind.ARENA, 0)
     for index, name in enumerate(graph.inputs):
-        storages[name] = Storage(Area.INPUT, index)
+        storages[name] = Storage(StorageKind.INPUT, index)
     for name, offset in _state_offsets(graph).items():
-        storages[name] = Storage(Area.STATE, offset)
+        storages[name] = Storage(StorageKind.STATE, offset)
     for index, name in enumerate(graph.outputs):
-        if storages[name].area is Area.ARENA:
-            storages[name] = Storage(Area.OUTPUT, index)
+        if storages[name].area is StorageKind.ARENA:
+            storages[name] = Storage(StorageKind.OUTPUT, index)
     for node in graph.nodes:
         if isinstance(node.operator, Reshape) and node.inputs[0] is not None:
             _share(storages, node.inputs[0], node.outputs[0])
@@ -92,12 +92,12 @@ def storages_of(graph: Graph) -> dict[str, Storage]:
 
 def _share(storages: dict[str, Storage], source: str, output: str) -> None:
     """Let the tensors ``source`` and ``output`` have one storage, unless both have a place of their own already."""
-    if storages[source].area is Area.CONSTANT:
+    if storages[source].area is StorageKind.CONSTANT:
         return  # a constant is the C array of its own tensor only
     kept, gone = storages[source], storages[output]
-    if gone.area is not Area.ARENA:
+    if gone.area is not StorageKind.ARENA:
         kept, gone = gone, kept
-    if gone.area is Area.ARENA:
+    if gone.area is StorageKind.ARENA:
         for name, storage in storages.items():
             if storage is gone:
                 storages[name] = kept
@@ -109,7 +109,7 @@ def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
     parts = [storages[view.part] for view in views]
     wholes = [storages[view.whole] for view in views]
     unique = len({id(storage) for storage in (*parts, *wholes[:1])}) == len(parts) + 1
-    in_arena = all(storage.area is Area.ARENA for storage in (*parts, *wholes))
+    in_arena = all(storage.area is StorageKind.ARENA for storage in (*parts, *wholes))
     movable = all(_extent(graph, storages, part) == graph.tensor(view.part).size
                   for view, part in zip(views, parts, strict=True))  # fmt: skip
     if not views or not unique or not in_arena or not movable or any(view.offset % ALIGNMENT for view in views):
@@ -138,14 +138,16 @@ def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
                 storage.use(storage.offsets.get(name, 0) + graph.tensor(name).size, index)
 
 
-def reuse_inputs(graph: Graph, calls: Sequence[Call], storages: dict[str, Storage], apart: frozenset[int]) -> None:
+def reuse_inputs(
+    graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], apart: frozenset[int]
+) -> None:
     """Let a node write its output over an input in the arena that dies with it, where its kernel permits that."""
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
         for position in call.overwrites if index not in apart else ():
             name = str(node.inputs[position])
             source = storages[name]
-            dies = source is not output and source.area is output.area is Area.ARENA and source.last == index
+            dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
             if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
                 source.spans += output.spans
                 source.offsets.update(output.offsets)
@@ -161,7 +163,7 @@ def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, 
     return not theirs or graph.tensor(output).size <= graph.tensor(source).size
 
 
-def leave_states(graph: Graph, calls: Sequence[Call], storages: dict[str, Storage]) -> None:
+def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage]) -> None:
     """Let states be written where they are read from, where that may be, and the others live until they are copied."""
     for state in graph.states:
         _leave_in_place(graph, calls, storages, state)
@@ -170,10 +172,10 @@ def leave_states(graph: Graph, calls: Sequence[Call], storages: dict[str, Storag
         left.use(left.offsets.get(state.after, 0) + graph.tensor(state.after).size, len(graph.nodes))
 
 
-def _leave_in_place(graph: Graph, calls: Sequence[Call], storages: dict[str, Storage], state: State) -> None:
+def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], state: State) -> None:
     """Let a state be written where it was read from, if by then nobody has to see what was there."""
     kept, left = storages[state.before], storages[state.after]
-    if left.area is not Area.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
+    if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
         return
     writer = left.spans[0].first
     if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
@@ -182,7 +184,9 @@ def _leave_in_place(graph: Graph, calls: Sequence[Call], storages: dict[str, Sto
     storages.update({name: kept for name, storage in storages.items() if storage is left})
 
 
-def _updates(graph: Graph, calls: Sequence[Call], storages: Mapping[str, Storage], state: State, writer: int) -> bool:
+def _updates(
+    graph: Graph, calls: Sequence[KernelCall], storages: Mapping[str, Storage], state: State, writer: int
+) -> bool:
     """Whether ``state`` is read for the last time by the node at ``writer``, whose kernel may write over it."""
     node, kept = graph.nodes[writer], storages[state.before]
     reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]

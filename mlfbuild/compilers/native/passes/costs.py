@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mlfbuild.compilers.native.lowering import Chain, Lines, Stage, stages_of
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.lowering import Chain, ImageRows, Stage, stages_of
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph
+from mlfbuild.graph.bases.convolution import Convolution
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import Convolution
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ _BORDER = 0.25
 class Costs:
     """Estimates for the processor of ``settings``."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: CodegenSettings) -> None:
         self.settings = settings
 
     def total(self, graph: Graph) -> float:
@@ -102,7 +102,7 @@ class Costs:
         return _PORTABLE
 
 
-def _steps_inside(lines: Lines, first: int, end: int) -> int:
+def _steps_inside(lines: ImageRows, first: int, end: int) -> int:
     """Return how many of the steps ``first`` to ``end`` - 1 make any row of the image."""
     behind = -((lines.lead - lines.image.shape[1]) // lines.count)
     return min(end, behind) - max(first, -lines.lead // lines.count)

@@ -18,8 +18,8 @@ from functools import cached_property
 from itertools import product
 
 from mlfbuild.compilers.native.lowering import (
-    Call,
     Chain,
+    KernelCall,
     Lower,
     LoweredChain,
     Stage,
@@ -33,7 +33,7 @@ from mlfbuild.compilers.native.lowering import (
 )
 from mlfbuild.compilers.native.passes.costs import Costs
 from mlfbuild.compilers.native.passes.rewrite import rebuild
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Reshape
 from mlfbuild.graph.ops.fused import Fused
@@ -60,7 +60,9 @@ class _Piece:
     lowered: LoweredChain | None = None
 
 
-def fuse(graph: Graph, calls: Sequence[Call], settings: Settings, lower: Lower) -> tuple[Graph, list[Call]]:
+def fuse(
+    graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower
+) -> tuple[Graph, list[KernelCall]]:
     """Return ``graph`` with chains in place of their nodes, and the calls of its nodes, those that were ``calls``.
 
     Where tensors are handed out there are no chains, which never hold one as a whole.
@@ -73,9 +75,9 @@ def fuse(graph: Graph, calls: Sequence[Call], settings: Settings, lower: Lower) 
     return _rebuilt(graph, calls, pieces)
 
 
-def _rebuilt(graph: Graph, calls: Sequence[Call], pieces: Sequence[_Piece]) -> tuple[Graph, list[Call]]:
+def _rebuilt(graph: Graph, calls: Sequence[KernelCall], pieces: Sequence[_Piece]) -> tuple[Graph, list[KernelCall]]:
     nodes: list[Node] = []
-    new: list[Call] = []
+    new: list[KernelCall] = []
     for piece in pieces:
         if piece.lowered is None:
             nodes += graph.nodes[piece.first : piece.end]
@@ -156,11 +158,11 @@ class _Lives:
 class _Cutting:
     """The pieces of a graph."""
 
-    def __init__(self, graph: Graph, calls: Sequence[Call], settings: Settings, lower: Lower) -> None:
+    def __init__(self, graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower) -> None:
         self.graph, self.calls, self.lower = graph, calls, lower
         self.costs = Costs(settings)
         self.lives = _Lives(graph)
-        self._lowered: dict[tuple[int, str, int], Call] = {}
+        self._lowered: dict[tuple[int, str, int], KernelCall] = {}
         self.single = [self._plain(index) for index in range(len(calls))]
         self.chains: dict[int, list[_Piece]] = {}
         for piece in self._all_chains():
@@ -260,7 +262,7 @@ class _Cutting:
         piece.lowered = LoweredChain(piece.chain, tuple(calls))
         piece.memory = self._memory(piece.chain, piece.lowered.scratch)
 
-    def _lower_stage(self, stage: Stage, rows: int) -> Call:
+    def _lower_stage(self, stage: Stage, rows: int) -> KernelCall:
         key = (stage.index, stage.source.name, rows)
         if key not in self._lowered:
             self._lowered[key] = lower_stage(self.graph, stage, rows, self.lower)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         source_path,
     )
     from mlfbuild.compilers.native.printing.program import (
-        Function,
-        Program,
-        Step,
+        LinkedModel,
+        ModelStep,
+        NodeFunction,
         link_calls,
         node_comment,
         operator_label,
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from mlfbuild.compilers.native.printing.trace import traced_tensor, traced_tensors
 
 __all__ = [
-    "Function",
     "Interface",
-    "Program",
-    "Step",
+    "LinkedModel",
+    "ModelStep",
+    "NodeFunction",
     "declarator",
     "fact_parts",
     "facts_path",
@@ -75,9 +75,9 @@ _HOMES = {
         "source_path",
     ),
     "program": (
-        "Function",
-        "Program",
-        "Step",
+        "NodeFunction",
+        "LinkedModel",
+        "ModelStep",
         "link_calls",
         "node_comment",
         "operator_label",

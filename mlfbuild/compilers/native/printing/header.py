@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
-from mlfbuild.compilers.native.printing.program import Program
+from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.compilers.native.printing.trace import print_declarations
 from mlfbuild.compilers.native.printing.variants import print_whole_declaration
 from mlfbuild.compilers.native.printing.workspace import BUSY, shares_workspace
@@ -22,7 +22,7 @@ _SHARED = (
 )
 
 
-def print_header(program: Program, front_matter: str, placement: Placement) -> str:
+def print_header(program: LinkedModel, front_matter: str, placement: Placement) -> str:
     """Return the text of ``tvmgen_<model>.h``."""
     shares = shares_workspace(program, placement)
     busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []
@@ -35,7 +35,7 @@ def print_header(program: Program, front_matter: str, placement: Placement) -> s
     return guarded(f"{program.prefix.upper()}_H_", front_matter, parts)
 
 
-def _interface(program: Program) -> CInterface:
+def _interface(program: LinkedModel) -> CInterface:
     sides = [
         tuple(Member(port.member, port.tensor.size) for port in ports)
         for ports in (program.interface.inputs, program.interface.outputs)
@@ -43,7 +43,7 @@ def _interface(program: Program) -> CInterface:
     return CInterface(program.name, sides[0], sides[1], program.plan.arena_size)
 
 
-def _static_reset(program: Program) -> Iterator[str]:
+def _static_reset(program: LinkedModel) -> Iterator[str]:
     if program.resets:
         yield (
             brief(
@@ -55,7 +55,7 @@ def _static_reset(program: Program) -> Iterator[str]:
         )
 
 
-def _own_part(program: Program, *, shares: bool) -> Iterator[str]:
+def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
     if shares:
         yield (

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import comment_text
-from mlfbuild.compilers.native.printing.program import Program, Step, operator_label
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, operator_label
 from mlfbuild.library import HookedOperator, brief, print_hook_type, print_operators, print_static_hooked_run
 
 
-def print_ask(step: Step) -> Iterator[str]:
+def print_ask(step: ModelStep) -> Iterator[str]:
     """Yield the lines that ask before ``step`` whether to go on."""
     yield "    if (hook != NULL) {"
     yield f"        const int32_t code = hook(context, {step.index});"
@@ -23,7 +23,7 @@ def print_ask(step: Step) -> Iterator[str]:
     yield "    }"
 
 
-def print_operator_table(program: Program) -> str:
+def print_operator_table(program: LinkedModel) -> str:
     """Return the definition of the table of operators; empty where there are none."""
     return print_operators(
         program.name,
@@ -31,7 +31,7 @@ def print_operator_table(program: Program) -> str:
     )
 
 
-def print_hook_declarations(program: Program) -> Iterator[str]:
+def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
     """Yield the parts of the header."""
     name = program.name
     yield from print_hook_type(name, len(program.steps))
@@ -57,7 +57,7 @@ def print_hook_declarations(program: Program) -> Iterator[str]:
     yield print_static_hooked_run(name, *_when_cancelled(program, f"call tvmgen_{name}_reset"))
 
 
-def _when_cancelled(program: Program, remedy: str) -> Iterator[str]:
+def _when_cancelled(program: LinkedModel, remedy: str) -> Iterator[str]:
     if program.resets:
         yield "A cancelled run leaves outputs without meaning, and what is kept half old and half new:"
         yield f"{remedy}."

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering import Call, Constant, Scratch
-from mlfbuild.compilers.native.memory import Area, Location, Plan
+from mlfbuild.compilers.native.lowering import Constant, KernelCall, ScratchBuffer
+from mlfbuild.compilers.native.memory import Location, Plan, StorageKind
 from mlfbuild.compilers.native.printing.classes import class_of
 from mlfbuild.compilers.native.printing.interface import Interface
 from mlfbuild.graph import Graph, Node, State, Tensor
@@ -19,11 +19,11 @@ _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for ki
 
 
 @dataclass(frozen=True)
-class Function:
+class NodeFunction:
     """An operator function; nodes whose functions have equal text share it."""
 
     name: str
-    call: Call
+    call: KernelCall
     node: Node
     """The first node that calls it."""
 
@@ -40,12 +40,12 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Step:
+class ModelStep:
     """What is done for a node: a call with C expressions as arguments, or nothing."""
 
     index: int
     node: Node
-    function: Function | None
+    function: NodeFunction | None
     arguments: tuple[str, ...]
     written: tuple[Written, ...] = ()
     """What a traced run hands out after it; empty where the program is not compiled for that."""
@@ -62,16 +62,16 @@ class Reset:
 
 
 @dataclass(frozen=True)
-class Program:
+class LinkedModel:
     """A lowered model. Constants carry the names that they have in C."""
 
     name: str
     graph: Graph
     plan: Plan
     interface: Interface
-    functions: tuple[Function, ...]
+    functions: tuple[NodeFunction, ...]
     constants: tuple[Constant, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[ModelStep, ...]
     copies: tuple[tuple[str, str, int], ...]
     """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
     resets: tuple[Reset, ...] = ()
@@ -104,13 +104,13 @@ class Program:
 def link_calls(
     name: str,
     graph: Graph,
-    calls: Sequence[Call],
+    calls: Sequence[KernelCall],
     plan: Plan,
     interface: Interface,
     *,
     trace: bool = False,
     hook: bool = False,
-) -> Program:
+) -> LinkedModel:
     """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once.
 
     With ``trace`` it can hand out what each node writes, with ``hook`` it can ask before each one.
@@ -126,7 +126,7 @@ def link_calls(
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
     classes = linking.classes
-    return Program(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook)
+    return LinkedModel(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook)
 
 
 class _Linking:
@@ -137,20 +137,20 @@ class _Linking:
         self.graph = graph
         self.plan = plan
         self.interface = interface
-        self.functions: dict[tuple[object, ...], Function] = {}
+        self.functions: dict[tuple[object, ...], NodeFunction] = {}
         self.constants: list[Constant] = []
         self.classes: dict[str, str] = {}
         self._names: dict[Constant, str] = {}
 
-    def step(self, index: int, node: Node, call: Call) -> Step:
+    def step(self, index: int, node: Node, call: KernelCall) -> ModelStep:
         """Return what is done for the node at ``index``."""
         if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
-            return Step(index, node, None, ())
+            return ModelStep(index, node, None, ())
         function = self._function(index, node, call)
         arguments = self._arguments(f"{self.prefix}_{call.operator}_{index}", call, self.plan.scratch[index])
-        return Step(index, node, function, arguments)
+        return ModelStep(index, node, function, arguments)
 
-    def handing_out(self, steps: Iterable[Step]) -> Iterator[Step]:
+    def handing_out(self, steps: Iterable[ModelStep]) -> Iterator[ModelStep]:
         """Yield ``steps`` with what they write, to be handed out."""
         numbers = itertools.count()
         for step in steps:
@@ -165,19 +165,19 @@ class _Linking:
     def _same_place(self, node: Node) -> bool:
         return self.plan.locations[str(node.inputs[0])] == self.plan.locations[node.outputs[0]]
 
-    def _function(self, index: int, node: Node, call: Call) -> Function:
+    def _function(self, index: int, node: Node, call: KernelCall) -> NodeFunction:
         declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
-        new = Function(f"{self.prefix}_{call.operator}_{index}", call, node)
+        new = NodeFunction(f"{self.prefix}_{call.operator}_{index}", call, node)
         return self.functions.setdefault((call.operator, declared, call.body), new)
 
-    def _arguments(self, prefix: str, call: Call, scratch: int) -> tuple[str, ...]:
+    def _arguments(self, prefix: str, call: KernelCall, scratch: int) -> tuple[str, ...]:
         arguments = []
         for parameter in call.parameters:
             value = parameter.argument
             if isinstance(value, Constant):
                 name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
                 arguments.append(name if value.length is not None else f"&{name}")
-            elif isinstance(value, Scratch):
+            elif isinstance(value, ScratchBuffer):
                 arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
                 scratch += value.size
             else:
@@ -186,22 +186,22 @@ class _Linking:
 
     def _tensor(self, c_type: str, value: str) -> str:
         place = self.place(value)
-        if self.plan.locations[value].area is Area.CONSTANT:
+        if self.plan.locations[value].area is StorageKind.CONSTANT:
             return place
-        if self.plan.locations[value].area in {Area.ARENA, Area.STATE}:
+        if self.plan.locations[value].area in {StorageKind.ARENA, StorageKind.STATE}:
             return _pointer(c_type, place)
         return f"({c_type}){place}"
 
     def place(self, tensor: str) -> str:
         """Return the C expression of a pointer to the tensor called ``tensor``."""
         location = self.plan.locations[tensor]
-        return self._constant_tensor(tensor) if location.area is Area.CONSTANT else self.address(location)
+        return self._constant_tensor(tensor) if location.area is StorageKind.CONSTANT else self.address(location)
 
     def address(self, location: Location) -> str:
         """Return the C expression of a pointer to what lies at ``location``, which is no constant."""
-        if location.area is Area.INPUT:
+        if location.area is StorageKind.INPUT:
             return f"inputs->{self.interface.inputs[location.position].member}"
-        if location.area is Area.OUTPUT:
+        if location.area is StorageKind.OUTPUT:
             return f"outputs->{self.interface.outputs[location.position].member}"
         return f"&{location.area.name.lower()}[{location.position}]"
 

@@ -10,7 +10,7 @@ from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.compilers.native.lowering import Constant
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
-from mlfbuild.compilers.native.printing.program import Function, Program, Step, node_comment
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
 from mlfbuild.compilers.native.printing.state import (
     print_reset,
     print_state,
@@ -26,7 +26,7 @@ from mlfbuild.library import Identity
 from mlfbuild.project import CONSTANT_CLASSES
 
 
-def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
+def print_source(program: LinkedModel, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
     """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece."""
     yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
@@ -45,7 +45,7 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
     yield "\n"
 
 
-def _includes(program: Program) -> str:
+def _includes(program: LinkedModel) -> str:
     kernels = [f'#include "{kernel_folder()}/{header}"' for header in program.headers]
     return "\n".join(
         [
@@ -60,7 +60,7 @@ def _includes(program: Program) -> str:
     )
 
 
-def _sections(program: Program, placement: Placement) -> str:
+def _sections(program: LinkedModel, placement: Placement) -> str:
     upper = program.prefix.upper()
     params = {"params": placement.params or PARAMS_SECTION, **_own_sections(program, placement)}
     macros = {f"{upper}_{name.upper()}": section for name, section in params.items()}
@@ -85,13 +85,13 @@ def _sections(program: Program, placement: Placement) -> str:
     )
 
 
-def _own_sections(program: Program, placement: Placement) -> dict[str, str]:
+def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
     """Return the sections of classes that have one of their own, where the model has such constants."""
     own = {name: getattr(placement, name) for name in CONSTANT_CLASSES if name in program.classes.values()}
     return {name: section for name, section in own.items() if section is not None}
 
 
-def _constants(program: Program, model_id: str, placement: Placement) -> Iterator[str]:
+def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Iterator[str]:
     upper, own = program.prefix.upper(), _own_sections(program, placement)
     identity = Identity(program.name, model_id, __version__)
     yield f'\n\n{upper}_PARAMS const char mlf_{program.name}_model_id[] =\n    "{identity}";'
@@ -109,7 +109,7 @@ def declarator(constant: Constant) -> str:
     return f"{constant.c_type} {constant.name}{length}"
 
 
-def print_function(graph: Graph, function: Function) -> str:
+def print_function(graph: Graph, function: NodeFunction) -> str:
     """Return the definition of an operator function of ``graph``."""
     parameters = [f"{parameter.c_type}{parameter.name}" for parameter in function.call.parameters]
     return "\n".join(
@@ -123,12 +123,12 @@ def print_function(graph: Graph, function: Function) -> str:
     )
 
 
-def _reentrant_entries(program: Program) -> Iterator[str]:
+def _reentrant_entries(program: LinkedModel) -> Iterator[str]:
     yield _run(program, _signature(program, whole(program)))
     yield from (print_lesser(program, variant, _signature(program, variant)) for variant in lesser(program))
 
 
-def _signature(program: Program, variant: Variant) -> str:
+def _signature(program: LinkedModel, variant: Variant) -> str:
     parameters = [
         f"const struct tvmgen_{program.name}_inputs *inputs",
         f"const struct tvmgen_{program.name}_outputs *outputs",
@@ -139,7 +139,7 @@ def _signature(program: Program, variant: Variant) -> str:
     return wrapped(f"int32_t {variant.name}(", parameters, ")", 0)
 
 
-def _run(program: Program, signature: str) -> str:
+def _run(program: LinkedModel, signature: str) -> str:
     arena = program.plan.arena_size > 0
     declarations = [
         *(["    uint8_t *const arena = (uint8_t *)workspace;"] if arena else []),
@@ -164,7 +164,7 @@ def _run(program: Program, signature: str) -> str:
     )
 
 
-def _checks(program: Program, *, arena: bool) -> Iterator[str]:
+def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
     """Yield the lines that refuse missing and badly aligned pointers."""
     yield "    if (inputs == NULL || outputs == NULL) {"
     yield "        return -1;"
@@ -191,7 +191,7 @@ def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
         yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"
 
 
-def _step(step: Step, program: Program) -> Iterator[str]:
+def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
     yield ""
     yield f"    /* {step.index}: {comment_text(step.node.name)}"
     yield f"       {node_comment(program.graph, step.node)} */"
@@ -204,7 +204,7 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     yield from print_hand_out(step)
 
 
-def _static_entries(program: Program, placement: Placement) -> Iterator[str]:
+def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]:
     name, run = program.name, f"tvmgen_{program.name}_run"
     pointers = [f"struct tvmgen_{name}_inputs *inputs", f"struct tvmgen_{name}_outputs *outputs"]
     body = list(print_static_call(program, placement))
@@ -215,5 +215,5 @@ def _static_entries(program: Program, placement: Placement) -> Iterator[str]:
     yield _entry(program, f"int32_t {run}({', '.join(pointers)})", body)
 
 
-def _entry(program: Program, signature: str, body: Sequence[str]) -> str:
+def _entry(program: LinkedModel, signature: str, body: Sequence[str]) -> str:
     return "\n".join([f"{program.prefix.upper()}_ENTRY", signature, "{", *body, "}"])

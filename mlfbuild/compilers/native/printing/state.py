@@ -10,28 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import STATE_ALIGNMENT
-from mlfbuild.compilers.native.printing.program import Program, Reset
+from mlfbuild.compilers.native.printing.program import LinkedModel, Reset
 from mlfbuild.compilers.types import Placement
 
 
-def begins_as_zeros(program: Program) -> bool:
+def begins_as_zeros(program: LinkedModel) -> bool:
     """Whether every state begins as zeros."""
     return all(reset.source is None and reset.value == 0 for reset in program.resets)
 
 
-def _begins_at_start(program: Program, placement: Placement) -> bool:
+def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
     """Whether the start of the firmware begins the static state, as it zeroes static variables."""
     return begins_as_zeros(program) and placement.state is None
 
 
-def print_state_attributes(program: Program, placement: Placement, *, elf: bool) -> Iterator[str]:
+def print_state_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macro that stands before a placed state, for GNU C and ELF or for everybody else."""
     if program.resets and placement.state is not None:
         section = f'__attribute__((section("{placement.state}"))) ' if elf else ""
         yield f"#define {program.prefix.upper()}_STATE {section}MLF_ALIGNED({STATE_ALIGNMENT})"
 
 
-def print_state(program: Program, placement: Placement) -> str:
+def print_state(program: LinkedModel, placement: Placement) -> str:
     """Return the definition of the static state; empty where nothing is kept."""
     if not program.resets:
         return ""
@@ -43,7 +43,7 @@ def print_state(program: Program, placement: Placement) -> str:
     return "\n".join(lines)
 
 
-def print_reset(program: Program) -> str:
+def print_reset(program: LinkedModel) -> str:
     """Return the function that begins a state of the caller's anew; empty where nothing is kept."""
     if not program.resets:
         return ""
@@ -63,7 +63,7 @@ def print_reset(program: Program) -> str:
     )
 
 
-def _reset_lines(program: Program) -> Iterator[str]:
+def _reset_lines(program: LinkedModel) -> Iterator[str]:
     if begins_as_zeros(program):
         yield f"    memset(state, 0, {program.plan.state_size});"
         return
@@ -77,7 +77,7 @@ def _reset_line(reset: Reset) -> str:
     return f"memcpy({place}, {reset.source}, {reset.size});"
 
 
-def print_static_reset(program: Program, placement: Placement) -> str:
+def print_static_reset(program: LinkedModel, placement: Placement) -> str:
     """Return the function that begins the static state anew; empty where nothing is kept."""
     if not program.resets:
         return ""
@@ -94,7 +94,7 @@ def print_static_reset(program: Program, placement: Placement) -> str:
     )
 
 
-def print_beginning(program: Program, placement: Placement) -> Iterator[str]:
+def print_beginning(program: LinkedModel, placement: Placement) -> Iterator[str]:
     """Yield the lines of ``tvmgen_<model>_run`` that begin the static state on the first run."""
     if program.resets and not _begins_at_start(program, placement):
         yield f"    if (!{program.prefix}_state_begun) {{"

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import comment_text
-from mlfbuild.compilers.native.printing.program import Program, Step, Written
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, Written
 from mlfbuild.graph import Node, Tensor
 from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 
 
-def traced_tensors(program: Program) -> tuple[TracedTensor, ...]:
+def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
     """Return what the traced run hands out, in this order; empty where there is none."""
     return tuple(
         traced_tensor(written.tensor, step.node, "" if step.function is None else step.function.name)
@@ -29,11 +29,11 @@ def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
     return TracedTensor(info, node.operator.name, function)
 
 
-def _written(program: Program) -> Iterator[tuple[Step, Written]]:
+def _written(program: LinkedModel) -> Iterator[tuple[ModelStep, Written]]:
     yield from ((step, written) for step in program.steps for written in step.written)
 
 
-def print_hand_out(step: Step) -> Iterator[str]:
+def print_hand_out(step: ModelStep) -> Iterator[str]:
     """Yield the lines that hand out what ``step`` has written."""
     if step.written:
         yield "    if (trace != NULL) {"
@@ -41,7 +41,7 @@ def print_hand_out(step: Step) -> Iterator[str]:
         yield "    }"
 
 
-def print_table(program: Program) -> str:
+def print_table(program: LinkedModel) -> str:
     """Return the definition of the table of tensors; empty where there are none."""
     rows = [
         f'    {{"{comment_text(written.tensor.name)}",\n     "{step.node.operator.name}", '
@@ -54,12 +54,12 @@ def print_table(program: Program) -> str:
     return droppable_table(f"{program.prefix.upper()}_TABLE", section, _table(program), rows)
 
 
-def _table(program: Program) -> str:
+def _table(program: LinkedModel) -> str:
     upper = f"MLF_{program.name.upper()}"
     return f"struct mlf_{program.name}_traced_tensor mlf_{program.name}_traced_tensors[{upper}_TRACED_TENSORS]"
 
 
-def print_declarations(program: Program) -> Iterator[str]:
+def print_declarations(program: LinkedModel) -> Iterator[str]:
     """Yield the parts of the header."""
     name, upper = program.name, f"MLF_{program.name.upper()}"
     count = sum(len(step.written) for step in program.steps)

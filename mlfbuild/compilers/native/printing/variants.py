@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.compilers.native.printing.program import Program
+from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.library import brief
 
 
@@ -39,12 +39,12 @@ class Variant:
         return found | ({"context": "void *context"} if found else {})
 
 
-def whole(program: Program) -> Variant:
+def whole(program: LinkedModel) -> Variant:
     """Return the run function that does the work."""
     return Variant(program.name, program.hook, program.trace)
 
 
-def lesser(program: Program) -> Iterator[Variant]:
+def lesser(program: LinkedModel) -> Iterator[Variant]:
     """Yield the run functions that call it."""
     if program.hook and program.trace:
         yield Variant(program.name, hook=True, trace=False)
@@ -53,7 +53,7 @@ def lesser(program: Program) -> Iterator[Variant]:
         yield Variant(program.name, hook=False, trace=False)
 
 
-def print_lesser(program: Program, variant: Variant, signature: str) -> str:
+def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
     """Return the definition of ``variant``, which has ``signature``."""
     kept = ["kept"] if program.resets else []
     own = variant.parameters
@@ -62,14 +62,14 @@ def print_lesser(program: Program, variant: Variant, signature: str) -> str:
     return "\n".join([signature, "{", f"    return {whole(program).name}({arguments});", "}"])
 
 
-def print_unused(program: Program) -> Iterator[str]:
+def print_unused(program: LinkedModel) -> Iterator[str]:
     """Yield the lines that say that nobody is called, in a network without operators."""
     if not program.steps:
         for at, name in enumerate(whole(program).parameters):
             yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
 
 
-def print_whole_declaration(program: Program) -> str:
+def print_whole_declaration(program: LinkedModel) -> str:
     """Return the part of the header for the run function of a model that has both, ``hook`` and ``trace``."""
     name = program.name
     state = ["  void* kept,"] if program.resets else []

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION
-from mlfbuild.compilers.native.printing.program import Program
+from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.compilers.native.printing.state import print_beginning
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library import SHARED_WORKSPACE
@@ -23,12 +23,12 @@ BUSY = -2
 _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
-def shares_workspace(program: Program, placement: Placement) -> bool:
+def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
     """Whether the model runs in the shared workspace; one that needs none does not."""
     return placement.shares_workspace and program.plan.arena_size > 0
 
 
-def print_attributes(program: Program, placement: Placement, *, elf: bool) -> Iterator[str]:
+def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
     """Yield the macros that stand before the workspace and its flag, for GNU C and ELF or for everybody else."""
     macro = f"{program.prefix.upper()}_WORKSPACE"
     aligned = f"MLF_ALIGNED({ALIGNMENT})"
@@ -40,7 +40,7 @@ def print_attributes(program: Program, placement: Placement, *, elf: bool) -> It
     yield f"#define {macro}_FLAG {'__attribute__((weak))' if elf else 'static'}"
 
 
-def print_workspace(program: Program, placement: Placement) -> str:
+def print_workspace(program: LinkedModel, placement: Placement) -> str:
     """Return the definition of the workspace; empty where the model needs none."""
     size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
     if not size:
@@ -83,7 +83,7 @@ def print_workspace(program: Program, placement: Placement) -> str:
     )
 
 
-def print_static_call(program: Program, placement: Placement) -> Iterator[str]:
+def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:
     """Yield the body of ``tvmgen_<model>_run``, or of the hooked one that it calls."""
     name, prefix = program.name, program.prefix
     run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.elementwise import arithmetic, of_any_number, with_integer_form
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import ops
 
 
-def _mean(site: Site) -> tuple[Value, ...]:
+def _mean(site: OnnxSite) -> tuple[Value, ...]:
     """Take the mean of all inputs."""
     result = site.value(0)
     for index in range(1, len(site.node.inputs)):

@@ -8,12 +8,12 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, subtract
 from mlfbuild.frontends.onnx.operators.reduce import without
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Tensor, ops
 
 
-def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[Site], tuple[Value, ...]]:
-    def convert(site: Site) -> tuple[Value, ...]:
+def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[OnnxSite], tuple[Value, ...]]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         value = site.held(0)
         axis = site.axis(site.integer("axis", 0), value.rank)
         stored = value.stored(axis)
@@ -31,7 +31,7 @@ def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[Site], tuple[Val
 
 
 def _last_position(
-    site: Site, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
+    site: OnnxSite, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
 ) -> Tensor:
     """Return the position of the last extreme element: the first one from behind, counted in float32."""
     ranges = [range(size)[::-1] if other == axis else range(size) for other, size in enumerate(value.shape)]

@@ -8,11 +8,11 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
 
-def _batch_normalization(site: Site) -> tuple[Value, ...]:
+def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
     if site.integer("training_mode", 0) or any(site.node.outputs[1:]):
         raise site.unsupported("training_mode")
@@ -31,7 +31,7 @@ def _batch_normalization(site: Site) -> tuple[Value, ...]:
     return (Value(shifted, order),)
 
 
-def _floats(site: Site, word: str, values: Array) -> Tensor:
+def _floats(site: OnnxSite, word: str, values: Array) -> Tensor:
     return site.weights(word, values.astype(np.float32))
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from mlfbuild.frontends.onnx.builder import MAXIMUM_DIMENSIONS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
 
 
-def _expand(site: Site) -> tuple[Value, ...]:
+def _expand(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     wanted = list(site.integers("shape", 1) or ())
     if len(wanted) > MAXIMUM_DIMENSIONS:

@@ -13,25 +13,25 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.operators.elementwise import compared
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Operator, Tensor, ops
 
 
 def _comparison(operator: Operator) -> Converter:
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         return (compared(site, operator, site.value(0), site.value(1)),)
 
     return convert
 
 
-def _is_nan(site: Site, x: Tensor) -> Tensor:
+def _is_nan(site: OnnxSite, x: Tensor) -> Tensor:
     return relation(site, ops.NotEqual(), x, x)
 
 
-def _is_inf(site: Site) -> tuple[Value, ...]:
+def _is_inf(site: OnnxSite) -> tuple[Value, ...]:
     positive, negative = site.integer("detect_positive", 1), site.integer("detect_negative", 1)
 
-    def compute(site: Site, x: Tensor) -> Tensor:
+    def compute(site: OnnxSite, x: Tensor) -> Tensor:
         if positive and negative:
             return relation(site, ops.Equal(), unary(site, ops.Abs(), x), math.inf)
         if positive or negative:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, Quantization, Tensor, ops
 
 
@@ -17,7 +17,7 @@ def common_order(values: Sequence[Value]) -> Order:
     return next((order for order in orders if order != onnx), onnx)
 
 
-def _concat(site: Site) -> tuple[Value, ...]:
+def _concat(site: OnnxSite) -> tuple[Value, ...]:
     values = [site.held(index) for index in range(len(site.node.inputs))]
     if len(values) == 1:
         site.axis(site.integer("axis", 1), values[0].rank)
@@ -37,19 +37,19 @@ def _concat(site: Site) -> tuple[Value, ...]:
     return (values[0].moved(_joined(site, tensors, order), order),)
 
 
-def _concat_real(site: Site, values: Sequence[Value], order: Order) -> tuple[Value, ...]:
+def _concat_real(site: OnnxSite, values: Sequence[Value], order: Order) -> tuple[Value, ...]:
     tensors = [site.builder.stored(site.builder.plain(value), order) for value in values]
     return (site.made(_joined(site, tensors, order), order),)
 
 
-def _joined(site: Site, tensors: Sequence[Tensor], order: Order) -> Tensor:
+def _joined(site: OnnxSite, tensors: Sequence[Tensor], order: Order) -> Tensor:
     axis = order.index(site.axis(site.integer("axis", 1), len(order)))
     shape = list(tensors[0].shape)
     shape[axis] = sum(tensor.shape[axis] for tensor in tensors)
     return site.emit(ops.Concatenation(axis), tensors, shape, quantization=tensors[0].quantization)
 
 
-def _common_quantization(site: Site, values: Sequence[Value]) -> Quantization | None:
+def _common_quantization(site: OnnxSite, values: Sequence[Value]) -> Quantization | None:
     """Return the scale and zero point on which float32 values are joined as int8, ``None`` where as they are."""
     if all(value.quantization is None for value in values):
         return None

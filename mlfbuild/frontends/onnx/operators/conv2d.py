@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add
 from mlfbuild.frontends.onnx.operators.convolution import check_filter, conv, convolved_image
-from mlfbuild.frontends.onnx.operators.image import Line, across, lines
-from mlfbuild.frontends.onnx.operators.parameters import Parameters, real_parameters
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.operators.image import WindowLine, across, lines
+from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, real_parameters
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
 from mlfbuild.graph.ops.slice import Steps
 
 _MOST_TAPS = 64
 
 
-def _conv(site: Site) -> tuple[Value, ...]:
+def _conv(site: OnnxSite) -> tuple[Value, ...]:
     return (_of_volumes(site, site.value(0), real_parameters(site)),) if site.held(0).rank == 5 else conv(site)
 
 
-def _of_volumes(site: Site, value: Value, parameters: Parameters) -> Value:
+def _of_volumes(site: OnnxSite, value: Value, parameters: LayerParameters) -> Value:
     check_filter(site, value, parameters.weights)
     depth, rows, columns = lines(site, value.shape[2:], parameters.weights.shape[2:])
     if depth.filter > _MOST_TAPS:
@@ -28,7 +28,7 @@ def _of_volumes(site: Site, value: Value, parameters: Parameters) -> Value:
     source = _padded(site, site.builder.stored(value, channels_last(5)), depth)
     total: Tensor | None = None
     for tap in range(depth.filter):
-        own = Parameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
+        own = LayerParameters(parameters.weights[:, :, tap], None if tap else parameters.bias)
         part = convolved_image(site, _slices(site, source, depth, tap), own, across(rows, columns), None)
         assert part is not None
         total = part if total is None else add(site, total, part)
@@ -37,7 +37,7 @@ def _of_volumes(site: Site, value: Value, parameters: Parameters) -> Value:
     return Value(made, channels_last(5))
 
 
-def _padded(site: Site, source: Tensor, depth: Line) -> Tensor:
+def _padded(site: OnnxSite, source: Tensor, depth: WindowLine) -> Tensor:
     """Return the volume ``source``, batch, depth, height, width, channels, with zeros before and behind."""
     if not any(depth.padding):
         return source
@@ -46,7 +46,7 @@ def _padded(site: Site, source: Tensor, depth: Line) -> Tensor:
     return site.moved(ops.Pad(paddings), source, shape)
 
 
-def _slices(site: Site, source: Tensor, depth: Line, tap: int) -> Tensor:
+def _slices(site: OnnxSite, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
     """Return the images that a depth of the filter sees, one for each position, in the batch."""
     seen = Steps(tap * depth.dilation, depth.stride, depth.output)
     shape = (source.shape[0], depth.output, *source.shape[2:])

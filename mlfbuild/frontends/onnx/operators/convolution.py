@@ -16,12 +16,12 @@ from mlfbuild.frontends.onnx.operators.image import (
     pad_image,
     sliding,
 )
-from mlfbuild.frontends.onnx.operators.parameters import Parameters, integer_parameters, real_parameters
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, ops
 
 
-def conv(site: Site) -> tuple[Value, ...]:
+def conv(site: OnnxSite) -> tuple[Value, ...]:
     """Convert Conv of one or two dimensions of pixels."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
@@ -34,7 +34,7 @@ def conv(site: Site) -> tuple[Value, ...]:
     return (made,)
 
 
-def convolved(site: Site, value: Value, parameters: Parameters, target: Quantization | None) -> Value | None:
+def convolved(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
     """Return the convolution, in integers where there is a ``target``; ``None`` where its scales do not allow them."""
     source, weights = image(site, value), two_dimensional(site, value, parameters.weights)
     window = sliding(site, (source.shape[1], source.shape[2]), weights.shape[2:])
@@ -43,7 +43,7 @@ def convolved(site: Site, value: Value, parameters: Parameters, target: Quantiza
 
 
 def convolved_image(
-    site: Site, source: Tensor, parameters: Parameters, window: Sliding, target: Quantization | None
+    site: OnnxSite, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
 ) -> Tensor | None:
     """As ``convolved``, for an NHWC ``source`` and OIHW weights."""
     groups = site.integer("group", 1)
@@ -54,7 +54,7 @@ def convolved_image(
     return _grouped(site, source, parameters, groups, window, target)
 
 
-def check_filter(site: Site, value: Value, weights: Array) -> None:
+def check_filter(site: OnnxSite, value: Value, weights: Array) -> None:
     """Raise ``GraphError`` where the filter does not have the dimensions of ``value``, or not the size declared."""
     if weights.ndim != value.rank:
         raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
@@ -63,13 +63,13 @@ def check_filter(site: Site, value: Value, weights: Array) -> None:
         raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(weights.shape)}")
 
 
-def two_dimensional(site: Site, value: Value, weights: Array) -> Array:
+def two_dimensional(site: OnnxSite, value: Value, weights: Array) -> Array:
     """Return the filter of an image; one of a line gets a height of 1."""
     check_filter(site, value, weights)
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 
-def _padded(site: Site, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
+def _padded(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
     """Pad the image beforehand where the padding is wider than the filter, which operators do not take."""
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
@@ -78,7 +78,12 @@ def _padded(site: Site, source: Tensor, window: Sliding) -> tuple[Tensor, Slidin
 
 
 def _grouped(
-    site: Site, source: Tensor, parameters: Parameters, groups: int, window: Sliding, target: Quantization | None
+    site: OnnxSite,
+    source: Tensor,
+    parameters: LayerParameters,
+    groups: int,
+    window: Sliding,
+    target: Quantization | None,
 ) -> Tensor | None:
     outputs, channels = parameters.weights.shape[0], source.shape[3]
     shape = (source.shape[0], *window.output)
@@ -102,7 +107,7 @@ def _grouped(
 
 
 def weighted_sum(
-    site: Site,
+    site: OnnxSite,
     operator: Operator,
     source: Tensor,
     parameters: tuple[Tensor, Tensor | None],
@@ -114,14 +119,14 @@ def weighted_sum(
     return site.emit(operator, inputs, shape) if target is None else site.attempt(operator, inputs, shape, target)
 
 
-def channel_groups(site: Site, source: Tensor, groups: int) -> list[Tensor]:
+def channel_groups(site: OnnxSite, source: Tensor, groups: int) -> list[Tensor]:
     """Return ``groups`` tensors of as many channels each."""
     if groups == 1:
         return [source]
     return site.outputs(ops.Split(3), source, [(*source.shape[:3], source.shape[3] // groups)] * groups)
 
 
-def joined_channels(site: Site, parts: Sequence[Tensor | None]) -> Tensor | None:
+def joined_channels(site: OnnxSite, parts: Sequence[Tensor | None]) -> Tensor | None:
     """Return ``parts`` as one tensor along the channels."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):

@@ -10,11 +10,11 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, multiply
 from mlfbuild.frontends.onnx.operators.reduce import made_of_others
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Operator, Tensor, ops
 
 
-def _accumulated(site: Site, operator: Operator, neutral: int) -> tuple[Value, ...]:
+def _accumulated(site: OnnxSite, operator: Operator, neutral: int) -> tuple[Value, ...]:
     """Combine each element with all before it: with the one before, then with what is two before, then four."""
     value = site.value(0)
     axis = site.axis(site.constant_integer(1, "axis"), value.rank)
@@ -29,7 +29,7 @@ def _accumulated(site: Site, operator: Operator, neutral: int) -> tuple[Value, .
     return (value,)
 
 
-def _shifted(site: Site, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
+def _shifted(site: OnnxSite, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
     """Return ``value`` moved ``step`` along ``axis``, ``neutral`` where nothing is left."""
     size, stored = value.shape[axis], value.stored(axis)
     if step >= size:
@@ -47,15 +47,15 @@ def _shifted(site: Site, value: Value, axis: int, step: int, neutral: int, *, ba
     return Value(site.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
 
 
-def _cumulative_sum(site: Site) -> tuple[Value, ...]:
+def _cumulative_sum(site: OnnxSite) -> tuple[Value, ...]:
     return _accumulated(site, ops.Add(), 0)
 
 
-def _cumulative_product(site: Site) -> tuple[Value, ...]:
+def _cumulative_product(site: OnnxSite) -> tuple[Value, ...]:
     return _accumulated(site, ops.Mul(), 1)
 
 
-def _product(site: Site, x: Tensor, axes: Sequence[int]) -> Tensor:
+def _product(site: OnnxSite, x: Tensor, axes: Sequence[int]) -> Tensor:
     """Return the product along stored ``axes``, which stay as dimensions of 1."""
     for axis in axes:
         odd: list[Tensor] = []
@@ -69,12 +69,12 @@ def _product(site: Site, x: Tensor, axes: Sequence[int]) -> Tensor:
     return x
 
 
-def _part(site: Site, x: Tensor, axis: int, positions: range) -> Tensor:
+def _part(site: OnnxSite, x: Tensor, axis: int, positions: range) -> Tensor:
     ranges = [positions if other == axis else range(size) for other, size in enumerate(x.shape)]
     return sliced(site, site.made(x), ranges).tensor
 
 
-def _same(_site: Site, x: Tensor) -> Tensor:
+def _same(_site: OnnxSite, x: Tensor) -> Tensor:
     return x
 
 

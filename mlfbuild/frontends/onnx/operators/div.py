@@ -10,11 +10,11 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     of_one_tensor,
 )
 from mlfbuild.frontends.onnx.operators.elementwise import with_integer_form
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
 
 
-def _reciprocal(site: Site, x: Tensor) -> Tensor:
+def _reciprocal(site: OnnxSite, x: Tensor) -> Tensor:
     return divide(site, site.number("one", 1.0), x)
 
 

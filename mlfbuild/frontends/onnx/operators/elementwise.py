@@ -9,20 +9,20 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Order, Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, cast
 from mlfbuild.frontends.onnx.operators.concatenation import common_order
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
 
 
 def with_integer_form(operator: Operator) -> Converter:
     """Return the converter of an operator with an integer form, taken where the scale of its output is known."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         return (_integer(site, operator) or arithmetic(site, operator, site.value(0), site.value(1)),)
 
     return convert
 
 
-def _integer(site: Site, operator: Operator) -> Value | None:
+def _integer(site: OnnxSite, operator: Operator) -> Value | None:
     first, second, target = _held(site, 0), _held(site, 1), site.held_target
     if first is None or second is None or target is None or (first.tensor.constant and second.tensor.constant):
         return None
@@ -31,7 +31,7 @@ def _integer(site: Site, operator: Operator) -> Value | None:
     return None if made is None else site.real(made, order)
 
 
-def _held(site: Site, index: int) -> Value | None:
+def _held(site: OnnxSite, index: int) -> Value | None:
     """Return input ``index`` if it is held as int8, or is a constant number that int8 can hold exactly."""
     if site.quantized(index) is None and site.is_constant(index):
         return _constant_number(site, site.constant(index, "number"))
@@ -39,7 +39,7 @@ def _held(site: Site, index: int) -> Value | None:
     return value if value.quantization is not None and value.tensor.dtype is DType.INT8 else None
 
 
-def _constant_number(site: Site, number: Array) -> Value | None:
+def _constant_number(site: OnnxSite, number: Array) -> Value | None:
     if number.size != 1 or number.dtype != np.float32:
         return None
     real = float(number.reshape(-1)[0])
@@ -54,7 +54,7 @@ def _constant_number(site: Site, number: Array) -> Value | None:
 def of_any_number(operator: Operator) -> Converter:
     """Combine any number of inputs from the first on."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         if len(site.node.inputs) == 1:
             return (site.held(0),)
         if len(site.node.inputs) == 2:
@@ -67,7 +67,7 @@ def of_any_number(operator: Operator) -> Converter:
     return convert
 
 
-def arithmetic(site: Site, operator: Operator, first: Value, second: Value) -> Value:
+def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
     """Compute ``operator`` of two values of one type; narrow integers wrap round, as C's do."""
     if first.dtype not in NARROW or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
@@ -80,12 +80,12 @@ NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Integers that float32 holds exactly, and any quotient of two cut to a whole number too."""
 
 
-def as_type(site: Site, value: Value, dtype: DType) -> Value:
+def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
     """Return the plain ``value`` converted to ``dtype``."""
     return Value(cast(site, value.tensor, dtype), value.order)
 
 
-def extreme(site: Site, operator: Operator, first: Value, second: Value) -> Value:
+def extreme(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
     """Return the greater or the lesser of two values; of narrow integers, the one of which a comparison says so."""
     if first.dtype not in NARROW or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
@@ -93,20 +93,20 @@ def extreme(site: Site, operator: Operator, first: Value, second: Value) -> Valu
     return chosen(site, compared(site, comparison, first, second), first, second)
 
 
-def chosen(site: Site, condition: Value, first: Value, second: Value) -> Value:
+def chosen(site: OnnxSite, condition: Value, first: Value, second: Value) -> Value:
     """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
     order, tensors, shape = aligned(site, (condition, first, second))
     return Value(site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype), order)
 
 
-def compared(site: Site, comparison: Operator, first: Value, second: Value) -> Value:
+def compared(site: OnnxSite, comparison: Operator, first: Value, second: Value) -> Value:
     """Compare two values of one type; narrow integers as int32, whatever they may mean by a scale."""
     if first.dtype in NARROW and second.dtype is first.dtype:
         first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
     return combined(site, comparison, first, second, dtype=DType.BOOL)
 
 
-def combined(site: Site, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
+def combined(site: OnnxSite, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
     """Apply ``operator`` to values of one kind, stored in the order of one that would have to be moved otherwise."""
     order, tensors, shape = aligned(site, values)
     quantization = tensors[-1].quantization
@@ -115,7 +115,7 @@ def combined(site: Site, operator: Operator, *values: Value, dtype: DType | None
     )  # fmt: skip
 
 
-def aligned(site: Site, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
+def aligned(site: OnnxSite, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
     """Return an order, the tensors of ``values`` with all dimensions stored in it, and the shape they broadcast to."""
     rank = max(value.rank for value in values)
     widest = [value for value in values if value.rank == rank]
@@ -127,7 +127,7 @@ def aligned(site: Site, values: Sequence[Value]) -> tuple[Order, list[Tensor], t
         raise GraphError(site.node.place, f"{' and '.join(map(str, tensors))} do not broadcast") from None
 
 
-def _widened(site: Site, value: Value, rank: int, order: Order) -> Tensor:
+def _widened(site: OnnxSite, value: Value, rank: int, order: Order) -> Tensor:
     """Return ``value`` with ``rank`` dimensions, sizes of 1 in front, stored in ``order``."""
     missing = rank - value.rank
     if missing:

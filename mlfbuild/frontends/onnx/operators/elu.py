@@ -15,11 +15,11 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 )
 from mlfbuild.frontends.onnx.operators.relu import clamped
 from mlfbuild.frontends.onnx.operators.unary import with_integers
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
 
 
-def _elu(site: Site) -> tuple[Value, ...]:
+def _elu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x, or alpha * (exp(x) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.0)
     if alpha == 1.0:
@@ -27,26 +27,26 @@ def _elu(site: Site) -> tuple[Value, ...]:
     return of_one_tensor(lambda site, x: _scaled_elu(site, x, alpha))(site)
 
 
-def _scaled_elu(site: Site, x: Tensor, alpha: float) -> Tensor:
+def _scaled_elu(site: OnnxSite, x: Tensor, alpha: float) -> Tensor:
     """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
     below = clamped(site, unary(site, ops.Elu(), x), -math.inf, 0.0)
     return add(site, unary(site, ops.Relu(), x), multiply(site, below, alpha))
 
 
-def _selu(site: Site) -> tuple[Value, ...]:
+def _selu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.67326319217681884765625)
     gamma = site.real_attribute("gamma", 1.05070102214813232421875)
     return of_one_tensor(lambda site, x: multiply(site, _scaled_elu(site, x, alpha), gamma))(site)
 
 
-def _celu(site: Site) -> tuple[Value, ...]:
+def _celu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x, or alpha * (exp(x / alpha) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.0)
     if not alpha > 0.0:
         raise site.unsupported(f"alpha {alpha:g}; supported are positive ones")
 
-    def compute(site: Site, x: Tensor) -> Tensor:
+    def compute(site: OnnxSite, x: Tensor) -> Tensor:
         below = clamped(site, unary(site, ops.Elu(), multiply(site, x, 1 / alpha)), -math.inf, 0.0)
         return add(site, unary(site, ops.Relu(), x), multiply(site, below, alpha))
 

@@ -9,11 +9,11 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, ops
 
 
-def _modulo(site: Site) -> tuple[Value, ...]:
+def _modulo(site: OnnxSite) -> tuple[Value, ...]:
     """Return what is left of a division of integers, with the sign of the divisor, or of the dividend if ``fmod``."""
     first, second = site.value(0), site.value(1)
     dtype = first.dtype

@@ -9,11 +9,11 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Order, Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, ops
 
 
-def taken(site: Site, value: Value, axis: int, positions: Array) -> Value:
+def taken(site: OnnxSite, value: Value, axis: int, positions: Array) -> Value:
     """Return ``value`` with what is at the constant ``positions`` of its dimension ``axis``, from 0 on."""
     stored = value.stored(axis)
     indices = site.weights("positions", positions.astype(np.int32))
@@ -32,7 +32,7 @@ def _order_with(order: Order, axis: int, rank: int) -> Order:
     return tuple(new)
 
 
-def _gather(site: Site) -> tuple[Value, ...]:
+def _gather(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     axis = site.axis(site.integer("axis", 0), value.rank)
     size = value.shape[axis]
@@ -48,13 +48,13 @@ def _gather(site: Site) -> tuple[Value, ...]:
     return (taken(site, value, axis, positions),)
 
 
-def check_indices(site: Site, dtype: str) -> None:
+def check_indices(site: OnnxSite, dtype: str) -> None:
     """Raise ``GraphError`` unless ``dtype`` is one of those of indices."""
     if dtype not in {"int32", "int64"}:
         raise GraphError(site.node.place, f"the indices are {dtype}, not int32 or int64")
 
 
-def _picked(site: Site, value: Value, axis: int, position: int) -> Value:
+def _picked(site: OnnxSite, value: Value, axis: int, position: int) -> Value:
     ranges = [range(position, position + 1) if other == axis else range(size) for other, size in enumerate(value.shape)]
     part = sliced(site, value, ranges)
     kept = [other for other in part.order if other != axis]
@@ -62,7 +62,7 @@ def _picked(site: Site, value: Value, axis: int, position: int) -> Value:
     return value.moved(site.builder.reshaped(part.tensor, shape), _order_with(part.order, axis, 0))
 
 
-def _looked_up(site: Site, value: Value, axis: int) -> Value:
+def _looked_up(site: OnnxSite, value: Value, axis: int) -> Value:
     """Gather by positions that are computed; those below 0 count from the end, which GATHER does not know."""
     indices, size = site.tensor(1), value.shape[axis]
     check_indices(site, indices.dtype.value)

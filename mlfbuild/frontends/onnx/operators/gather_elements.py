@@ -16,21 +16,21 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply
 from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Operator, Tensor, ops
 
 _EXACT = 1 << 24
 """Whole numbers up to it are exact in float32."""
 
 
-def all_places(site: Site, shape: Sequence[int]) -> Array:
+def all_places(site: OnnxSite, shape: Sequence[int]) -> Array:
     """Return, for each element of a tensor of ``shape``, where it lies in memory."""
     if math.prod(shape) > MAXIMUM_ELEMENTS:
         raise site.unsupported(f"places of more than {MAXIMUM_ELEMENTS} elements")
     return np.arange(math.prod(shape)).reshape(shape)
 
 
-def picked(site: Site, value: Value, places: Array) -> Value:
+def picked(site: OnnxSite, value: Value, places: Array) -> Value:
     """Return the elements of ``value``, stored in ONNX's order, that lie at the constant ``places``."""
     if places.size == 0:
         raise site.unsupported("the result has no elements")
@@ -38,7 +38,7 @@ def picked(site: Site, value: Value, places: Array) -> Value:
     return taken(site, row, 0, places)
 
 
-def from_front(site: Site, indices: Tensor, size: int) -> Tensor:
+def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
     """Return computed ``indices``, of which those below 0 count from the end of ``size``, as float32 from 0 on."""
     check_indices(site, indices.dtype.value)
     number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
@@ -47,7 +47,7 @@ def from_front(site: Site, indices: Tensor, size: int) -> Tensor:
     return site.emit(ops.SelectV2(), [below, turned, number], indices.shape, DType.FLOAT32)
 
 
-def _picked_by_computed(site: Site, value: Value, places: Tensor) -> Value:
+def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
     """Return the elements of ``value``, stored in ONNX's order, that lie at ``places``, whole float32 numbers."""
     if value.tensor.elements > _EXACT:
         raise site.unsupported(f"computed indices into more than {_EXACT} elements")
@@ -56,7 +56,7 @@ def _picked_by_computed(site: Site, value: Value, places: Tensor) -> Value:
     return value.moved(site.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
 
 
-def _checked(site: Site, indices: Array, sizes: tuple[int, ...]) -> Array:
+def _checked(site: OnnxSite, indices: Array, sizes: tuple[int, ...]) -> Array:
     """Return constant ``indices``, whose last dimension goes with ``sizes``, counted from the front."""
     limits = np.array(sizes, np.int64)
     check_indices(site, indices.dtype.name)
@@ -65,7 +65,7 @@ def _checked(site: Site, indices: Array, sizes: tuple[int, ...]) -> Array:
     return np.where(indices < 0, indices + limits, indices)
 
 
-def _gather_elements(site: Site) -> tuple[Value, ...]:
+def _gather_elements(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     axis = site.axis(site.integer("axis", 0), value.rank)
     size = value.shape[axis]
@@ -81,7 +81,7 @@ def _gather_elements(site: Site) -> tuple[Value, ...]:
     return (_picked_by_computed(site, value, add(site, along, site.weights("places", first.astype(np.float32)))),)
 
 
-def _check_within(site: Site, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
+def _check_within(site: OnnxSite, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
     """Raise ``GraphError`` where indices of ``shape`` reach beyond a tensor of ``limits`` beside ``axis``."""
     fits = len(shape) == len(limits) and all(
         size <= limit for other, (size, limit) in enumerate(zip(shape, limits, strict=True)) if other != axis
@@ -90,13 +90,13 @@ def _check_within(site: Site, shape: tuple[int, ...], limits: tuple[int, ...], a
         raise GraphError(site.node.place, f"indices {list(shape)} do not fit a tensor {list(limits)}")
 
 
-def _cut(site: Site, value: Value, shape: tuple[int, ...], axis: int) -> Array:
+def _cut(site: OnnxSite, value: Value, shape: tuple[int, ...], axis: int) -> Array:
     """Return the places of ``value``, cut to ``shape`` in all dimensions but ``axis``."""
     cut = tuple(slice(None) if other == axis else slice(size) for other, size in enumerate(shape))
     return all_places(site, value.shape)[cut]
 
 
-def _gather_nd(site: Site) -> tuple[Value, ...]:
+def _gather_nd(site: OnnxSite) -> tuple[Value, ...]:
     value, batch = site.held_in_order(0), site.integer("batch_dims", 0)
     shape = site.constant_shape(1) or site.held(1).shape
     depth = shape[-1] if shape else 0
@@ -111,7 +111,7 @@ def _gather_nd(site: Site) -> tuple[Value, ...]:
     return (_looked_up(site, value, site.value(1), sizes),)
 
 
-def places_of(site: Site, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
+def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
     """Return where in a tensor of ``shape`` the elements lie that ``indices`` name, as GatherND and ScatterND do."""
     leading = np.ogrid[tuple(slice(size) for size in indices.shape[:batch])] if batch else ()
     spread = [index.reshape(*index.shape, *(1 for _ in indices.shape[batch:-1])) for index in leading]
@@ -120,7 +120,7 @@ def places_of(site: Site, shape: tuple[int, ...], indices: Array, batch: int = 0
     return found
 
 
-def _looked_up(site: Site, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
+def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
     """GatherND by computed indices: their place is a sum of steps, beside it all of the dimensions behind."""
     rest = value.shape[len(sizes) :]
     step = math.prod(rest)
@@ -137,7 +137,7 @@ def _looked_up(site: Site, value: Value, indices: Value, sizes: tuple[int, ...])
     return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
 
 
-def _compress(site: Site) -> tuple[Value, ...]:
+def _compress(site: OnnxSite) -> tuple[Value, ...]:
     """Keep what a constant condition says; how much that is must be known."""
     value = site.held_in_order(0)
     kept = np.flatnonzero(site.constant(1, "condition"))
@@ -150,7 +150,7 @@ def _compress(site: Site) -> tuple[Value, ...]:
     return (picked(site, value, kept),) if axis is None else (taken(site, value, axis, kept),)
 
 
-def _reverse_sequence(site: Site) -> tuple[Value, ...]:
+def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
     """Turn the first elements of every sequence round."""
     value, lengths = site.held_in_order(0), np.array(site.integers("sequence_lens", 1) or (), np.int64)
     time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
@@ -167,7 +167,7 @@ def _reverse_sequence(site: Site) -> tuple[Value, ...]:
     return (picked(site, value, np.moveaxis(np.stack(turned), 0, batch)),)
 
 
-def _scatter_elements(site: Site) -> tuple[Value, ...]:
+def _scatter_elements(site: OnnxSite) -> tuple[Value, ...]:
     value, indices = site.held_in_order(0), site.constant(1, "indices")
     axis = site.axis(site.integer("axis", 0), value.rank)
     _check_within(site, indices.shape, value.shape, axis)
@@ -176,7 +176,7 @@ def _scatter_elements(site: Site) -> tuple[Value, ...]:
     return (_scattered(site, value, places),)
 
 
-def _scatter_nd(site: Site) -> tuple[Value, ...]:
+def _scatter_nd(site: OnnxSite) -> tuple[Value, ...]:
     value, indices = site.held_in_order(0), site.constant(1, "indices")
     depth = indices.shape[-1] if indices.ndim else 0
     if not 1 <= depth <= value.rank:
@@ -184,7 +184,7 @@ def _scatter_nd(site: Site) -> tuple[Value, ...]:
     return (_scattered(site, value, places_of(site, value.shape, _checked(site, indices, value.shape[:depth]))),)
 
 
-def _scattered(site: Site, value: Value, places: Array) -> Value:
+def _scattered(site: OnnxSite, value: Value, places: Array) -> Value:
     """Return ``value`` with updates, input 2, at the constant ``places``: the last one wins, or they are combined."""
     updates = site.value(2)
     value = site.builder.plain(value)
@@ -199,7 +199,7 @@ def _scattered(site: Site, value: Value, places: Array) -> Value:
     return _combined(site, value, row, places.reshape(-1), reduction)
 
 
-def _overwritten(site: Site, value: Value, row: Tensor, places: Array) -> Value:
+def _overwritten(site: OnnxSite, value: Value, row: Tensor, places: Array) -> Value:
     """Take every element from the tensor or from the updates behind it."""
     source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
     both = site.emit(ops.Concatenation(0), [source, row], (source.elements + row.elements,))
@@ -216,7 +216,7 @@ _COMBINING: dict[str, tuple[Callable[[], Operator], float]] = {
 _MOST_LAYERS = 16
 
 
-def _combined(site: Site, value: Value, row: Tensor, places: Array, reduction: str) -> Value:
+def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reduction: str) -> Value:
     """Combine the tensor with the first update of every place, then with the second, and so on."""
     operator, neutral = _COMBINING[reduction]
     if value.dtype is not DType.FLOAT32:

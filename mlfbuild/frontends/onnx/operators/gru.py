@@ -11,7 +11,7 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract, unary
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Operator, Tensor, ops
 
 _W, _R, _B, _LENGTHS, _HIDDEN = range(1, 6)
@@ -31,7 +31,7 @@ class _Layer(ABC):
     names: tuple[str, ...]
     """The functions of the gates, unless the node says otherwise."""
 
-    def __init__(self, site: Site, at: int, count: int) -> None:
+    def __init__(self, site: OnnxSite, at: int, count: int) -> None:
         """Read direction ``at`` of ``count``."""
         self.site = site
         weights, recurrent = site.constant(_W, "weights"), site.constant(_R, "recurrent weights")
@@ -67,14 +67,14 @@ class _Layer(ABC):
         return self.site.outputs(ops.Split(1), rows, [(rows.shape[0], self.units)] * count) if count > 1 else [rows]
 
 
-def _part(site: Site, data: Array, shape: tuple[int, ...], what: str, at: int) -> Array:
+def _part(site: OnnxSite, data: Array, shape: tuple[int, ...], what: str, at: int) -> Array:
     if data.shape != shape or 0 in shape:
         raise GraphError(site.node.place, f"the {what} {list(data.shape)} should have the shape {list(shape)}")
     part: Array = data[at]
     return part
 
 
-def _functions(site: Site, names: tuple[str, ...]) -> list[Operator]:
+def _functions(site: OnnxSite, names: tuple[str, ...]) -> list[Operator]:
     found = site.node.attributes.get("activations", names)
     words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
     if len(words) != len(names) or any(word.lower() not in _FUNCTIONS for word in words):
@@ -124,7 +124,7 @@ class _Gru(_Layer):
         return add(site, candidate, multiply(site, update, subtract(site, state, candidate)))
 
 
-def _unrolled(site: Site, kind: type[_Layer]) -> tuple[Value, ...]:
+def _unrolled(site: OnnxSite, kind: type[_Layer]) -> tuple[Value, ...]:
     # The first output, which names what is made here, is often not asked for.
     asked_for = tuple(filter(None, site.node.outputs)) or site.node.outputs
     site = replace(site, node=replace(site.node, outputs=asked_for))
@@ -147,7 +147,7 @@ def _unrolled(site: Site, kind: type[_Layer]) -> tuple[Value, ...]:
     return Value(result, (1, 2, 0, 3) if swapped else (0, 1, 2, 3)), Value(state, (1, 0, 2) if swapped else (0, 1, 2))
 
 
-def _check(site: Site, steps: int) -> None:
+def _check(site: OnnxSite, steps: int) -> None:
     """Refuse what a step cannot do, and more of them than firmware has room for."""
     if steps > _MOST_STEPS:
         raise site.unsupported(
@@ -160,7 +160,7 @@ def _check(site: Site, steps: int) -> None:
         raise site.unsupported(f"sequences of less than {steps} steps side by side; fill them up")
 
 
-def _initial(site: Site, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:
+def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:
     """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
     directions, batch = wanted
     if not site.has(_HIDDEN):
@@ -190,11 +190,11 @@ def _steps(layer: _Layer, sequence: Tensor, state: Tensor, *, backwards: bool) -
     return states[::-1] if backwards else states
 
 
-def _joined(site: Site, rows: list[Tensor], shape: tuple[int, ...]) -> Tensor:
+def _joined(site: OnnxSite, rows: list[Tensor], shape: tuple[int, ...]) -> Tensor:
     return site.builder.reshaped(_concatenated(site, rows, 0), shape)
 
 
-def _concatenated(site: Site, tensors: list[Tensor], axis: int) -> Tensor:
+def _concatenated(site: OnnxSite, tensors: list[Tensor], axis: int) -> Tensor:
     first = tensors[0]
     if len(tensors) == 1:
         return first

@@ -18,18 +18,18 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     subtract,
     unary,
 )
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
 _TINY = float(np.finfo(np.float32).tiny)
 
 
-def _normalised(site: Site, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
+def _normalised(site: OnnxSite, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
     """Return (x - mean) / sqrt(variance + epsilon) along stored ``axes``."""
     return _moments(site, x, axes, epsilon)[0]
 
 
-def _moments(site: Site, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(site: OnnxSite, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return (x - mean) / sqrt(variance + epsilon) along stored ``axes``, the mean, and the reciprocal of the root."""
     mean = reduced(site, ops.Mean, x, axes)
     centred = subtract(site, x, mean)
@@ -38,7 +38,7 @@ def _moments(site: Site, x: Tensor, axes: Sequence[int], epsilon: float) -> tupl
     return multiply(site, centred, inverse), mean, inverse
 
 
-def _instance_normalization(site: Site) -> tuple[Value, ...]:
+def _instance_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Normalise each channel of each image, then scale and shift it."""
     value = site.value(0)
     if value.rank < 3:
@@ -50,7 +50,7 @@ def _instance_normalization(site: Site) -> tuple[Value, ...]:
     return (Value(add(site, multiply(site, made, scale), bias), order),)
 
 
-def _floats(site: Site, index: int, what: str, shape: Sequence[int]) -> Tensor:
+def _floats(site: OnnxSite, index: int, what: str, shape: Sequence[int]) -> Tensor:
     """Return the constant input ``index`` in ``shape``."""
     data = site.constant(index, what).astype(np.float32)
     if data.size != math.prod(shape):
@@ -58,7 +58,7 @@ def _floats(site: Site, index: int, what: str, shape: Sequence[int]) -> Tensor:
     return site.weights(what, data.reshape(shape))
 
 
-def _layer_normalization(site: Site) -> tuple[Value, ...]:
+def _layer_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Normalise all dimensions from ``axis`` on together."""
     source = site.tensor(0)
     first = site.axis(site.integer("axis", -1), len(source.shape))
@@ -67,7 +67,7 @@ def _layer_normalization(site: Site) -> tuple[Value, ...]:
     return site.made(_scaled_and_shifted(site, made)), site.made(mean), site.made(inverse)
 
 
-def _scaled_and_shifted(site: Site, tensor: Tensor) -> Tensor:
+def _scaled_and_shifted(site: OnnxSite, tensor: Tensor) -> Tensor:
     for index, what, operator in ((1, "scale", ops.Mul()), (2, "bias", ops.Add())):
         if site.has(index):
             data: Array = site.constant(index, what)
@@ -75,7 +75,7 @@ def _scaled_and_shifted(site: Site, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _rms_normalization(site: Site) -> tuple[Value, ...]:
+def _rms_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Divide by the root of the mean of squares from ``axis`` on."""
     source = site.tensor(0)
     axes = range(site.axis(site.integer("axis", -1), len(source.shape)), len(source.shape))
@@ -84,7 +84,7 @@ def _rms_normalization(site: Site) -> tuple[Value, ...]:
     return (site.made(_scaled_and_shifted(site, multiply(site, source, inverse))),)
 
 
-def _group_normalization(site: Site) -> tuple[Value, ...]:
+def _group_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Normalise groups of channels, then scale and shift each channel (since version 21; before, each group)."""
     source, groups = site.tensor(0), site.integer("num_groups", 0)
     if len(source.shape) < 2 or groups < 1 or source.shape[1] % groups:
@@ -102,7 +102,7 @@ def _group_normalization(site: Site) -> tuple[Value, ...]:
     return (site.made(add(site, made, site.weights("bias", bias.reshape(spread)))),)
 
 
-def _mean_variance_normalization(site: Site) -> tuple[Value, ...]:
+def _mean_variance_normalization(site: OnnxSite) -> tuple[Value, ...]:
     value = site.value(0)
     axes = site.axes(site.integers("axes") or (0, 2, 3), value.rank)
     stored = [value.stored(axis) for axis in axes]
@@ -112,7 +112,7 @@ def _mean_variance_normalization(site: Site) -> tuple[Value, ...]:
     return (Value(divide(site, centred, deviation), value.order),)
 
 
-def _lp_normalization(site: Site) -> tuple[Value, ...]:
+def _lp_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Divide by the sum of magnitudes or the length along an axis; what is 0 stays it."""
     value, p = site.value(0), site.integer("p", 2)
     axis = value.stored(site.axis(site.integer("axis", -1), value.rank))

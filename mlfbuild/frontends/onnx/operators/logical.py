@@ -8,12 +8,12 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.elementwise import combined
 from mlfbuild.frontends.onnx.operators.unary import unary_converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Operator, ops
 
 
 def _logical(operator: Operator) -> Converter:
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         if site.value(0).dtype is not DType.BOOL:
             raise site.unsupported(f"{site.value(0).tensor}; supported is bool")
         return (combined(site, operator, site.value(0), site.value(1), dtype=DType.BOOL),)

@@ -12,7 +12,7 @@ from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
 _W, _R, _B, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLE = range(1, 8)
@@ -48,7 +48,7 @@ class _Layer:
         return 1 if self.batch_first else 0
 
 
-def _lstm(site: Site) -> tuple[Value, ...]:
+def _lstm(site: OnnxSite) -> tuple[Value, ...]:
     # The first output, which names what is made here, is often not asked for.
     asked_for = tuple(filter(None, site.node.outputs)) or site.node.outputs
     site = replace(site, node=replace(site.node, outputs=asked_for))
@@ -73,7 +73,7 @@ def _lstm(site: Site) -> tuple[Value, ...]:
     )
 
 
-def _check_plain(site: Site, steps: int, directions: int) -> None:
+def _check_plain(site: OnnxSite, steps: int, directions: int) -> None:
     """Refuse what the layer cannot do."""
     if site.has(_PEEPHOLE):
         raise site.unsupported("peephole weights are not supported; train the network without them")
@@ -94,7 +94,9 @@ def _check_plain(site: Site, steps: int, directions: int) -> None:
         )
 
 
-def _direction(site: Site, layer: _Layer, sequence: Tensor, at: int, backwards: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _direction(
+    site: OnnxSite, layer: _Layer, sequence: Tensor, at: int, backwards: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return the result of direction ``at`` and its last hidden row and cells, all with a dimension of directions."""
     source = _reversed(site, sequence, layer.time) if backwards else sequence
     inputs = [source, *_parameters(site, layer, at, sequence.shape[2])]
@@ -111,11 +113,11 @@ def _direction(site: Site, layer: _Layer, sequence: Tensor, at: int, backwards: 
     )
 
 
-def _with_directions(site: Site, tensor: Tensor, axis: int) -> Tensor:
+def _with_directions(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
     return site.builder.reshaped(tensor, (*tensor.shape[:axis], 1, *tensor.shape[axis:]))
 
 
-def _joined(site: Site, tensors: Sequence[Tensor], axis: int) -> Tensor:
+def _joined(site: OnnxSite, tensors: Sequence[Tensor], axis: int) -> Tensor:
     first = tensors[0]
     if len(tensors) == 1:
         return first
@@ -123,13 +125,13 @@ def _joined(site: Site, tensors: Sequence[Tensor], axis: int) -> Tensor:
     return site.emit(ops.Concatenation(axis), tensors, shape)
 
 
-def _reversed(site: Site, tensor: Tensor, axis: int) -> Tensor:
+def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
     positions = [range(size) for size in tensor.shape]
     positions[axis] = positions[axis][::-1]
     return sliced(site, site.made(tensor), positions).tensor
 
 
-def _initial(site: Site, layer: _Layer, index: int, word: str, at: int) -> Tensor:
+def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> Tensor:
     """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
     if not site.has(index):
         return site.weights(f"{word}{at}", np.zeros((layer.batch, layer.units), np.float32))
@@ -142,7 +144,7 @@ def _initial(site: Site, layer: _Layer, index: int, word: str, at: int) -> Tenso
     return site.builder.reshaped(sliced(site, site.made(given), positions).tensor, (layer.batch, layer.units))
 
 
-def _parameters(site: Site, layer: _Layer, at: int, features: int) -> list[Tensor]:
+def _parameters(site: OnnxSite, layer: _Layer, at: int, features: int) -> list[Tensor]:
     """Return the weights, the recurrent weights and the biases of the four gates of direction ``at``."""
     units = layer.units
     weights = _shaped(site, _W, "weights", (layer.count, 4, units, features), f"{units} units and {features} features")
@@ -154,7 +156,7 @@ def _parameters(site: Site, layer: _Layer, at: int, features: int) -> list[Tenso
     return [site.weights(f"{word}{at}_{gate}", gates[at, gate]) for word, gates in words for gate in _GATES]
 
 
-def _shaped(site: Site, index: int, what: str, shape: tuple[int, ...], sizes: str) -> Array:
+def _shaped(site: OnnxSite, index: int, what: str, shape: tuple[int, ...], sizes: str) -> Array:
     """Return the constant input ``index`` with its gates as a dimension of their own; ``sizes`` says what it is for."""
     data = site.constant(index, what)
     if data.shape[:1] != shape[:1] or data.size != math.prod(shape):

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.elementwise import extreme
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Operator, ops
 
 
 def _extreme(operator: Operator) -> Converter:
     """MAXIMUM and MINIMUM in integers want one scale for all tensors; it is the first input's."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         values = [site.held(index) for index in range(len(site.node.inputs))]
         first = values[0]
         if first.quantization is None or any(value.quantization != first.quantization for value in values):

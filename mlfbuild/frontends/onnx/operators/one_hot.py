@@ -12,11 +12,11 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, binary
 from mlfbuild.frontends.onnx.operators.softmax import along_rows
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Tensor, ops
 
 
-def _one_hot(site: Site) -> tuple[Value, ...]:
+def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
     """Put one value where the index is, another one elsewhere; indices below 0 count from the end."""
     indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
     depth = site.constant_integer(1, "depth")
@@ -36,11 +36,11 @@ def _one_hot(site: Site) -> tuple[Value, ...]:
     return (site.made(site.emit(ops.SelectV2(), [hit, on, off], hit.shape, on.dtype)),)
 
 
-def _equal(site: Site, first: Tensor, second: Tensor) -> Tensor:
+def _equal(site: OnnxSite, first: Tensor, second: Tensor) -> Tensor:
     return site.emit(ops.Equal(), [first, second], np.broadcast_shapes(first.shape, second.shape), DType.BOOL)
 
 
-def _hardmax(site: Site, rows: Tensor) -> Tensor:
+def _hardmax(site: OnnxSite, rows: Tensor) -> Tensor:
     """Return 1 at the first greatest element of each row, 0 elsewhere."""
     if rows.dtype is not DType.FLOAT32:
         raise site.unsupported(f"{rows}; supported is float32")
@@ -51,7 +51,7 @@ def _hardmax(site: Site, rows: Tensor) -> Tensor:
     return site.emit(ops.Cast(), [hit], rows.shape, DType.FLOAT32)
 
 
-def _eye_like(site: Site) -> tuple[Value, ...]:
+def _eye_like(site: OnnxSite) -> tuple[Value, ...]:
     """Put 1 on a diagonal of a matrix of the input's shape, 0 elsewhere: a constant."""
     value = site.held(0)
     if value.rank != 2:

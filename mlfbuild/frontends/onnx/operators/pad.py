@@ -11,11 +11,11 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.slice import sliced
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
 
 
-def _pad(site: Site) -> tuple[Value, ...]:
+def _pad(site: OnnxSite) -> tuple[Value, ...]:
     value, mode = site.held(0), site.text("mode", "constant")
     pads = site.integers("pads", 1 if site.opset >= 11 else None) or ()
     axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
@@ -35,7 +35,7 @@ def _pad(site: Site) -> tuple[Value, ...]:
     return (_mirrored(site, value, paddings, mode),)
 
 
-def padded(site: Site, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
+def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
     """Return ``value`` with the number that the node names around it, 0 where it names none."""
     fill = _fill(site)
     operator: ops.Pad
@@ -48,13 +48,13 @@ def padded(site: Site, value: Value, paddings: Sequence[tuple[int, int]]) -> Val
     return value.moved(site.moved(operator, value.tensor, shape), value.order)
 
 
-def _fill(site: Site) -> float:
+def _fill(site: OnnxSite) -> float:
     if site.opset < 11:
         return site.real_attribute("value", 0.0)
     return float(site.constant_number(2, "padding")) if site.has(2) else 0.0
 
 
-def _center_crop_pad(site: Site) -> tuple[Value, ...]:
+def _center_crop_pad(site: OnnxSite) -> tuple[Value, ...]:
     """Cut off or add zeros, equally many on both sides, until dimensions have the wanted sizes."""
     value, wanted = site.held(0), site.integers("shape", 1) or ()
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
@@ -70,7 +70,7 @@ def _center_crop_pad(site: Site) -> tuple[Value, ...]:
     return (padded(site, value, paddings) if any(map(any, paddings)) else value,)
 
 
-def _mirrored(site: Site, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
+def _mirrored(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
     """Pad with the tensor's own elements: mirrored, the outermost ones, or from the other end."""
     within = all(max(pair) < size for pair, size in zip(paddings, value.shape, strict=True))
     if mode == "reflect" and within:

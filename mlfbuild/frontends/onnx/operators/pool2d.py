@@ -13,8 +13,8 @@ from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary,
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type
 from mlfbuild.frontends.onnx.operators.image import (
     NO_PADDING,
-    Line,
     Sliding,
+    WindowLine,
     across,
     from_image,
     image,
@@ -23,16 +23,16 @@ from mlfbuild.frontends.onnx.operators.image import (
     untouched,
 )
 from mlfbuild.frontends.onnx.operators.pow import positive_power, whole_power
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
+from mlfbuild.graph.bases.window import Pair
 from mlfbuild.graph.ops.slice import Steps
-from mlfbuild.graph.ops.window import Pair
 
-Pool = Callable[[Site, Tensor, Sliding], Tensor]
+Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
 """What makes an NHWC image of another one; of three dimensions it can be taken one after the other."""
 
 
-def _slid(site: Site, value: Value, pool: Pool) -> Value:
+def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
     """Return what ``pool`` makes of the images ``value``: of three dimensions, height and width first, then depth."""
     if value.rank not in {3, 4, 5}:
         raise site.unsupported(f"an input of {value.rank} dimensions; supported are images of one, two or three")
@@ -51,7 +51,7 @@ def _slid(site: Site, value: Value, pool: Pool) -> Value:
     return Value(made, channels_last(5), value.dtype)
 
 
-def _average_pool(site: Site) -> tuple[Value, ...]:
+def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
     """Average on the scale of the input, if it is held as int8 and the wanted scale is no finer."""
     held, target = site.held(0), site.held_target
     coarse = held.quantization is not None and target is not None and target.scale >= held.quantization.scale
@@ -59,7 +59,7 @@ def _average_pool(site: Site) -> tuple[Value, ...]:
     return (_slid(site, held if in_integers else site.value(0), _averaged),)
 
 
-def _averaged(site: Site, source: Tensor, window: Sliding) -> Tensor:
+def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
     """Return the mean of the pixels in each window, with those of the padding or without."""
     counted = site.integer("count_include_pad", 0) != 0
     if window.dilation != (1, 1):
@@ -82,7 +82,7 @@ def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int
     return [max(1, sum(-before <= start + tap < size + after for tap in taps)) for start in first]
 
 
-def _max_pool(site: Site) -> tuple[Value, ...]:
+def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
     if len(site.node.outputs) > 1 and site.node.outputs[1]:
         raise site.unsupported("the indices of the greatest elements, output 1")
     value = site.held(0)
@@ -92,13 +92,13 @@ def _max_pool(site: Site) -> tuple[Value, ...]:
     return (_slid(site, site.value(0) if dilated else value, _greatest),)
 
 
-def _greatest(site: Site, source: Tensor, window: Sliding) -> Tensor:
+def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
     if window.dilation != (1, 1):
         return _through_taps(site, source, window, -math.inf, ops.Maximum())
     return _pooled(site, source, window, ops.MaxPool2D(window.filter, window.stride, window.padding))
 
 
-def _pooled(site: Site, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
+def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
     if any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1)):
         raise site.unsupported(f"padding {window.padding} that is wider than the window {window.filter}")
     shape = (source.shape[0], *window.output, source.shape[3])
@@ -108,7 +108,7 @@ def _pooled(site: Site, source: Tensor, window: Sliding, operator: Operator) -> 
 _MOST_TAPS = 64
 
 
-def _through_taps(site: Site, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
+def _through_taps(site: OnnxSite, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
     """Combine the image seen through each tap of a window with dilations, which the graph's pools do not have."""
     for axis in (0, 1):
         if window.filter[axis] > _MOST_TAPS:
@@ -121,7 +121,7 @@ def _through_taps(site: Site, source: Tensor, window: Sliding, filling: float, c
     return source
 
 
-def _along_taps(site: Site, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
+def _along_taps(site: OnnxSite, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
     shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
     found: Tensor | None = None
     for tap in range(window.filter[axis]):
@@ -133,7 +133,7 @@ def _along_taps(site: Site, source: Tensor, window: Sliding, axis: int, combine:
     return found
 
 
-def _lp_pool(site: Site) -> tuple[Value, ...]:
+def _lp_pool(site: OnnxSite) -> tuple[Value, ...]:
     """Take the p-norm of each window: the p-th root of the sum of p-th powers of magnitudes."""
     value, p = site.value(0), _norm(site)
     powers = Value(whole_power(site, unary(site, ops.Abs(), value.tensor), p), value.order)
@@ -141,7 +141,7 @@ def _lp_pool(site: Site) -> tuple[Value, ...]:
     return (Value(_root(site, summed.tensor, p), summed.order),)
 
 
-def _norm(site: Site) -> int:
+def _norm(site: OnnxSite) -> int:
     p = site.integer("p", 2)
     if p < 1:
         raise GraphError(site.node.place, f"attribute p is {p}")
@@ -153,13 +153,13 @@ def _norm(site: Site) -> int:
 _GREATEST_NORM = 16
 
 
-def _root(site: Site, x: Tensor, p: int) -> Tensor:
+def _root(site: OnnxSite, x: Tensor, p: int) -> Tensor:
     while p % 2 == 0:
         x, p = unary(site, ops.Sqrt(), x), p // 2
     return x if p == 1 else positive_power(site, x, 1 / p)
 
 
-def _summed(site: Site, source: Tensor, window: Sliding) -> Tensor:
+def _summed(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
     """Return the sum of the pixels in each window."""
     if window.dilation != (1, 1):
         return _through_taps(site, source, window, 0.0, ops.Add())
@@ -169,7 +169,7 @@ def _summed(site: Site, source: Tensor, window: Sliding) -> Tensor:
     return multiply(site, mean, math.prod(window.filter))
 
 
-def _global_lp_pool(site: Site) -> tuple[Value, ...]:
+def _global_lp_pool(site: OnnxSite) -> tuple[Value, ...]:
     value, p = site.value(0), _norm(site)
     _check_image(site, value)
     order = channels_last(value.rank)
@@ -177,7 +177,7 @@ def _global_lp_pool(site: Site) -> tuple[Value, ...]:
     return (Value(_root(site, reduced(site, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
 
 
-def _local_response_normalization(site: Site) -> tuple[Value, ...]:
+def _local_response_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x / (bias + alpha * the mean of squares over nearby channels) ** beta, zeros beyond the first and last."""
     value, size = site.value(0), site.integer("size", 0)
     if size < 1 or value.rank < 2:
@@ -186,7 +186,7 @@ def _local_response_normalization(site: Site) -> tuple[Value, ...]:
     source = site.builder.stored(value, order)
     channels = source.shape[-1]
     rows = site.builder.reshaped(multiply(site, source, source), (1, source.elements // channels, channels, 1))
-    near = Line(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
+    near = WindowLine(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
     rows = pad_image(site, rows, ((0, 0), near.padding))
     window = across(untouched(rows.shape[1]), replace(near, padding=(0, 0)))
     mean = site.builder.reshaped(
@@ -196,7 +196,7 @@ def _local_response_normalization(site: Site) -> tuple[Value, ...]:
     return (Value(multiply(site, source, _inverse(site, base, site.real_attribute("beta", 0.75))), order),)
 
 
-def _inverse(site: Site, base: Tensor, beta: float) -> Tensor:
+def _inverse(site: OnnxSite, base: Tensor, beta: float) -> Tensor:
     """Return 1 / base ** beta."""
     root = unary(site, ops.Rsqrt(), base)
     if beta == 0.5:
@@ -204,12 +204,12 @@ def _inverse(site: Site, base: Tensor, beta: float) -> Tensor:
     return multiply(site, root, unary(site, ops.Sqrt(), root)) if beta == 0.75 else positive_power(site, base, -beta)
 
 
-def _check_image(site: Site, value: Value) -> None:
+def _check_image(site: OnnxSite, value: Value) -> None:
     if value.rank < 3:
         raise GraphError(site.node.place, f"takes images, not {value.tensor}")
 
 
-def _global_average_pool(site: Site) -> tuple[Value, ...]:
+def _global_average_pool(site: OnnxSite) -> tuple[Value, ...]:
     held, target = site.held(0), site.held_target
     _check_image(site, held)
     order = channels_last(held.rank)
@@ -223,7 +223,7 @@ def _global_average_pool(site: Site) -> tuple[Value, ...]:
     return (Value(site.emit(operator, [site.builder.stored(site.value(0), order)], shape), order),)
 
 
-def _global_max_pool(site: Site) -> tuple[Value, ...]:
+def _global_max_pool(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     _check_image(site, value)
     order = channels_last(value.rank)

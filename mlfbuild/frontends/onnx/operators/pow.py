@@ -9,13 +9,13 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, divide, multiply, of_one_tensor, unary
 from mlfbuild.frontends.onnx.operators.elementwise import chosen, combined
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
 _GREATEST_POWER = 16
 
 
-def _power(site: Site) -> tuple[Value, ...]:
+def _power(site: OnnxSite) -> tuple[Value, ...]:
     """X to a constant power, or to one for each element."""
     exponents = site.constant(1, "exponent").astype(np.float64)
     if exponents.size == 0 or not np.isfinite(exponents).all():
@@ -40,13 +40,13 @@ def _widens(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
 _ROOTS = {0.5: ops.Sqrt(), -0.5: ops.Rsqrt()}
 
 
-def _check_whole(site: Site, exponents: Array) -> None:
+def _check_whole(site: OnnxSite, exponents: Array) -> None:
     greatest = np.abs(exponents).max()
     if greatest > _GREATEST_POWER:
         raise site.unsupported(f"the exponent {greatest:g}; supported are whole ones up to {_GREATEST_POWER}")
 
 
-def whole_power(site: Site, x: Tensor, power: int) -> Tensor:
+def whole_power(site: OnnxSite, x: Tensor, power: int) -> Tensor:
     """Return ``x`` to ``power`` by squares."""
     if power < 0:
         return divide(site, site.number("one", 1.0), whole_power(site, x, -power))
@@ -60,12 +60,12 @@ def whole_power(site: Site, x: Tensor, power: int) -> Tensor:
     return result
 
 
-def positive_power(site: Site, x: Tensor, power: Tensor | float) -> Tensor:
+def positive_power(site: OnnxSite, x: Tensor, power: Tensor | float) -> Tensor:
     """Return ``x`` to ``power`` as exp(power * log(x)): 0 for 0, no number for less."""
     return unary(site, ops.Exp(), multiply(site, unary(site, ops.Log(), x), power))
 
 
-def _each(site: Site, value: Value, exponents: Array) -> Value:
+def _each(site: OnnxSite, value: Value, exponents: Array) -> Value:
     """X to a power for each element: the squares that its bits name, where all are whole."""
     whole = np.rint(exponents)
     if (whole != exponents).any():
@@ -79,7 +79,7 @@ def _each(site: Site, value: Value, exponents: Array) -> Value:
     return _by_bits(site, value, whole.astype(np.int64))
 
 
-def _by_bits(site: Site, value: Value, exponents: Array) -> Value:
+def _by_bits(site: OnnxSite, value: Value, exponents: Array) -> Value:
     one = Value(site.weights("one", np.ones((), value.dtype.numpy)), ())
     result: Value | None = None
     square = value

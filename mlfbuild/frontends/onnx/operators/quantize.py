@@ -12,15 +12,15 @@ from mlfbuild.frontends.onnx.affine import Affine, check_scales
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.frontends.onnx.operators.convolution import convolved
-from mlfbuild.frontends.onnx.operators.parameters import Parameters
+from mlfbuild.frontends.onnx.operators.parameters import LayerParameters
 from mlfbuild.frontends.onnx.operators.relu import clamped
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of
 from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 
 
-def _dequantize(site: Site) -> tuple[Value, ...]:
+def _dequantize(site: OnnxSite) -> tuple[Value, ...]:
     """Say what the integers mean: mostly, the tensor stays as it is."""
     value = site.held(0)
     if site.integer("block_size", 0):
@@ -36,7 +36,7 @@ def _declared(affine: Affine) -> DType:
     return DType(affine.zero_points.dtype.name)
 
 
-def _affine(site: Site, dtype: np.dtype[np.generic]) -> Affine:
+def _affine(site: OnnxSite, dtype: np.dtype[np.generic]) -> Affine:
     affine = affine_of(site.node, site.known, dtype)
     if affine is None:
         raise site.unsupported("scales and zero points that are not constant, or not of float32")
@@ -46,7 +46,7 @@ def _affine(site: Site, dtype: np.dtype[np.generic]) -> Affine:
     return affine
 
 
-def _computed(site: Site, value: Value, affine: Affine) -> Value:
+def _computed(site: OnnxSite, value: Value, affine: Affine) -> Value:
     """Return scale * (value - zero point), computed in float32."""
     axis = None if affine.per_tensor else value.stored(affine.axis % value.rank)
     shape = value.tensor.shape
@@ -58,7 +58,7 @@ def _computed(site: Site, value: Value, affine: Affine) -> Value:
     )
 
 
-def _computed_by_blocks(site: Site) -> Value:
+def _computed_by_blocks(site: OnnxSite) -> Value:
     """Return scale * (value - zero point), with a scale and zero point for each block along an axis."""
     source = site.tensor(0)
     axis = site.axis(site.integer("axis", 1), len(source.shape))
@@ -69,13 +69,13 @@ def _computed_by_blocks(site: Site) -> Value:
     return site.made(multiply(site, real, scales))
 
 
-def _block_scales(site: Site) -> Array:
+def _block_scales(site: OnnxSite) -> Array:
     scales = site.constant(1, "scales")
     check_scales(site.node.place, scales)
     return scales
 
 
-def _for_each(site: Site, values: Array, source: Tensor, axis: int) -> Tensor:
+def _for_each(site: OnnxSite, values: Array, source: Tensor, axis: int) -> Tensor:
     """Return ``values``, one for each block along ``axis``, as float32 numbers for each element of ``source``."""
     block, size = site.integer("block_size", 0), source.shape[axis]
     wanted = (*source.shape[:axis], -(-size // max(block, 1)), *source.shape[axis + 1 :])
@@ -85,7 +85,7 @@ def _for_each(site: Site, values: Array, source: Tensor, axis: int) -> Tensor:
     return site.weights("blocks", repeated)
 
 
-def _along(site: Site, word: str, values: Array, axis: int | None, rank: int) -> Tensor:
+def _along(site: OnnxSite, word: str, values: Array, axis: int | None, rank: int) -> Tensor:
     """Add ``values`` as float32 along the stored ``axis``."""
     spread = () if axis is None else tuple(-1 if other == axis else 1 for other in range(rank))
     return site.weights(word, values.astype(np.float32).reshape(spread))
@@ -95,7 +95,7 @@ _TYPES = {int(onnx.TensorProto.UINT8): np.uint8, int(onnx.TensorProto.INT8): np.
           int(onnx.TensorProto.INT16): np.int16}  # fmt: skip
 
 
-def _quantize(site: Site) -> tuple[Value, ...]:
+def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     """Round to steps, unless the tensor is on these already."""
     value = site.held(0)
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
@@ -115,7 +115,7 @@ def _quantize(site: Site) -> tuple[Value, ...]:
     return (Value(made, value.order, declared),)
 
 
-def _rounded(site: Site, value: Value, affine: Affine) -> Value:
+def _rounded(site: OnnxSite, value: Value, affine: Affine) -> Value:
     """Return value / scale, rounded, plus zero point, computed in float32: for what no tensor is held quantised by."""
     axis = None if affine.per_tensor else value.stored(affine.axis % value.rank)
     scales = _along(site, "scales", affine.scales, axis, value.rank)
@@ -123,7 +123,7 @@ def _rounded(site: Site, value: Value, affine: Affine) -> Value:
     return Value(_steps(site, value.tensor, scales, zero_points, affine.zero_points.dtype), value.order)
 
 
-def _rounded_by_blocks(site: Site, dtype: np.dtype[np.generic]) -> Value:
+def _rounded_by_blocks(site: OnnxSite, dtype: np.dtype[np.generic]) -> Value:
     source, scales = site.tensor(0), _block_scales(site)
     axis = site.axis(site.integer("axis", 1), len(source.shape))
     zero_points = site.constant(2, "zero points") if site.has(2) else np.zeros(scales.shape, dtype)
@@ -133,14 +133,14 @@ def _rounded_by_blocks(site: Site, dtype: np.dtype[np.generic]) -> Value:
     return site.made(_steps(site, source, steps, offsets, zero_points.dtype))
 
 
-def _steps(site: Site, x: Tensor, scales: Tensor, zero_points: Tensor, dtype: np.dtype[Any]) -> Tensor:
+def _steps(site: OnnxSite, x: Tensor, scales: Tensor, zero_points: Tensor, dtype: np.dtype[Any]) -> Tensor:
     """Return x / scale to the nearest whole number, the even one of two, plus zero point, within ``dtype``."""
     limits = np.iinfo(dtype)
     whole = add(site, unary(site, ops.Round(), divide(site, x, scales)), zero_points)
     return cast(site, clamped(site, whole, limits.min, limits.max), DType(dtype.name))
 
 
-def _cast(site: Site) -> tuple[Value, ...]:
+def _cast(site: OnnxSite) -> tuple[Value, ...]:
     wanted = site.integer("to", 0)
     if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
@@ -149,11 +149,11 @@ def _cast(site: Site) -> tuple[Value, ...]:
     return (_converted(site, ELEMENT_TYPES[wanted]),)
 
 
-def _cast_like(site: Site) -> tuple[Value, ...]:
+def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
     return (_converted(site, site.held(1).dtype),)
 
 
-def _converted(site: Site, dtype: DType) -> Value:
+def _converted(site: OnnxSite, dtype: DType) -> Value:
     value = site.held(0)
     if value.dtype is dtype:
         return value
@@ -165,7 +165,7 @@ _EXACT = 1 << 24
 """Sums of whole numbers below it are exact in float32, in any order."""
 
 
-def _integer_product(site: Site) -> tuple[Value, ...]:
+def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
     """MatMulInteger: sums of int8 products as int32, computed in float32 where that is exact."""
     value, weights = site.value(0), site.constant(1, "matrix B")
     if weights.ndim != 2 or value.rank < 2 or value.shape[-1] != weights.shape[0]:
@@ -185,7 +185,7 @@ def _integer_product(site: Site) -> tuple[Value, ...]:
     return (site.made(site.emit(ops.Cast(), [sums], shape, DType.INT32)),)
 
 
-def _integer_convolution(site: Site) -> tuple[Value, ...]:
+def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
     """ConvInteger: sums of int8 products as int32, computed in float32 where that is exact."""
     value, weights = site.value(0), site.constant(1, "filter")
     if weights.ndim < 3 or weights.size == 0:
@@ -197,16 +197,16 @@ def _integer_convolution(site: Site) -> tuple[Value, ...]:
     centred = weights.astype(np.float32) - zero_points.reshape(-1).astype(np.float32).reshape(spread)
     _check_exact(site, value.dtype, np.abs(centred).reshape(len(centred), -1).sum(axis=1))
     source = Value(_centred(site, value), value.order)
-    made = convolved(site, source, Parameters(centred, None), None)
+    made = convolved(site, source, LayerParameters(centred, None), None)
     assert made is not None
     return (Value(site.emit(ops.Cast(), [made.tensor], made.tensor.shape, DType.INT32), made.order),)
 
 
-def _zero_points(site: Site, index: int, dtype: np.dtype[np.generic]) -> Array:
+def _zero_points(site: OnnxSite, index: int, dtype: np.dtype[np.generic]) -> Array:
     return site.constant(index, "zero point") if site.has(index) else np.zeros((), dtype)
 
 
-def _centred(site: Site, value: Value) -> Tensor:
+def _centred(site: OnnxSite, value: Value) -> Tensor:
     """Return the integers ``value`` without their zero point, as float32."""
     zero_point = _zero_points(site, 2, value.dtype.numpy)
     if zero_point.size != 1:
@@ -218,7 +218,7 @@ def _centred(site: Site, value: Value) -> Tensor:
     return site.emit(ops.Sub(), [real, site.number("zero point", float(zero_point.reshape(-1)[0]))], shape)
 
 
-def _check_exact(site: Site, dtype: DType, magnitudes: Array) -> None:
+def _check_exact(site: OnnxSite, dtype: DType, magnitudes: Array) -> None:
     greatest = 255 * float(magnitudes.max(initial=0))
     if dtype not in {DType.INT8, DType.UINT8} or greatest >= _EXACT:
         raise site.unsupported(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from mlfbuild.frontends.onnx.layout import Order, Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, multiply, reduced, subtract, unary
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Tensor, ops
 
 _SUMMED_AXES_OPSET = 13
@@ -24,7 +24,7 @@ EXACT = NARROW | {DType.BOOL}
 Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
 
 
-def _axes(site: Site, rank: int) -> tuple[int, ...] | None:
+def _axes(site: OnnxSite, rank: int) -> tuple[int, ...] | None:
     """Return the dimensions that go, ``None`` where nothing is to be done."""
     since = _SUMMED_AXES_OPSET if site.node.operator == "ReduceSum" else _AXES_OPSET
     axes = site.integers("axes", 1 if site.opset >= since else None)
@@ -33,10 +33,10 @@ def _axes(site: Site, rank: int) -> tuple[int, ...] | None:
     return None if site.integer("noop_with_empty_axes", 0) else tuple(range(rank))
 
 
-def _reduction(kind: type[Reduction]) -> Callable[[Site], tuple[Value, ...]]:
+def _reduction(kind: type[Reduction]) -> Callable[[OnnxSite], tuple[Value, ...]]:
     """One of the graph's own operators; greatest and least are on the scale of the input."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
         axes = _axes(site, held.rank)
         if axes is None:
@@ -64,13 +64,15 @@ def without(order: Order, axes: tuple[int, ...]) -> Order:
     return tuple(sorted(kept).index(axis) for axis in kept)
 
 
-Compute = Callable[[Site, Tensor, tuple[int, ...]], Tensor]
+Compute = Callable[[OnnxSite, Tensor, tuple[int, ...]], Tensor]
 
 
-def made_of_others(compute: Compute, nothing: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+def made_of_others(
+    compute: Compute, nothing: Callable[[OnnxSite, Tensor], Tensor]
+) -> Callable[[OnnxSite], tuple[Value, ...]]:
     """Return the converter of ``compute``, which keeps the stored axes it goes along; ``nothing`` goes along none."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         value = site.value(0)
         axes = _axes(site, value.rank)
         if axes is None:
@@ -85,39 +87,39 @@ def made_of_others(compute: Compute, nothing: Callable[[Site, Tensor], Tensor]) 
     return convert
 
 
-def _magnitude(site: Site, x: Tensor) -> Tensor:
+def _magnitude(site: OnnxSite, x: Tensor) -> Tensor:
     return unary(site, ops.Abs(), x)
 
 
-def _square(site: Site, x: Tensor) -> Tensor:
+def _square(site: OnnxSite, x: Tensor) -> Tensor:
     return multiply(site, x, x)
 
 
-def _logarithm(site: Site, x: Tensor) -> Tensor:
+def _logarithm(site: OnnxSite, x: Tensor) -> Tensor:
     return unary(site, ops.Log(), x)
 
 
-def _same(_site: Site, x: Tensor) -> Tensor:
+def _same(_site: OnnxSite, x: Tensor) -> Tensor:
     return x
 
 
-def _sum_of_magnitudes(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _sum_of_magnitudes(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return reduced(site, ops.Sum, _magnitude(site, x), axes)
 
 
-def _sum_of_squares(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _sum_of_squares(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return reduced(site, ops.Sum, _square(site, x), axes)
 
 
-def _length(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _length(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return unary(site, ops.Sqrt(), _sum_of_squares(site, x, axes))
 
 
-def _log_of_sum(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def _log_of_sum(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     return _logarithm(site, reduced(site, ops.Sum, x, axes))
 
 
-def log_of_sum_of_exponentials(site: Site, x: Tensor, axes: tuple[int, ...]) -> Tensor:
+def log_of_sum_of_exponentials(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Return log(sum(exp(x))) along stored ``axes``, the greatest taken off first so that nothing overflows."""
     greatest = reduced(site, ops.ReduceMax, x, axes)
     powers = unary(site, ops.Exp(), subtract(site, x, greatest))

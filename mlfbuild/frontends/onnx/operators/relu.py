@@ -20,7 +20,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 )
 from mlfbuild.frontends.onnx.operators.elementwise import combined, extreme
 from mlfbuild.frontends.onnx.operators.unary import with_integers
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
 from mlfbuild.graph.quantize import quantize_value
 
@@ -30,7 +30,7 @@ _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
 """RELU and its kin by their bounds."""
 
 
-def _clip(site: Site) -> tuple[Value, ...]:
+def _clip(site: OnnxSite) -> tuple[Value, ...]:
     """Clamp to bounds that are attributes before version 11 and constant inputs from it on."""
     if site.opset < 11:
         low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
@@ -39,15 +39,15 @@ def _clip(site: Site) -> tuple[Value, ...]:
     return (_clamped_value(site, low, high),)
 
 
-def _bound(site: Site, index: int, what: str, default: float) -> float:
+def _bound(site: OnnxSite, index: int, what: str, default: float) -> float:
     return float(site.constant_number(index, what)) if site.has(index) else default
 
 
-def _relu(site: Site) -> tuple[Value, ...]:
+def _relu(site: OnnxSite) -> tuple[Value, ...]:
     return (_clamped_value(site, 0.0, math.inf),)
 
 
-def _clamped_value(site: Site, low: float, high: float) -> Value:
+def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
     """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
     held = site.held(0)
     if held.dtype is not DType.FLOAT32:
@@ -58,7 +58,7 @@ def _clamped_value(site: Site, low: float, high: float) -> Value:
     return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
 
 
-def _clamped_whole(site: Site, value: Value, low: float, high: float) -> Value:
+def _clamped_whole(site: OnnxSite, value: Value, low: float, high: float) -> Value:
     """Clamp integers that stand for themselves."""
     if value.dtype is DType.BOOL:
         raise site.unsupported(f"{value.tensor}; supported are numbers")
@@ -70,11 +70,11 @@ def _clamped_whole(site: Site, value: Value, low: float, high: float) -> Value:
     return value
 
 
-def _limit(site: Site, value: Value, bound: float) -> Value:
+def _limit(site: OnnxSite, value: Value, bound: float) -> Value:
     return site.made(site.weights("bound", np.array(int(bound), value.dtype.numpy)))
 
 
-def _clamped_integers(site: Site, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
+def _clamped_integers(site: OnnxSite, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
     least, greatest = (_stored_bound(bound, held) for bound in (low, high))
     if (low, high) in _KNOWN_CLAMPS and (least > -128 or greatest < 127):
         return site.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
@@ -95,7 +95,7 @@ def _stored_bound(bound: float, held: Quantization) -> int:
         return 127 if bound > 0 else -128
 
 
-def clamped(site: Site, tensor: Tensor, low: float, high: float) -> Tensor:
+def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:
     """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
     if (low, high) in _KNOWN_CLAMPS:
         return unary(site, _KNOWN_CLAMPS[low, high], tensor)
@@ -106,7 +106,7 @@ def clamped(site: Site, tensor: Tensor, low: float, high: float) -> Tensor:
     return tensor
 
 
-def _prelu(site: Site) -> tuple[Value, ...]:
+def _prelu(site: OnnxSite) -> tuple[Value, ...]:
     """Negative elements times a slope, which broadcasts to the input."""
     value, slope = site.value(0), site.value(1)
     if slope.rank > value.rank:
@@ -114,21 +114,21 @@ def _prelu(site: Site) -> tuple[Value, ...]:
     return (combined(site, ops.PRelu(), value, slope),)
 
 
-def _leaky_relu(site: Site) -> tuple[Value, ...]:
+def _leaky_relu(site: OnnxSite) -> tuple[Value, ...]:
     return with_integers(ops.LeakyRelu(site.real_attribute("alpha", 0.01)))(site)
 
 
-def _thresholded_relu(site: Site) -> tuple[Value, ...]:
+def _thresholded_relu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x where x > alpha, else 0."""
     alpha = site.real_attribute("alpha", 1.0)
     return of_one_tensor(lambda site, x: select(site, relation(site, ops.Greater(), x, alpha), x, 0.0))(site)
 
 
-def _shrink(site: Site) -> tuple[Value, ...]:
+def _shrink(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x + bias where x < -lambd, x - bias where x > lambd, else 0."""
     bias, threshold = site.real_attribute("bias", 0.0), site.real_attribute("lambd", 0.5)
 
-    def compute(site: Site, x: Tensor) -> Tensor:
+    def compute(site: OnnxSite, x: Tensor) -> Tensor:
         above = select(site, relation(site, ops.Greater(), x, threshold), subtract(site, x, bias), 0.0)
         return select(site, relation(site, ops.Less(), x, -threshold), add(site, x, bias), above)
 

@@ -9,15 +9,15 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError
 
 
-def _identity(site: Site) -> tuple[Value, ...]:
+def _identity(site: OnnxSite) -> tuple[Value, ...]:
     return (site.held(0),)
 
 
-def _dropout(site: Site) -> tuple[Value, ...]:
+def _dropout(site: OnnxSite) -> tuple[Value, ...]:
     """Keep everything: what drops at random is only for training; the mask is true everywhere."""
     value = site.held(0)
     training = site.has(2) and site.constant(2, "training_mode").any()
@@ -28,7 +28,7 @@ def _dropout(site: Site) -> tuple[Value, ...]:
     return value, site.made(site.weights("mask", np.ones(value.shape, np.bool_)))
 
 
-def _reshape(site: Site) -> tuple[Value, ...]:
+def _reshape(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     source = value.tensor
     wanted = list(site.integers("shape", 1) or ())
@@ -44,7 +44,7 @@ def _reshape(site: Site) -> tuple[Value, ...]:
     return (value.moved(site.builder.reshaped(source, wanted)),)
 
 
-def _flatten(site: Site) -> tuple[Value, ...]:
+def _flatten(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     source = value.tensor
     rank = len(source.shape)
@@ -54,7 +54,7 @@ def _flatten(site: Site) -> tuple[Value, ...]:
     return (value.moved(site.builder.reshaped(source, shape)),)
 
 
-def _squeeze(site: Site) -> tuple[Value, ...]:
+def _squeeze(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     source = value.tensor
     axes = site.integers("axes", 1)
@@ -67,7 +67,7 @@ def _squeeze(site: Site) -> tuple[Value, ...]:
     return (value.moved(site.builder.reshaped(source, shape)),)
 
 
-def _unsqueeze(site: Site) -> tuple[Value, ...]:
+def _unsqueeze(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     source = value.tensor
     axes = site.integers("axes", 1) or ()

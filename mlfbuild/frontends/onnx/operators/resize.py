@@ -12,7 +12,7 @@ from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, select
 from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, ops
 from mlfbuild.graph.ops.resize import FRACTION_BITS
 
@@ -20,7 +20,7 @@ _MOST_ELEMENTS = 1 << 24
 """Of the matrix that says how the elements along a dimension mix."""
 
 
-def _resize(site: Site) -> tuple[Value, ...]:
+def _resize(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     spacings = _spacings(site, value)
     checked(site.name, [spacing.wanted for spacing in spacings], value.tensor.dtype)
@@ -36,7 +36,7 @@ def _resize(site: Site) -> tuple[Value, ...]:
     return (value,)
 
 
-def _spacings(site: Site, value: Value) -> list[Spacing]:
+def _spacings(site: OnnxSite, value: Value) -> list[Spacing]:
     """Return how each of ONNX's dimensions changes."""
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
     if site.opset >= 11 and site.has(3):
@@ -55,7 +55,7 @@ def _spacings(site: Site, value: Value) -> list[Spacing]:
 
 
 def _with_policy(
-    site: Site, value: Value, axes: Sequence[int], scales: tuple[float, ...], sizes: tuple[int, ...]
+    site: OnnxSite, value: Value, axes: Sequence[int], scales: tuple[float, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     policy = site.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" or not scales:
@@ -64,7 +64,7 @@ def _with_policy(
     return (scale,) * len(axes), tuple(math.floor(value.shape[axis] * scale + 0.5) for axis in axes)
 
 
-def _scales(site: Site) -> tuple[float, ...]:
+def _scales(site: OnnxSite) -> tuple[float, ...]:
     """Return the scales, an attribute of Upsample in version 7 and an input in all others."""
     found = site.node.attributes.get("scales")
     if isinstance(found, tuple):
@@ -73,7 +73,7 @@ def _scales(site: Site) -> tuple[float, ...]:
     return tuple(float(scale) for scale in site.constant(index, "scales").reshape(-1))
 
 
-def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
+def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
     """Resize one dimension: a look-up of the nearest elements, or a sum of several look-ups."""
     if spacing.size * spacing.wanted > _MOST_ELEMENTS:
         raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted}")
@@ -102,7 +102,7 @@ def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, tra
     return _extrapolated(site, Value(total, parts[0].order), axis, outside)
 
 
-def _extrapolated(site: Site, value: Value, axis: int, outside: Array) -> Value:
+def _extrapolated(site: OnnxSite, value: Value, axis: int, outside: Array) -> Value:
     """Return ``value`` with another number at the positions of ``axis`` that lie ``outside`` of the image."""
     if not outside.any():
         return value
@@ -114,14 +114,14 @@ def _extrapolated(site: Site, value: Value, axis: int, outside: Array) -> Value:
     return Value(select(site, site.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
 
 
-def _share(site: Site, value: Value, axis: int, positions: Array, shares: Array) -> Value:
+def _share(site: OnnxSite, value: Value, axis: int, positions: Array, shares: Array) -> Value:
     looked_up = taken(site, value, axis, positions)
     spread = [-1 if other == looked_up.stored(axis) else 1 for other in range(value.rank)]
     share = site.weights("share", shares.astype(np.float32).reshape(spread))
     return Value(multiply(site, looked_up.tensor, share), looked_up.order)
 
 
-def _region(site: Site, value: Value, axis: int) -> tuple[float, float]:
+def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
     """Return where the region of interest begins and ends, as parts of the dimension ``axis``."""
     if not site.has(1) or site.opset < 11:
         return 0.0, 1.0
@@ -133,7 +133,7 @@ def _region(site: Site, value: Value, axis: int) -> tuple[float, float]:
     return float(region[index]), float(region[index + len(axes)])
 
 
-def _bilinear(site: Site, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
+def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
     """Return what RESIZE_BILINEAR makes of an image, ``None`` where it means something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]

@@ -9,17 +9,17 @@ import numpy as np
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.elementwise import chosen
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError
 
 
-def _where(site: Site) -> tuple[Value, ...]:
+def _where(site: OnnxSite) -> tuple[Value, ...]:
     """Take elements of X where the condition holds, else of Y."""
     condition, first, second = (site.value(index) for index in range(3))
     return (chosen(site, condition, first, second),)
 
 
-def _trilu(site: Site) -> tuple[Value, ...]:
+def _trilu(site: OnnxSite) -> tuple[Value, ...]:
     """Keep what is above (or below) a diagonal of the last two dimensions, 0 elsewhere."""
     value = site.value(0)
     if value.rank < 2:

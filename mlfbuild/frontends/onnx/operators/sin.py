@@ -11,11 +11,11 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.operators.unary import unary_converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
 
 
-def _tangent(site: Site, x: Tensor) -> Tensor:
+def _tangent(site: OnnxSite, x: Tensor) -> Tensor:
     return divide(site, unary(site, ops.Sin(), x), unary(site, ops.Cos(), x))
 
 

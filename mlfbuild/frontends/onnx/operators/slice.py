@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
 from mlfbuild.graph.ops.slice import Steps
 
 
-def _slice(site: Site) -> tuple[Value, ...]:
+def _slice(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     inputs = site.opset >= 10
     starts = site.integers("starts", 1 if inputs else None) or ()
@@ -27,7 +27,7 @@ def _slice(site: Site) -> tuple[Value, ...]:
     return (sliced(site, value, positions),)
 
 
-def sliced(site: Site, value: Value, positions: Sequence[range]) -> Value:
+def sliced(site: OnnxSite, value: Value, positions: Sequence[range]) -> Value:
     """Return what is at ``positions`` of each of ONNX's dimensions."""
     if all(found == range(size) for found, size in zip(positions, value.shape, strict=True)):
         return value

@@ -12,14 +12,14 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.operators.reduce import log_of_sum_of_exponentials
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Quantization, Tensor, ops
 
 _SHARES = Quantization((1 / 256,), (-128,))
 """How SOFTMAX writes int8."""
 
 
-def _softmax(site: Site) -> tuple[Value, ...]:
+def _softmax(site: OnnxSite) -> tuple[Value, ...]:
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and target.scale >= _SHARES.scale:
         source, back = _rows(site, held)
@@ -29,21 +29,21 @@ def _softmax(site: Site) -> tuple[Value, ...]:
     return along_rows(lambda site, rows: unary(site, ops.Softmax(1.0), rows))(site)
 
 
-def _log_softmax(site: Site, rows: Tensor) -> Tensor:
+def _log_softmax(site: OnnxSite, rows: Tensor) -> Tensor:
     return subtract(site, rows, log_of_sum_of_exponentials(site, rows, (len(rows.shape) - 1,)))
 
 
-def along_rows(compute: Callable[[Site, Tensor], Tensor]) -> Callable[[Site], tuple[Value, ...]]:
+def along_rows(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Callable[[OnnxSite], tuple[Value, ...]]:
     """Return the converter of ``compute``, which takes what belongs together in the last dimension."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         source, back = _rows(site, site.value(0))
         return (back(compute(site, source)),)
 
     return convert
 
 
-def _rows(site: Site, value: Value) -> tuple[Tensor, Callable[[Tensor], Value]]:
+def _rows(site: OnnxSite, value: Value) -> tuple[Tensor, Callable[[Tensor], Value]]:
     """Return ``value`` with what belongs together in its last dimension, and how a result becomes a value again.
 
     Before version 13 all dimensions from ``axis`` on were one row.

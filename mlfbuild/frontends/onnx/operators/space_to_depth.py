@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, Tensor, ops
 
 
-def _space_to_depth(site: Site) -> tuple[Value, ...]:
+def _space_to_depth(site: OnnxSite) -> tuple[Value, ...]:
     value, block = _image(site)
     source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
     batch, rows, columns, channels = source.shape
@@ -21,7 +21,7 @@ def _space_to_depth(site: Site) -> tuple[Value, ...]:
     return (value.moved(made, channels_last(4)),)
 
 
-def _mode(site: Site) -> str:
+def _mode(site: OnnxSite) -> str:
     """Return which counts faster in the channels: DCR the depth, CRD the place in the block."""
     mode = site.text("mode", "DCR")
     if mode not in {"DCR", "CRD"}:
@@ -29,7 +29,7 @@ def _mode(site: Site) -> str:
     return mode
 
 
-def _transposed_channels(site: Site, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
+def _transposed_channels(site: OnnxSite, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
     """Return ``tensor`` with its channels, a matrix of ``sizes`` by rows, by columns."""
     outer = tensor.shape[:3]
     split = site.builder.reshaped(tensor, (*outer, *sizes))
@@ -37,7 +37,7 @@ def _transposed_channels(site: Site, tensor: Tensor, sizes: tuple[int, int]) -> 
     return site.builder.reshaped(swapped, tensor.shape)
 
 
-def _depth_to_space(site: Site) -> tuple[Value, ...]:
+def _depth_to_space(site: OnnxSite) -> tuple[Value, ...]:
     value, block = _image(site)
     source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
     batch, rows, columns, channels = source.shape
@@ -50,7 +50,7 @@ def _depth_to_space(site: Site) -> tuple[Value, ...]:
     return (value.moved(site.moved(ops.DepthToSpace(block), source, shape), channels_last(4)),)
 
 
-def _image(site: Site) -> tuple[Value, int]:
+def _image(site: OnnxSite) -> tuple[Value, int]:
     value = site.held(0)
     if value.rank != 4:
         raise GraphError(site.node.place, f"takes images, not {value.tensor}")

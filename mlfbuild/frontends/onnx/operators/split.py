@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
 
 
-def _split(site: Site) -> tuple[Value, ...]:
+def _split(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     axis = site.axis(site.integer("axis", 0), value.rank)
     size, count = value.shape[axis], len(site.node.outputs)

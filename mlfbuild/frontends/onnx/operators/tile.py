@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
 
 
-def _tile(site: Site) -> tuple[Value, ...]:
+def _tile(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     repeats = list(site.integers("repeats", 1) or ())
     if len(repeats) != value.rank or min(repeats, default=1) < 0:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError
 
 
-def _transpose(site: Site) -> tuple[Value, ...]:
+def _transpose(site: OnnxSite) -> tuple[Value, ...]:
     """Move nothing yet: the tensor stays as it is stored, under another order."""
     value = site.held(0)
     axes = site.integers("perm") or tuple(reversed(as_onnx(value.rank)))

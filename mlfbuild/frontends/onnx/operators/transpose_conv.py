@@ -15,13 +15,13 @@ from mlfbuild.frontends.onnx.operators.image import (
     image,
     pair_of,
 )
-from mlfbuild.frontends.onnx.operators.parameters import Parameters, integer_parameters, real_parameters
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Quantization, Tensor, ops
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.graph.bases.window import Padding, Pair
 
 
-def _conv_transpose(site: Site) -> tuple[Value, ...]:
+def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
     """Conv's opposite; in integers where it has one group."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
@@ -34,7 +34,7 @@ def _conv_transpose(site: Site) -> tuple[Value, ...]:
     return (made,)
 
 
-def _transposed(site: Site, value: Value, parameters: Parameters, target: Quantization | None) -> Value | None:
+def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
     source = image(site, value)
     weights = two_dimensional(site, value, parameters.weights)
     groups = site.integer("group", 1)
@@ -48,7 +48,7 @@ def _transposed(site: Site, value: Value, parameters: Parameters, target: Quanti
     for number, part in enumerate(channel_groups(site, source, groups)):
         rows = slice(channels // groups * number, channels // groups * (number + 1))
         bias = None if parameters.bias is None else parameters.bias[depth * number : depth * (number + 1)]
-        own = Parameters(spread[rows], bias, parameters.scales)
+        own = LayerParameters(spread[rows], bias, parameters.scales)
         tensors = own.tensors(site, np.transpose(own.weights, (1, 2, 3, 0)), 0)
         operator = ops.TransposeConv(stride, widened.padding)
         made.append(weighted_sum(site, operator, part, tensors, (source.shape[0], *widened.size, depth), target))
@@ -56,7 +56,7 @@ def _transposed(site: Site, value: Value, parameters: Parameters, target: Quanti
     return None if joined is None else from_image(site, value, joined)
 
 
-def _spread(site: Site, weights: Array, dilation: Pair) -> Array:
+def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
     """Return OIHW ``weights`` with zeros in between: TRANSPOSE_CONV has no dilation."""
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
         raise site.unsupported(f"dilations {dilation}")
@@ -77,7 +77,7 @@ class _Widened:
     padding: Padding
 
 
-def _widened(site: Site, source: Tensor, filter_size: Sequence[int], stride: Pair, dimensions: int) -> _Widened:
+def _widened(site: OnnxSite, source: Tensor, filter_size: Sequence[int], stride: Pair, dimensions: int) -> _Widened:
     extra, mode = pair_of(site, "output_padding", dimensions, 0), site.text("auto_pad", "NOTSET")
     wanted, pads = site.integers("output_shape"), site.integers("pads") or (0,) * (2 * dimensions)
     if len(pads) != 2 * dimensions or (wanted is not None and len(wanted) < dimensions):

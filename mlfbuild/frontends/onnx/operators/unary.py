@@ -10,7 +10,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Operator, Quantization, Tensor
 
 
@@ -22,7 +22,7 @@ def unary_converter(operator: Operator) -> Converter:
 def with_integers(operator: Operator) -> Converter:
     """Return the converter of an operator whose integer form takes any scales."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
         if held.quantization is not None and target is not None:
             made = site.attempt(operator, [held.tensor], held.tensor.shape, target)
@@ -36,7 +36,7 @@ def with_integers(operator: Operator) -> Converter:
 def squashing(operator: Operator, full: Quantization) -> Converter:
     """Return the converter of an operator whose integer form writes the scale ``full``, where none finer is wanted."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
         if held.quantization is not None and target is not None and target.scale >= full.scale:
             made = site.attempt(operator, [held.tensor], held.tensor.shape, full)
@@ -50,7 +50,7 @@ def squashing(operator: Operator, full: Quantization) -> Converter:
 def of_integers_too(operator: Operator) -> Converter:
     """Return the converter of an operator that has an integer form for int32; narrow integers wrap round."""
 
-    def compute(site: Site, x: Tensor) -> Tensor:
+    def compute(site: OnnxSite, x: Tensor) -> Tensor:
         if x.dtype not in NARROW:
             return unary(site, operator, x)
         return cast(site, unary(site, operator, cast(site, x, DType.INT32)), x.dtype)

@@ -17,10 +17,10 @@ from tflite.TensorType import TensorType
 from mlfbuild.frontends.tflite.operators import variables
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind, plain_kind
 from mlfbuild.frontends.tflite.operators.shapes import SHAPES
-from mlfbuild.frontends.tflite.operators.site import Site, name_of
+from mlfbuild.frontends.tflite.operators.site import TfliteSite, name_of
 from mlfbuild.graph.ops import OPERATORS, operator_class
 
-__all__ = ["SHAPES", "SUPPORTED", "OperatorKind", "Site", "operator_kind", "operator_name", "type_name"]
+__all__ = ["SHAPES", "SUPPORTED", "OperatorKind", "TfliteSite", "operator_kind", "operator_name", "type_name"]
 
 
 def operator_name(code: int) -> str:

@@ -8,12 +8,12 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import one_axis
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _arg(kind: Callable[[int], Operator]) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+def _arg(kind: Callable[[int], Operator]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         return kind(one_axis(site))
 
     return read

@@ -8,12 +8,12 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import dimension
 from mlfbuild.frontends.tflite.operators.kind import ANY_NUMBER, OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Activation, Operator, ops
 
 
-def _concatenation(site: Site) -> Operator:
+def _concatenation(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("ConcatenationOptions")
         axis, activation = options.Axis(), site.activation(options.FusedActivationFunction())

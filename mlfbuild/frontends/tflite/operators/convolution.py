@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlfbuild.frontends.tflite.operators.site import Site
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.graph.bases.window import Padding, Pair
 
 
-def window(site: Site, options: Any) -> tuple[Pair, Pair, Padding]:
+def window(site: TfliteSite, options: Any) -> tuple[Pair, Pair, Padding]:
     """Return (stride, dilation, padding) of a convolution."""
     weights = site.input(1)
     if len(weights.shape) != 4:

@@ -8,12 +8,12 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import one_axis
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _cumsum(site: Site) -> Operator:
+def _cumsum(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("CumsumOptions")
         exclusive, reverse = bool(options.Exclusive()), bool(options.Reverse())

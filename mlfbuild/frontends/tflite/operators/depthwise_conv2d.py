@@ -8,12 +8,12 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.convolution import window
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _depthwise_conv2d(site: Site) -> Operator:
+def _depthwise_conv2d(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("DepthwiseConv2DOptions")
         stride, dilation, padding = window(site, options)

@@ -8,11 +8,11 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import check_shape
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _fill(site: Site) -> Operator:
+def _fill(site: TfliteSite) -> Operator:
     check_shape(site)
     return ops.Fill()
 

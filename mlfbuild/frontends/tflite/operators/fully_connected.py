@@ -9,12 +9,12 @@ from tflite.FullyConnectedOptionsWeightsFormat import FullyConnectedOptionsWeigh
 from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _fully_connected(site: Site) -> Operator:
+def _fully_connected(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("FullyConnectedOptions")
         if options.WeightsFormat() != FullyConnectedOptionsWeightsFormat.DEFAULT:

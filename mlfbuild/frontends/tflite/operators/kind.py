@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator
-from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.bases.binary import Binary
 
 
 @dataclass(frozen=True)
 class OperatorKind:
     """The way from one operator of a file to one of a graph.
 
-    Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its ``Site``.
-    Where they stand in the file in another order, ``order`` has the position there of each.
+    Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its
+    ``TfliteSite``. Where they stand in the file in another order, ``order`` has the position there of each.
     """
 
-    read: Callable[[Site], Operator]
+    read: Callable[[TfliteSite], Operator]
     values: int
     attributes: int = 0
     order: tuple[int, ...] = ()
@@ -44,7 +44,7 @@ def plain_kind(operator: type[Operator]) -> OperatorKind:
     )
     options = f"{operator.__name__}Options"
 
-    def read(site: Site) -> Operator:
+    def read(site: TfliteSite) -> Operator:
         with reading(site.place):
             return operator(site.activation(site.read_options(options).FusedActivationFunction()))  # type: ignore[call-arg]  # the attribute
 

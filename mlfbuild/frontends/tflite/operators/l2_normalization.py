@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Activation, Operator, ops
 
 
-def _l2_normalization(site: Site) -> Operator:
+def _l2_normalization(site: TfliteSite) -> Operator:
     with reading(site.place):
         activation = site.activation(site.read_options("L2NormOptions").FusedActivationFunction())
     if activation is not Activation.NONE:

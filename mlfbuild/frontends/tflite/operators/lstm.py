@@ -8,7 +8,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site, name_of
+from mlfbuild.frontends.tflite.operators.site import TfliteSite, name_of
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
@@ -27,7 +27,7 @@ _ORDER = (*_VALUES, *_PEEPHOLE, *_PROJECTION, *_NORMALISATION)
 """Positions in the file: first of what the plain form has, then of its variants."""
 
 
-def _lstm(site: Site) -> Operator:
+def _lstm(site: TfliteSite) -> Operator:
     _check_variant(site)
     with reading(site.place):
         options = site.read_options("UnidirectionalSequenceLSTMOptions")
@@ -42,7 +42,7 @@ def _lstm(site: Site) -> Operator:
     return ops.UnidirectionalSequenceLstm(time_major, clip)
 
 
-def _check_variant(site: Site) -> None:
+def _check_variant(site: TfliteSite) -> None:
     """Refuse what TensorFlow Lite has and the plain form lacks, and what is not there though the plain form has it."""
     inputs = dict(zip(_ORDER, site.inputs, strict=True))
     for variant, positions in _VARIANTS.items():

@@ -8,13 +8,13 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import dimension
 from mlfbuild.frontends.tflite.operators.kind import ANY_NUMBER, OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.operators.split import check_parts
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _pack(site: Site) -> Operator:
+def _pack(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("PackOptions")
         axis, count = options.Axis(), options.ValuesCount()
@@ -23,7 +23,7 @@ def _pack(site: Site) -> Operator:
     return ops.Pack(dimension(site, axis, len(site.output().shape)))
 
 
-def _unpack(site: Site) -> Operator:
+def _unpack(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("UnpackOptions")
         axis, count = options.Axis(), options.Num()

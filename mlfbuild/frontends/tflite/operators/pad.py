@@ -8,20 +8,20 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.MirrorPadMode import MirrorPadMode
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
-from mlfbuild.graph.ops.rules import same_quantization
+from mlfbuild.graph.bases.rules import same_quantization
 
 
-def _paddings(site: Site) -> tuple[tuple[int, int], ...]:
+def _paddings(site: TfliteSite) -> tuple[tuple[int, int], ...]:
     paddings = site.constant(1, "paddings")
     if paddings.size != 2 * len(site.input(0).shape):
         raise site.wrong(f"{paddings.size} paddings do not fit {site.input(0)}")
     return tuple((int(before), int(after)) for before, after in paddings.reshape(-1, 2))
 
 
-def _padv2(site: Site) -> Operator:
+def _padv2(site: TfliteSite) -> Operator:
     source, filling = site.input(0), site.input(2)
     if filling.data is None:
         raise site.unsupported(f"the value {filling} must be constant")
@@ -33,7 +33,7 @@ def _padv2(site: Site) -> Operator:
     return ops.PadV2(_paddings(site), filling.data.reshape(-1)[0].item())
 
 
-def _mirror_pad(site: Site) -> Operator:
+def _mirror_pad(site: TfliteSite) -> Operator:
     with reading(site.place):
         mode = site.read_options("MirrorPadOptions").Mode()
     if mode not in {MirrorPadMode.REFLECT, MirrorPadMode.SYMMETRIC}:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         with reading(site.place):
             options = site.read_options("Pool2DOptions")
             filter_size = (options.FilterHeight(), options.FilterWidth())

@@ -8,15 +8,15 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import axes
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
 def _reduction(
     kind: Callable[[tuple[int, ...], bool], Operator],
-) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         with reading(site.place):
             keep_dims = bool(site.read_options("ReducerOptions").KeepDims())
         return kind(tuple(sorted(set(axes(site)))), keep_dims)

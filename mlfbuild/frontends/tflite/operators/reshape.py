@@ -8,11 +8,11 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import only_axis
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _reshape(site: Site) -> Operator:
+def _reshape(site: TfliteSite) -> Operator:
     # The output's own shape is the truth; one that is computed at run time would make it a guess.
     if len(site.inputs) > 1 and site.inputs[1] is not None:
         wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
@@ -28,7 +28,7 @@ def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
     return len(shape) == len(wanted) and all(size in {-1, real} for size, real in zip(wanted, shape, strict=True))
 
 
-def _expand_dims(site: Site) -> Operator:
+def _expand_dims(site: TfliteSite) -> Operator:
     shape = site.input(0).shape
     axis = only_axis(site, 1, len(shape) + 1)
     wanted = (*shape[:axis], 1, *shape[axis:])

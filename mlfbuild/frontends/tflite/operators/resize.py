@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _resize(kind: type[ops.ResizeBilinear | ops.ResizeNearestNeighbor]) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+def _resize(kind: type[ops.ResizeBilinear | ops.ResizeNearestNeighbor]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         with reading(site.place):
             options = site.read_options(f"{kind.__name__}Options")
             operator = kind(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))

@@ -8,11 +8,11 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import dimension
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _reverse(site: Site) -> Operator:
+def _reverse(site: TfliteSite) -> Operator:
     rank = len(site.input(0).shape)
     return ops.ReverseV2(tuple(dimension(site, int(axis), rank) for axis in site.constant(1, "axes")))
 

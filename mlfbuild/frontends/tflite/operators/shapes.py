@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Array, DType, Tensor
-from mlfbuild.graph.ops.binary import WHOLE
+from mlfbuild.graph.bases.binary import WHOLE
 
 
 @dataclass(frozen=True)
 class ShapeKind:
     """The way from an operator of a file to its only value; ``types`` are those of its output."""
 
-    read: Callable[[Site], Array]
+    read: Callable[[TfliteSite], Array]
     values: int = 1
     types: tuple[DType, ...] = (DType.INT32,)
 
@@ -33,15 +33,15 @@ def zeros(tensor: Tensor) -> Array:
     return np.broadcast_to(zero.astype(tensor.dtype.numpy), tensor.shape)
 
 
-def _shape(site: Site) -> Array:
+def _shape(site: TfliteSite) -> Array:
     return np.array(site.input(0).shape, site.output().dtype.numpy)
 
 
-def _rank(site: Site) -> Array:
+def _rank(site: TfliteSite) -> Array:
     return np.array(len(site.input(0).shape), np.int32)
 
 
-def _broadcast_args(site: Site) -> Array:
+def _broadcast_args(site: TfliteSite) -> Array:
     shapes = [tuple(site.constant(index, "shape").tolist()) for index in (0, 1)]
     try:
         return np.array(np.broadcast_shapes(*shapes), site.output().dtype.numpy)
@@ -49,7 +49,7 @@ def _broadcast_args(site: Site) -> Array:
         raise site.wrong(f"the shapes {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
 
 
-def _range(site: Site) -> Array:
+def _range(site: TfliteSite) -> Array:
     """From the first input up or down to the second, which is not reached, in steps of the third."""
     bounds = [site.input(index) for index in (0, 1, 2)]
     for bound in bounds:
@@ -64,7 +64,7 @@ def _range(site: Site) -> Array:
     return np.asarray(start + np.arange(count) * step, site.output().dtype.numpy)
 
 
-def _zeros_like(site: Site) -> Array:
+def _zeros_like(site: TfliteSite) -> Array:
     return zeros(site.output())
 
 

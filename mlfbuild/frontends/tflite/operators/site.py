@@ -13,7 +13,7 @@ from tflite.Padding import Padding as PaddingMode
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
-from mlfbuild.graph.ops.window import Padding, Pair, resolve_padding
+from mlfbuild.graph.bases.window import Padding, Pair, resolve_padding
 
 ACTIVATIONS = {
     ActivationFunctionType.NONE: Activation.NONE,
@@ -24,7 +24,7 @@ ACTIVATIONS = {
 
 
 @dataclass(frozen=True)
-class Site:
+class TfliteSite:
     """One operator of the file with its tensors, as the functions that read operators see it."""
 
     place: str

@@ -8,20 +8,20 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import integers
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 from mlfbuild.graph.ops.slice import Steps
 
 
-def _slice(site: Site) -> Operator:
+def _slice(site: TfliteSite) -> Operator:
     shape = site.input(0).shape
     starts, sizes = integers(site, 1, "begin", len(shape)), integers(site, 2, "size", len(shape))
     counts = [size - start if count == -1 else count for size, start, count in zip(shape, starts, sizes, strict=True)]
     return ops.Slice(tuple(Steps(start, 1, count) for start, count in zip(starts, counts, strict=True)))
 
 
-def _strided_slice(site: Site) -> Operator:
+def _strided_slice(site: TfliteSite) -> Operator:
     shape = site.input(0).shape
     with reading(site.place):
         options = site.read_options("StridedSliceOptions")

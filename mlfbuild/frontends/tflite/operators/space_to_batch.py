@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _phases(kind: type[ops.SpaceToBatchNd | ops.BatchToSpaceNd]) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+def _phases(kind: type[ops.SpaceToBatchNd | ops.BatchToSpaceNd]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         block, margins = site.constant(1, "block").tolist(), site.constant(2, "margins")
         if margins.size != 2 * len(block):
             raise site.wrong(f"{margins.size} margins do not fit blocks {block}")

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _block(kind: type[ops.SpaceToDepth | ops.DepthToSpace]) -> Callable[[Site], Operator]:
-    def read(site: Site) -> Operator:
+def _block(kind: type[ops.SpaceToDepth | ops.DepthToSpace]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
         with reading(site.place):
             return kind(site.read_options(f"{kind.__name__}Options").BlockSize())
 

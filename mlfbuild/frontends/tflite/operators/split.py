@@ -8,19 +8,19 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import only_axis
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _split(site: Site) -> Operator:
+def _split(site: TfliteSite) -> Operator:
     with reading(site.place):
         count = site.read_options("SplitOptions").NumSplits()
     check_parts(site, count)
     return ops.Split(only_axis(site, 1, len(site.input(0).shape)))
 
 
-def _split_v(site: Site) -> Operator:
+def _split_v(site: TfliteSite) -> Operator:
     sizes = site.constant(1, "sizes").tolist()
     axis = only_axis(site, 2, len(site.input(0).shape))
     lengths = [output.shape[axis] if axis < len(output.shape) else 0 for output in site.outputs]
@@ -30,7 +30,7 @@ def _split_v(site: Site) -> Operator:
     return ops.SplitV(axis)
 
 
-def check_parts(site: Site, count: int) -> None:
+def check_parts(site: TfliteSite, count: int) -> None:
     """Refuse another number of outputs than ``count``."""
     if count != len(site.outputs):
         raise site.wrong(f"makes {count} tensors, but has {len(site.outputs)} outputs")

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _svdf(site: Site) -> Operator:
+def _svdf(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("SVDFOptions")
         return ops.Svdf(options.Rank(), site.activation(options.FusedActivationFunction()))

@@ -8,11 +8,11 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import integers
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _tile(site: Site) -> Operator:
+def _tile(site: TfliteSite) -> Operator:
     return ops.Tile(tuple(integers(site, 1, "multiples", len(site.input(0).shape))))
 
 

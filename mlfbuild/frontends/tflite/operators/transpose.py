@@ -8,11 +8,11 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.axes import dimension, integers
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Operator, ops
 
 
-def _transpose(site: Site) -> Operator:
+def _transpose(site: TfliteSite) -> Operator:
     rank = len(site.input(0).shape)
     return ops.Transpose(tuple(dimension(site, axis, rank) for axis in integers(site, 1, "permutation", rank)))
 

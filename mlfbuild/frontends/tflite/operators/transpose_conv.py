@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
-from mlfbuild.frontends.tflite.operators.site import Site
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
 
-def _transpose_conv(site: Site) -> Operator:
+def _transpose_conv(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("TransposeConvOptions")
         stride, mode = (options.StrideH(), options.StrideW()), options.Padding()
