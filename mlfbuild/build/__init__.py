@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlfbuild.build.beforehand import make_archives as make_archives
     from mlfbuild.build.bundling import bundle_key as bundle_key
     from mlfbuild.build.committed_tree import committed as committed
-    from mlfbuild.build.compilation import compile_model as compile_model
+    from mlfbuild.build.compilation import Compiled as Compiled, compile_model as compile_model
     from mlfbuild.build.conflicts import (
         COMPARED as COMPARED,
         check_image as check_image,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         check_target as check_target,
         modules_of as modules_of,
     )
+    from mlfbuild.build.firmware_build import cross_build as cross_build, did_something as did_something
     from mlfbuild.build.flags import check_flags as check_flags
     from mlfbuild.build.inputs import (
         inputs_hash as inputs_hash,
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
         with_pins as with_pins,
     )
     from mlfbuild.build.placement import (
+        ParamsBinary as ParamsBinary,
         check_placed as check_placed,
         placement_of as placement_of,
         write_params_binary as write_params_binary,

@@ -34,7 +34,6 @@ from mlfbuild.project import (
     Project,
     Provision,
     TargetSpec,
-    load_project,
     source_suffix,
     suggestion,
 )
@@ -45,6 +44,8 @@ BUILD_FOLDER = "build"
 
 def load(path: Path) -> Project:
     """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
+    from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
+
     project = load_project(path)
     found = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems, _hook_problems)
     problems = project.problems(problem for find in found for problem in find(project))

@@ -1,51 +1,80 @@
-"""The command ``mlfbuild`` and its verbs."""
+"""The command ``mlfbuild`` and its verbs, each in the module of its name.
+
+The module of a verb is imported when that verb runs or prints its help, so that ``mlfbuild --help`` imports none of
+them: ``SECTIONS`` has the short help of each.
+"""
 
 from __future__ import annotations
 
 import difflib
+import importlib
+from collections.abc import Mapping
 
 import click
 
 from mlfbuild import __version__
-from mlfbuild.cli.archive_verbs import compare, convert, inspect, merge, validate
-from mlfbuild.cli.fetch_verb import fetch
-from mlfbuild.cli.file_verbs import clashes, compile_model, run, unpack
-from mlfbuild.cli.init_verb import init
-from mlfbuild.cli.lock_verb import lock
-from mlfbuild.cli.options import shared_by_all
-from mlfbuild.cli.placement_verbs import params
-from mlfbuild.cli.profile_verb import profile
-from mlfbuild.cli.project_verbs import build, check, generate, plan, verify
-from mlfbuild.cli.report_verb import report
-from mlfbuild.cli.sbom_verb import sbom
-from mlfbuild.cli.tool_verbs import cmake_dir, doctor, schema
+from mlfbuild.cli.options import Verb, shared_by_all
 
-SECTIONS = (
-    ("Project", (init, check, plan, fetch, lock, generate, build, verify, report, profile, sbom)),
-    (
-        "Files, no project needed",
-        (compile_model, inspect, validate, convert, merge, compare, unpack, run, params, clashes),
-    ),
-    ("About the tool", (doctor, schema, cmake_dir)),
-)
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Project": {
+        "init": "Create a firmware project around a model.",
+        "check": "Check the project file and list every mistake.",
+        "plan": "List every file that a build reads and writes.",
+        "fetch": "Download the repositories and archives of dependencies.",
+        "lock": "Write the hashes of all inputs to mlfbuild.lock.",
+        "generate": "Compile and unpack one model for another build system.",
+        "build": "Compile and unpack every model, then build every firmware.",
+        "verify": "Run every model that has vectors and compare all outputs.",
+        "report": "Build, then report the flash and RAM that each model uses.",
+        "profile": "Count the instructions of each operator on emulated boards.",
+        "sbom": "Write a software bill of materials.",
+    },
+    "Files, no project needed": {
+        "compile": "Compile MODEL into a Model Library Format archive.",
+        "inspect": "Show the modules, interface, memory and files of ARCHIVE.",
+        "validate": "Check ARCHIVE against the rules of the format.",
+        "convert": "Write ARCHIVE in another version of the format.",
+        "merge": "Write several ARCHIVES as one.",
+        "compare": "Compare two archives by meaning.",
+        "unpack": "Unpack ARCHIVE into a folder that a CMake build includes.",
+        "run": "Run a network of ARCHIVE, here or on an emulated board.",
+        "params": "Write the constants of the image ELF to a file.",
+        "clashes": "Fail if two linked models share a global symbol.",
+    },
+    "About the tool": {
+        "doctor": "Show which tools are installed and which are missing.",
+        "schema": "Print the JSON Schema of the project file.",
+        "cmake-dir": "Print the folder of the CMake package and toolchain files.",
+    },
+}
+VERBS = tuple(name for verbs in SECTIONS.values() for name in verbs)
+
+
+def verb_called(name: str) -> Verb:
+    """Return the verb ``name``, which is one of ``VERBS``, from its module."""
+    module = importlib.import_module(f"mlfbuild.cli.{name.replace('-', '_')}")
+    return next(value for value in vars(module).values() if isinstance(value, Verb))
 
 
 class _Group(click.Group):
-    """Lists verbs in sections and knows the nearest one to a misspelt word."""
+    """Lists verbs in sections, imports one when it is needed, and suggests the nearest one for a misspelt word."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(VERBS)
+
+    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+        return verb_called(name) if name in VERBS else None
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, verbs in SECTIONS:
+        for title, verbs in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(verb.name or "", verb.get_short_help_str(80)) for verb in verbs])
+                formatter.write_dl(list(verbs.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self.commands, n=1)
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
             ctx.fail(f"No such command {args[0]!r}" + (f" (did you mean {near[0]!r}?)." if near else "."))
         return super().resolve_command(ctx, args)
 
@@ -56,12 +85,9 @@ class _Group(click.Group):
 def app() -> None:
     """Put machine-learning models into microcontroller firmware.
 
-    A project file, mlfbuild.yml, names models, targets and firmware. `mlfbuild COMMAND --help` tells about a command.
-    Exit status: 0 done, 1 a check failed, 2 usage or project file, 3 missing tool, 4 unsupported model, 5 bad input
-    file, 6 would overwrite, 7 an external program failed, 8 disk or permission, 130 interrupted.
+    The project file mlfbuild.yml lists models, targets and firmware. For help with a command, run
+    `mlfbuild COMMAND --help`.
+
+    Exit status: 0 success, 1 a check failed, 2 usage or project file, 3 missing tool, 4 unsupported model, 5 bad input
+    file, 6 would overwrite a file, 7 an external program failed, 8 disk or permission, 130 interrupted.
     """
-
-
-for _, _verbs in SECTIONS:
-    for _verb in _verbs:
-        app.add_command(_verb)

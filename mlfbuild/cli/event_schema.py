@@ -1,4 +1,4 @@
-"""The JSON Schema of an event: one line on stderr under ``--format json``."""
+"""The JSON Schema of an event: one line on stderr with ``--format json``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOB = {"type": "integer", "minimum": 1, "description": "Number of the job in th
 
 
 def event_schema() -> dict[str, Any]:
-    """Return the JSON Schema of each line that mlfbuild writes to stderr under ``--format json``."""
+    """Return the JSON Schema of each line that mlfbuild writes to stderr with ``--format json``."""
     kinds = {
         "job-started": _started(),
         "job-progress": _progress(),

@@ -1,6 +1,6 @@
-"""``--format json``: what happens on the way, for programs, as one JSON object a line on stderr.
+"""``--format json``: progress and errors as events, one JSON object on each line of stderr.
 
-``event_schema`` has every kind of event; ``docs/running.md`` tells how to read them.
+``event_schema`` lists every kind of event; ``docs/running.md`` explains how to read them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def line_of(event: Mapping[str, Any]) -> str:
 
 
 def wants_events(arguments: Sequence[str]) -> bool:
-    """Whether a command line, which may be wrong, asks for JSON."""
+    """Return whether a command line, which may have mistakes, requests JSON."""
     words = " ".join(arguments).replace("--format=", "--format ").split()
     chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
     return chosen[-1:] == ["json"]
@@ -52,16 +52,6 @@ def error_event(error: MlfError) -> dict[str, Any]:
     return event
 
 
-def usage_event(message: str) -> dict[str, Any]:
-    """Return the event of a command line that is wrong."""
-    return _error(2, "usage", message)
-
-
-def storage_event(message: str) -> dict[str, Any]:
-    """Return the event of an error of the operating system."""
-    return _error(8, "storage", message)
-
-
 def interrupted_event(message: str) -> dict[str, Any]:
     """Return the event of Ctrl-C."""
     return _error(INTERRUPTED_EXIT_CODE, "interrupted", message)
@@ -77,7 +67,7 @@ def _fields(error: MlfError | Diagnostic) -> dict[str, Any]:
 
 
 def _position(text: str) -> dict[str, Any]:
-    """Return file, line and column, if ``text`` begins with them, as compilers print them."""
+    """Return file, line and column if ``text`` begins with them, as messages of compilers do."""
     found = _PLACE.match(text)
     if found is None:
         return {}

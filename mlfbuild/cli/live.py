@@ -1,90 +1,94 @@
-"""Lines that move: each running job has one, below the plain lines of those that are done."""
+"""Progress on a terminal: rich shows a row for each running job below the lines of those that ended."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from rich.console import Console
-from rich.live import Live
+from rich.console import Console, RenderableType
+from rich.progress import Progress, ProgressColumn, Task as RichTask, TaskID
 from rich.text import Text
 
 from mlfbuild.build import Task
-from mlfbuild.cli.watch import Lines, spent
+from mlfbuild.cli.plain import PlainProgress, duration
 
-_REFRESHES_A_SECOND = 5
 _ROWS_LEFT_FREE = 3
 
 
-class LiveLines(Lines):
-    """Plain lines of what is done, and rows of what is running."""
+class _Row(ProgressColumn):
+    """``compile kws for m55: unpacking (0.4 s)``, cut at the edge of the terminal."""
 
-    def __init__(self, write: Callable[[str], None], *, verbose: bool, doing: str = "build") -> None:
-        super().__init__(write, verbose=verbose, quiet=False, doing=doing)
-        self.lock = threading.Lock()  # rows are read in a thread that draws them
-        self.running: dict[Task, str] = {}
+    def render(self, task: RichTask) -> Text:
+        return _text(f"{task.description} ({duration(task.elapsed or 0)})")
+
+
+class Rows(Progress):
+    """Rows of the running jobs, the oldest first, as many as fit the terminal, and a count of all jobs."""
+
+    def __init__(self, console: Console) -> None:
         self.expected = self.done = 0
+        self.screen = console  # the parent draws the rows before it keeps the console
+        super().__init__(_Row(), console=console, transient=True, redirect_stdout=False, refresh_per_second=5)
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        """Yield the rows."""
+        most, tasks = max(1, self.screen.size.height - _ROWS_LEFT_FREE), self.tasks
+        shown = tasks if len(tasks) <= most else tasks[: most - 1]
+        if shown:
+            yield self.make_tasks_table(shown)
+        if len(shown) < len(tasks):
+            yield _text(f"... and {len(tasks) - len(shown)} more")
+        if self.expected > 1:
+            yield _text(f"{self.done} of {self.expected} done")
+
+
+def _text(text: str) -> Text:
+    """Return ``text`` as it is: names in it may come from files that are not trusted, and are not markup."""
+    return Text(text, no_wrap=True, overflow="crop")
+
+
+class LiveProgress(PlainProgress):
+    """Plain lines for jobs that ended, and a row for each that is running."""
+
+    def __init__(self, rows: Rows, *, verbose: bool, doing: str = "build") -> None:
+        super().__init__(self._print, verbose=verbose, quiet=False, doing=doing)
+        self.rows = rows
+        self.running: dict[Task, TaskID] = {}
 
     def expect(self, tasks: int) -> None:
         """Count them in the last row."""
-        self.expected += tasks
+        self.rows.expected += tasks
 
     def start(self, task: Task) -> None:
-        """Give the task a row."""
+        """Add a row."""
         super().start(task)
-        with self.lock:
-            self.running[task] = ""
+        self.running[task] = self.rows.add_task(f"{task}: waiting", total=None)
 
     def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
-        """Change the task's row."""
-        with self.lock:
-            self.running[task] = f"{doing} {done}/{of}" if of else doing
+        """Change the row."""
+        self.rows.update(self.running[task], description=f"{task}: {doing}{f' {done}/{of}' if of else ''}")
 
     def finish(self, task: Task, result: str) -> None:
-        """Take the row away before the line is printed."""
-        self._forget(task)
+        """Remove the row before the line is printed."""
+        self._remove(task)
         super().finish(task, result)
 
     def fail(self, task: Task, result: str = "failed") -> None:
-        """Take the row away before the line is printed."""
-        self._forget(task)
+        """Remove the row before the line is printed."""
+        self._remove(task)
         super().fail(task, result)
 
-    def _forget(self, task: Task) -> None:
-        with self.lock:
-            self.running.pop(task, None)
-        self.done += 1
+    def _remove(self, task: Task) -> None:
+        self.rows.remove_task(self.running.pop(task))
+        self.rows.done += 1
 
-    def rows(self, most: int) -> list[str]:
-        """Return the rows of what is running, ``most`` at most, the oldest job first."""
-        with self.lock:
-            running = list(self.running.items())
-        now = time.monotonic()
-        rows = [f"{task}: {doing or 'waiting'} ({spent(now - self.started[task])})" for task, doing in running]
-        if len(rows) > most:
-            rows = [*rows[: most - 1], f"... and {len(rows) - most + 1} more"]
-        return [*rows, f"{self.done} of {self.expected} done"] if self.expected > 1 else rows
+    def _print(self, text: str) -> None:
+        self.rows.refresh()  # otherwise the previous rows are drawn once more below the text
+        self.rows.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
-def live(*, verbose: bool, doing: str = "build") -> Iterator[LiveLines]:
-    """Hand out lines that move on stderr until the ``with`` block ends, however it ends: then only plain ones stay."""
-    console = Console(stderr=True, force_terminal=True)
-
-    def write(text: str) -> None:
-        moving.refresh()  # else the rows of a moment ago would be drawn below the text once more
-        console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
-
-    def draw() -> Text:
-        rows = lines.rows(max(1, console.size.height - _ROWS_LEFT_FREE))
-        return Text("\n".join(rows), no_wrap=True, overflow="crop")
-
-    lines = LiveLines(write, verbose=verbose, doing=doing)
-    moving = Live(
-        console=console, get_renderable=draw, transient=True, redirect_stdout=False,
-        refresh_per_second=_REFRESHES_A_SECOND,
-    )  # fmt: skip
-    with moving:
-        yield lines
+def live_progress(*, verbose: bool, doing: str = "build") -> Iterator[LiveProgress]:
+    """Yield progress that is shown on stderr until the ``with`` block ends; only plain lines remain then."""
+    with Rows(Console(stderr=True, force_terminal=True)) as rows:
+        yield LiveProgress(rows, verbose=verbose, doing=doing)

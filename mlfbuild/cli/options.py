@@ -1,4 +1,8 @@
-"""Options that verbs share; each may stand before the verb or after it."""
+"""Options that verbs share, and the decorator that makes a function a verb.
+
+The options of ``SharedOptions`` may be written before the verb or after it; a verb refuses those that do not apply to
+it. The decorators below them are options of a few verbs.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass
-class Settings:
-    """Values of the shared options; ``given`` has the names of those on the command line."""
+class SharedOptions:
+    """Values of the shared options; ``given`` has the names of those that are on the command line."""
 
     file: Path = Path("mlfbuild.yml")
     target: tuple[str, ...] = ()
@@ -30,18 +34,18 @@ class Settings:
 
     @property
     def json(self) -> bool:
-        """Whether results are wanted as JSON."""
+        """Whether results are printed as JSON."""
         return self.format == "json"
 
 
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if value is None or value in ((), False):
         return
-    settings = context.find_object(Settings)
-    assert settings is not None
+    options = context.find_object(SharedOptions)
+    assert options is not None
     assert parameter.name is not None
-    setattr(settings, parameter.name, value)
-    settings.given.add(parameter.name)
+    setattr(options, parameter.name, value)
+    options.given.add(parameter.name)
 
 
 def _change_folder(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
@@ -57,26 +61,26 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(*names, expose_value=False, **{"callback": _store, **attributes})
 
 
-_DIRECTORY = _option("-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Work in DIR.")
+_DIRECTORY = _option(
+    "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
+)
 _OPTIONS = {
     "file": _option(
-        "-f", "--file", type=click.Path(path_type=Path), metavar="FILE", help="Project file, default mlfbuild.yml."
+        "-f", "--file", type=click.Path(path_type=Path), metavar="FILE", help="Project file; default mlfbuild.yml."
     ),
-    "target": _option("--target", multiple=True, metavar="NAME", help="Only this target; may be repeated."),
-    "model": _option("--model", multiple=True, metavar="NAME", help="Only this model; may be repeated."),
-    "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Jobs at a time, default one a CPU."),
-    "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result, default text."),
-    "frozen": _option(
-        "--frozen", is_flag=True, help="Build what mlfbuild.lock has; any drift from it is exit status 1."
-    ),
-    "offline": _option("--offline", is_flag=True, help="Fetch nothing. Builds never do: there it only says so."),
-    "verbose": _option("-v", "--verbose", is_flag=True, help="Say more: all of a long list, and what was up to date."),
-    "quiet": _option("-q", "--quiet", is_flag=True, help="Say nothing but errors and what was asked for."),
+    "target": _option("--target", multiple=True, metavar="NAME", help="Use only this target; repeatable."),
+    "model": _option("--model", multiple=True, metavar="NAME", help="Use only this model; repeatable."),
+    "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
+    "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result; default text."),
+    "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
+    "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
+    "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
+    "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),
 }
 
 
 def shared(*names: str) -> Callable[[F], F]:
-    """Return a decorator that adds shared options to a verb; every verb has -C, -v and -q."""
+    """Return a decorator that adds these shared options, and -C, -v and -q, which all verbs have."""
 
     def decorate(function: F) -> F:
         for name in reversed([*names, "verbose", "quiet"]):
@@ -87,30 +91,64 @@ def shared(*names: str) -> Callable[[F], F]:
 
 
 shared_by_all = shared(*(name for name in _OPTIONS if name not in {"verbose", "quiet"}))
-"""Adds every shared option: for the command itself, before the verb."""
+"""Adds every shared option to the command itself, so that it may be written before the verb."""
 
 
 class Verb(click.Command):
-    """A verb; it refuses shared options that mean nothing to it, wherever they stand."""
+    """A verb; it refuses shared options that do not apply to it, even if they are before the verb."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the verb."""
-        settings = ctx.find_object(Settings)
-        assert settings is not None
+        options = ctx.find_object(SharedOptions)
+        assert options is not None
         own = {parameter.name for parameter in self.params}
-        for name in sorted(settings.given - own):
-            raise click.UsageError(f"--{name} means nothing to `{ctx.command_path}`", ctx)
+        for name in sorted(options.given - own):
+            raise click.UsageError(f"--{name} does not apply to `{ctx.command_path}`", ctx)
         return super().invoke(ctx)
 
 
 def verb(*names: str) -> Callable[[Callable[..., None]], Verb]:
-    """Return a decorator that makes a verb with these shared options; the function gets ``Settings`` first."""
+    """Return a decorator that makes a function the verb of its module, with these shared options.
+
+    The function gets ``SharedOptions`` first, then its own options by name.
+    """
 
     def decorate(function: Callable[..., None]) -> Verb:
-        name = function.__name__.replace("_", "-")
-        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(Settings)(function)))
+        name = function.__module__.rpartition(".")[2].replace("_", "-")
+        command = click.command(name, cls=Verb)(shared(*names)(click.make_pass_decorator(SharedOptions)(function)))
         assert isinstance(command, Verb)
         command.params.sort(key=lambda parameter: parameter.name in {"directory", *_OPTIONS})  # its own come first
         return command
 
     return decorate
+
+
+# Options of several verbs --------------------------------------------------------------------------------------------
+
+_FILE = click.Path(path_type=Path)
+
+ARCHIVE = click.argument("archive", type=_FILE)
+OUTPUT = click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+BUILD_DIR = click.option("--build-dir", type=_FILE, metavar="DIR", help="Build folder, default build.")
+PLACE = click.option(
+    "--place", "places", multiple=True, metavar="CLASS=SECTION", help="Put params, workspace, ... into a section."
+)
+
+
+def inputs_option(*, required: bool = False) -> Callable[[F], F]:
+    """Return the option --inputs."""
+    return click.option(
+        "--inputs",
+        type=_FILE,
+        required=required,
+        metavar="X.npz",
+        help="Arrays in0.. or NAME; first axis: cases.",
+    )
+
+
+def timeout_option(*, default: float | None = None) -> Callable[[F], F]:
+    """Return the option --timeout."""
+    seconds = click.FloatRange(min=0, min_open=True)
+    return click.option(
+        "--timeout", type=seconds, default=default, metavar="SECONDS", help="Time limit of a case, default 60."
+    )

@@ -1,4 +1,4 @@
-"""Results go to stdout, everything else to stderr: for people as text, for programs (``--format json``) as events."""
+"""Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from typing import Any
 import click
 
 from mlfbuild.cli.events import error_event, line_of
-from mlfbuild.cli.options import Settings
+from mlfbuild.cli.options import SharedOptions
 from mlfbuild.core import MlfError, ProjectFileError, StorageError
 
 
 def prepare() -> None:
-    """Make stdout print every text; what the terminal's encoding lacks appears as an escape."""
+    """Make stdout accept every text: characters that the terminal's encoding lacks are printed as escapes."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def show(text: str) -> None:
-    """Print a result; raises ``StorageError`` where stdout is a file on a full disk."""
+    """Print a result; raises ``StorageError`` if stdout is a file on a full disk."""
     try:
         click.echo(text)
     except BrokenPipeError:
         silence()
     except OSError as error:
         silence()
-        raise StorageError(f"standard output: cannot write: {error.strerror}; check free space") from None
+        raise StorageError(
+            "output-not-writable", place="standard output", reason=str(error.strerror), hint="check free space"
+        ) from None
 
 
 def show_json(value: Any) -> None:
@@ -42,31 +44,30 @@ def show_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """Print a diagnostic; an event where the verb's result is JSON."""
+    """Print a diagnostic, as an event if results are printed as JSON."""
     context = click.get_current_context(silent=True)
-    settings = context.find_object(Settings) if context else None
-    if settings is not None and settings.json:
+    options = context.find_object(SharedOptions) if context else None
+    if options is not None and options.json:
         emit({"event": "message", "text": text})
     else:
         write(text)
 
 
-def tell(error: MlfError, *, events: bool) -> None:
+def report_error(error: MlfError, *, events: bool) -> None:
     """Print an error, whether or not it ends the run."""
     if events:
         emit(error_event(error))
     else:
-        write(words_of(error))
+        write(error_text(error))
 
 
-def words_of(error: MlfError) -> str:
-    """Return what people read of an error."""
-    # Project file problems start with file:line:column, which editors jump to.
+def error_text(error: MlfError) -> str:
+    """Return an error as text; editors can jump to mistakes in project files, which begin with file:line:column."""
     return str(error) if isinstance(error, ProjectFileError) else f"mlfbuild: {error}"
 
 
 def emit(event: Mapping[str, Any]) -> None:
-    """Print an event, for programs."""
+    """Print an event."""
     write(line_of(event))
 
 
@@ -77,7 +78,7 @@ def write(text: str) -> None:
 
 
 def silence() -> None:
-    """Let stdout end in nothing, so that Python's own flush at exit does not fail again."""
+    """Redirect stdout to nothing, so that Python's flush at exit does not fail again."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

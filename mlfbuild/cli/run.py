@@ -1,58 +1,39 @@
-"""Runs the command line; each error becomes its message on stderr and its exit code, here and nowhere else."""
+"""``mlfbuild run``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
-from mlfbuild.cli.app import app
-from mlfbuild.cli.events import line_of, storage_event, usage_event, wants_events
-from mlfbuild.cli.options import Settings
-from mlfbuild.cli.output import emit, prepare, silence, tell, write
-from mlfbuild.core import MlfError, StorageError
+from mlfbuild.cli.options import ARCHIVE, SharedOptions, inputs_option, timeout_option, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import UsageError, counted
+
+_FILE = click.Path(path_type=Path)
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Run the verb that ``arguments`` name and return the exit status.
+@verb("model", "format")
+@ARCHIVE
+@inputs_option(required=True)
+@click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")
+@click.option("--board", metavar="BOARD", help="Emulated board such as mps2-an386; default here.")
+@timeout_option(default=60.0)
+def run(options: SharedOptions, archive: Path, inputs: Path, output: Path, board: str | None, timeout: float) -> None:
+    """Run a network of ARCHIVE, here or on an emulated board.
 
-    Only Ctrl-C and a defect of mlfbuild itself leave this function as exceptions.
+    Its C code is compiled once: for a separate process on this machine, or into firmware that reads its inputs through
+    semihosting. If the code crashes or hangs, the exit status is 7 and nothing is written.
     """
-    prepare()
-    try:
-        return _invoke(arguments)
-    except click.ClickException as error:
-        if wants_events(arguments):
-            emit(usage_event(_usage(error)))
-        else:
-            error.show()
-        return error.exit_code
-    except MlfError as error:
-        tell(error, events=wants_events(arguments))
-        return error.exit_code
-    except BrokenPipeError:  # the reader of our output has seen enough: `mlfbuild plan | head -1`
-        silence()
-        return 0
-    except OSError as error:
-        silence()
-        place = f"{error.filename}: " if error.filename else ""
-        message = f"{place}{error.strerror or error}; check free space and permissions"
-        write(line_of(storage_event(message)) if wants_events(arguments) else f"mlfbuild: {message}")
-        return StorageError.exit_code
+    from mlfbuild.usecases import run_archive
 
-
-def _usage(error: click.ClickException) -> str:
-    """Return what is wrong with a command line, and where to look."""
-    context = getattr(error, "ctx", None)
-    verb = context.command_path if context else "mlfbuild"
-    return f"{error.format_message().rstrip('.')}; see `{verb} --help`"
-
-
-def _invoke(arguments: Sequence[str]) -> int:
-    # Not app.main(): that would answer Ctrl-C and a closed pipe itself, with other exit codes.
-    try:
-        with app.make_context("mlfbuild", list(arguments), obj=Settings()) as context:
-            app.invoke(context)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    return 0
+    if len(options.model) > 1:
+        raise UsageError("too-many-models", place="--model", reason="one network runs", hint="name one model")
+    result = run_archive(archive, next(iter(options.model), None), inputs, output, timeout, board)
+    if options.json:
+        names = [tensor.name for tensor in result.outputs]
+        place = {} if board is None else {"board": board}
+        show_json({"model": result.model, **place, "cases": result.cases, "outputs": names, "file": output})
+    elif not options.quiet:
+        on = "" if board is None else f" on {board}"
+        show(f"{output}: {counted(result.cases, 'case')} of {result.model}{on}")

@@ -2,8 +2,8 @@
 
 ``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``processes`` finds and runs
 programs; ``system_packages`` has the commands that install them; ``text`` puts untrusted names on one printable line;
-``package`` hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or
-archives.
+``table`` lays out columns; ``package`` hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does
+not know models, targets or archives.
 """
 
 from __future__ import annotations

@@ -27,6 +27,13 @@ if TYPE_CHECKING:
         compare_reports as compare_reports,
         comparison_json as comparison_json,
     )
+    from mlfbuild.report.document.files import (
+        ReportDocument as ReportDocument,
+        check_report_output as check_report_output,
+        compared_with as compared_with,
+        form_of as form_of,
+        saved_report as saved_report,
+    )
     from mlfbuild.report.document.read import (
         Report as Report,
         networks_in as networks_in,

@@ -14,13 +14,13 @@ and a ``site_scons/site_tools/mlf.py`` of one import, which ``mlfbuild init`` wr
 Methods
 -------
     ``MlfModels(project, target)`` compiles and unpacks every model of a target and returns the nodes to depend on.
-    ``MlfFirmware(name, models)`` drives the CMake cross build of a firmware; Ninja decides what is out of date.
-    ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps what it printed.
+    ``MlfFirmware(name, models)`` runs the CMake cross build of a firmware; Ninja decides what is out of date.
+    ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps its output.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
-    ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps, and
-    ``MlfParams(binary, elf)`` writes the constants of an image for external flash,
-    ``MlfReport(report, elf)`` whose each byte of it is, as text or JSON, and
-    ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` one equal to another.
+    ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps.
+    ``MlfParams(binary, elf)`` writes the constants of an image for external flash.
+    ``MlfReport(report, elf)`` writes the flash and RAM that each model uses, as text, JSON or HTML.
+    ``MlfMerge(archive, archives)`` makes one archive of several, ``MlfCopy(archive, other)`` a copy.
 
 ``models.apply(env)`` adds models to an environment that links with SCons' own ``Program``, and ``models.place(env)``
 puts their sections into memory regions of its linker script.
@@ -28,57 +28,58 @@ puts their sections into memory regions of its linker script.
 Construction variables
 ----------------------
     ``MLFBUILDDIR``
-        The folder of everything that is generated.
+        The folder of all generated files.
     ``MLFCMAKEFLAGS``
         Further ``NAME=VALUE`` definitions for CMake.
     ``MLFFROZEN``
-        Build what mlfbuild.lock has: any drift from it stops SCons. ``scons MLFFROZEN=1`` sets it, too.
+        Whether to stop if anything differs from mlfbuild.lock. ``scons MLFFROZEN=1`` sets it, too.
     ``MLFVERBOSE``
-        Show what CMake and Ninja print.
+        Whether to print the output of CMake and Ninja.
     ``MLFNAME``
-        Of ``MlfArchive`` and ``MlfUnpack``: the model's name in C. Without it that of the archive.
+        For ``MlfArchive`` and ``MlfUnpack``: the model's name in C; by default that of the archive.
     ``MLFCPU``
-        Of ``MlfArchive``: the processor core to compile for, ``host`` for this machine.
+        For ``MlfArchive``: the processor core to compile for; ``host`` is this machine.
     ``MLFCOMPILER``
-        Of ``MlfArchive``: the compiler. Without it the one for the file.
+        For ``MlfArchive``: the compiler; by default the one for the file.
     ``MLFEXECUTOR``
-        Of ``MlfArchive``: ``aot`` or ``graph``. Without it the compiler's own choice.
+        For ``MlfArchive``: ``aot`` or ``graph``; by default the compiler decides.
     ``MLFPYTHON``
-        Of ``MlfArchive`` with the compiler ``tvm``: the Python that has TVM. Without it ``python3``.
+        For ``MlfArchive`` with the compiler ``tvm``: the Python interpreter with TVM; by default ``python3``.
     ``MLFOPTIONS``
-        Of ``MlfArchive``: the compiler's options.
+        For ``MlfArchive``: the compiler's options.
     ``MLFBLOBS``
         How graphs and parameters get into images: ``array`` or ``incbin``.
     ``MLFSECTION``
-        Of ``MlfParams``: the section that it writes.
+        For ``MlfParams``: the section to write.
     ``MLFPROFILE``
-        Of ``MlfReport``: whether models run on the target's board, so that the report has their instructions.
+        For ``MlfReport``: whether to run models on the target's board and report their instructions.
     ``MLFARCHIVECOMSTR``
-        What ``MlfArchive`` prints; so the others below.
+        The line that ``MlfArchive`` prints; the variables below set that of the other steps.
     ``MLFMERGECOMSTR``
-        Of ``MlfMerge``.
+        For ``MlfMerge``.
     ``MLFCOPYCOMSTR``
-        Of ``MlfCopy``.
+        For ``MlfCopy``.
     ``MLFUNPACKCOMSTR``
-        Of ``MlfUnpack``.
+        For ``MlfUnpack``.
     ``MLFTREECOMSTR``
-        Of the target's tree, which ``MlfModels`` finishes.
+        For the target's tree, which ``MlfModels`` completes.
     ``MLFFIRMWARECOMSTR``
-        Of ``MlfFirmware``.
+        For ``MlfFirmware``.
     ``MLFPARAMSCOMSTR``
-        Of ``MlfParams``.
+        For ``MlfParams``.
     ``MLFREPORTCOMSTR``
-        Of ``MlfReport``.
+        For ``MlfReport``.
     ``MLFRUNCOMSTR``
-        Of ``MlfRun``.
+        For ``MlfRun``.
     ``MLFVERIFYCOMSTR``
-        Of ``MlfVerify``.
+        For ``MlfVerify``.
 
-What a node depends on decides whether the product can be trusted, so it is spelled out: an archive depends on the
-content of its model file, on the model's own settings (not on the project file, whose comments change nothing), and on
-mlfbuild's own sources. Archives are the same bytes for the same content, so a change that makes no difference stops
-there. SCons does not look at the content of what it built; trees are compared with their RECORD.json when the
-SConscript is read, and a tree that somebody edited is unpacked again.
+Dependencies
+------------
+An archive depends on the content of its model file, on the model's own settings and on mlfbuild's sources, but not on
+the project file, so a comment there rebuilds nothing. Equal content makes equal bytes: if a change makes no difference,
+SCons stops after the archive. SCons does not compare the content of what it built. For that reason trees are compared
+with their RECORD.json when the SConscript is read, and an edited tree is unpacked again.
 
 """
 
@@ -122,11 +123,11 @@ _DEFAULTS = {
 }
 
 _ARGUMENTS = {"MLFFROZEN"}
-"""Those that the command line gives, too: whoever builds chooses, not who wrote the SConstruct."""
+"""Variables that may be set on the command line: they are a choice of each build."""
 
 
 def generate(env: Any, **_: Any) -> None:
-    """Add the builders, methods and default variables to ``env``; what the user has set already stays."""
+    """Add the builders, methods and default variables to ``env``, except variables that are already set."""
     env.SetDefault(
         **{name: ARGUMENTS.get(name, value) if name in _ARGUMENTS else value for name, value in _DEFAULTS.items()}
     )
@@ -147,5 +148,5 @@ def generate(env: Any, **_: Any) -> None:
 
 
 def exists(_env: Any) -> bool:
-    """Whether what every use of the tool needs is installed: CMake and Ninja."""
+    """Return whether CMake and Ninja are installed, which the tool requires."""
     return all(shutil.which(tool) for tool in ("cmake", "ninja"))

@@ -1,4 +1,4 @@
-"""From our errors to SCons's: one line, and no traceback for a user's mistake."""
+"""Turn errors into SCons' own: one line, and no traceback for a user's mistake."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def action(function: BuildFunction, comstr: str | None) -> Any:
 
 
 def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
-    """Turn our errors in ``function``, which runs while SConscripts are read, into SCons's ``UserError``."""
+    """Turn errors of ``function``, which runs while SConscripts are read, into SCons' ``UserError``."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **keywords: Any) -> T:
@@ -52,7 +52,7 @@ def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
 
 
 def _at_the_users_line(error: Exception) -> Exception:
-    """Return ``error`` so that SCons prints the SConscript's line: it takes the innermost frame that is not its own."""
+    """Return ``error`` so that SCons prints the line of the SConscript: it uses the innermost frame of other files."""
     frame = inspect.currentframe()
     while frame is not None and _is_ours_or_of_scons(frame.f_code.co_filename):
         frame = frame.f_back
@@ -64,7 +64,7 @@ def _is_ours_or_of_scons(filename: str) -> bool:
 
 
 def _words(error: MlfError) -> str:
-    """Return the error's text with paths as the user wrote them: SCons hands out absolute ones."""
+    """Return the error's text with relative paths, as in the SConscript: SCons passes absolute ones."""
     return str(error).replace(f"{Path.cwd()}{os.sep}", "")
 
 

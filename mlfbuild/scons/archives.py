@@ -1,4 +1,4 @@
-"""Builders of single files: a model into an archive, archives into one, an archive into a tree."""
+"""Builders of single steps: compile a model, merge or copy archives, unpack an archive."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from mlfbuild.build import (
     Outline,
     bundle_key,
     compile_if_needed,
-    compile_job,
     compile_model,
     copy_archive,
-    default_compiler,
     generated_files,
     in_worker,
     key_file,
@@ -30,7 +28,6 @@ from mlfbuild.build import (
     prune_folders,
     read_files,
     tree_is_whole,
-    unpack_archive,
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
@@ -41,14 +38,13 @@ A = TypeVar("A")
 _jobs: dict[Any, CompileJob] = {}
 """The jobs of project files, by the nodes of their archives and of their trees' folders."""
 _outlines: dict[Any, Outline] = {}
-"""By the same folders. Both would cost an environment for each node as construction variables."""
+"""By the same folders. As construction variables, both would require a separate environment for each node."""
 
 
 def archive_builder() -> Any:
     """Return ``MlfArchive``: ``env.MlfArchive("kws.tar", "kws.tflite", MLFCPU="cortex-m55")``.
 
-    Compiles one model file; no project file is needed. The model's name is the archive's, unless ``MLFNAME`` says
-    otherwise.
+    Compiles one model file, without a project file. The model is named after the archive unless ``MLFNAME`` is set.
     """
     return Builder(
         action=action(_compile, "$MLFARCHIVECOMSTR"),
@@ -74,7 +70,7 @@ def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
 
 
 def copy_builder() -> Any:
-    """Return ``MlfCopy``: ``env.MlfCopy("kws.tar", "other/kws.tar")``; the archive is equal to the other one."""
+    """Return ``MlfCopy``: ``env.MlfCopy("kws.tar", "other/kws.tar")``; the archive becomes a copy of the other one."""
     return Builder(action=action(_copy, "$MLFCOPYCOMSTR"), single_source=True)
 
 
@@ -85,7 +81,7 @@ def _copy(target: list[Any], source: list[Any], _env: Any) -> None:
 def merge_builder() -> Any:
     """Return ``MlfMerge``: ``env.MlfMerge("both.tar", ["kws.tar", "vww.tar"])``.
 
-    Makes one archive of several; their order makes no difference.
+    Makes one archive of several, in any order.
     """
     return Builder(action=action(_merge, "$MLFMERGECOMSTR"), suffix=".tar", src_suffix=".tar", emitter=_merge_emitter)
 
@@ -111,19 +107,21 @@ def _fs() -> Any:
 
 @as_user_error
 def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
-    """Return the job that a project file has for the archive, or one made of the user's own variables."""
+    """Return the job that a project file has for the archive, or one from construction variables."""
     if target[0] in _jobs:
         return _jobs[target[0]]
     archive = Path(target[0].get_abspath())
-    return compile_job(
+    from mlfbuild.usecases import file_job  # jobs of project files do without
+
+    return file_job(
+        Path(source[0].rfile().get_abspath()),
+        archive,
+        env.subst("$MLFCPU"),
         name=env.subst("$MLFNAME") or archive.stem,
-        source=Path(source[0].rfile().get_abspath()),
-        cpu=env.subst("$MLFCPU"),
-        compiler=env.subst("$MLFCOMPILER") or default_compiler(Path(source[0].rfile().get_abspath())),
-        executor=env.subst("$MLFEXECUTOR") or None,
+        compiler=env.subst("$MLFCOMPILER"),
+        executor=env.subst("$MLFEXECUTOR"),
+        python=env.subst("$MLFPYTHON"),
         options=dict(env["MLFOPTIONS"]),
-        archive=archive,
-        python=env.subst("$MLFPYTHON") or None,
     )
 
 
@@ -143,7 +141,7 @@ def _bundle_key(job: CompileJob) -> str:
 
 
 def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
-    """Let an archive that was made while SConscripts were read, as they need it, stay where it is current."""
+    """Keep an archive that was made while SConscripts were read, if it is current."""
     if GetOption("clean"):
         env.Clean(target, env.File(str(key_file(job))))
     elif not GetOption("help"):
@@ -159,7 +157,7 @@ def _compile(target: list[Any], source: list[Any], env: Any) -> None:
 
 
 def _call(function: Callable[[A], object], argument: A) -> None:
-    """Call ``function(argument)``, in a worker process where SCons does several things at a time."""
+    """Call ``function(argument)``, in a worker process if SCons runs jobs in parallel."""
     workers = int(GetOption("num_jobs"))
     if workers > 1:
         in_worker(function, argument, workers)
@@ -169,11 +167,11 @@ def _call(function: Callable[[A], object], argument: A) -> None:
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     env.Depends(target, env.Value(package_fingerprint()))
-    return target, sorted(source, key=str)  # another order is no other archive
+    return target, sorted(source, key=str)  # the order does not change the archive
 
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
-    from mlfbuild.usecases import merge_archives  # all that is done with archives: most builds need none of it
+    from mlfbuild.usecases import merge_archives  # most builds merge nothing
 
     paths = [Path(node.rfile().get_abspath()) for node in source]
     _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
@@ -184,8 +182,8 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
     outline = _outlines.get(folder)
     nodes = [folder.File(name) for name in (outline.compiled if outline else (RECORD, FRAGMENT))]
     env.Depends(nodes, [env.Value(package_fingerprint()), env.Value(_unpack_settings(env, folder))])
-    env.Precious(nodes)  # SCons removes targets before it builds them; the old record says what may be pruned
-    env.NoCache(nodes)  # a tree is put right as a whole, from the archive, which a cache may have
+    env.Precious(nodes)  # SCons removes targets before it builds them, but the old record lists what to prune
+    env.NoCache(nodes)  # trees are repaired as a whole, from the archive, which may be cached
     whole = tree_is_whole(Path(folder.get_abspath()))
     if not whole:
         env.AlwaysBuild(nodes)
@@ -197,10 +195,11 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
 
 
 def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None:
-    """Tell SCons of the files that are written beside ``nodes``; where it finds them by itself this saves their nodes.
+    """Declare the files that are written beside ``nodes``.
 
-    It looks into a folder once and believes what it saw: headers that are still to be written would be unknown to what
-    includes them until the next build. And of a variant folder it removes what neither is written nor has a source.
+    SCons reads a folder once. Without nodes, headers that are written later would be unknown to the files that include
+    them until the next build, and in a variant folder SCons would remove them. If SCons finds the files by itself, they
+    are not declared, which saves their nodes.
     """
     for name in outline.others:
         file = env.SideEffect(folder.File(name), nodes[0])
@@ -209,7 +208,7 @@ def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None
 
 
 def clean_generated(env: Any, nodes: Any, folder: Path) -> None:
-    """Let ``scons -c`` remove the files that RECORD.json lists and the folders they leave empty, and nothing else."""
+    """Let ``scons -c`` remove the files that RECORD.json lists, with folders that become empty, and nothing else."""
     if not GetOption("clean"):
         return
     env.Clean(nodes, [env.File(str(path)) for path in generated_files(folder)])
@@ -226,18 +225,20 @@ def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     if folder in _jobs:
         _unpack_job(_jobs[folder], source[0])
     else:
+        from mlfbuild.usecases import unpack_file  # jobs of project files do without
+
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
-        unpack_archive(archive, path, model=env.subst("$MLFNAME") or None)
+        unpack_file(archive, path, model=env.subst("$MLFNAME"))
     for file in target[0].side_effects:
-        file.clear_memoized_values()  # SCons saw that they were not there, and scanners would believe it
+        file.clear_memoized_values()  # SCons remembers that they did not exist, and scanners rely on that
 
 
 def _unpack_job(job: CompileJob, archive: Any) -> None:
-    """Unpack the archive of ``job``; one that cannot be read, as of a damaged cache, is made again, also there."""
+    """Unpack the archive of ``job``; if it cannot be read, build it again and replace the damaged copy in the cache."""
     try:
         _call(unpack_job, job)
     except InputFileError:
-        show(f"{archive}: is damaged, making it again")
+        show(f"{archive}: damaged, building it again")
         _call(compile_model, job)
         _call(unpack_job, job)
         cache = archive.get_env().get_CacheDir()

@@ -1,4 +1,4 @@
-"""Libraries that models need beside their archives, for firmware that is linked with SCons' own ``Program``."""
+"""Build the libraries that models require, for firmware that is linked with SCons' own ``Program``."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import os
 from typing import Any
 
 from mlfbuild.build import Source
-from mlfbuild.scons.trees import Tree
+from mlfbuild.scons.trees import TreeNodes
 
 _made: dict[str, Any] = {}
 """The library's node by its path."""
 
 
-def dependency_dirs(tree: Tree, source: Source) -> list[Any]:
-    """Return the folders of the headers of ``source`` that lie beside ``tree``."""
+def dependency_dirs(tree: TreeNodes, source: Source) -> list[Any]:
+    """Return the header folders of ``source``, whose files are copied beside ``tree``."""
     folder = _copies(tree, source)
     return [folder.Dir(path) for path in source.include_dirs]
 
 
-def dependency_library(env: Any, folder: Any, tree: Tree, source: Source, theirs: list[Any]) -> Any:
-    """Return the node of the library that ``source`` becomes in ``folder``, one for all models of ``env``.
+def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: Source, theirs: list[Any]) -> Any:
+    """Return the node of the static library of ``source`` in ``folder``, one for all models of ``env``.
 
-    It is compiled with the flags that ``env`` has when the build runs, with those of its own, and without warnings:
-    nobody here can change its code. ``theirs`` are the include folders of the firmware.
+    It is compiled with the flags that ``env`` has when the build runs, with its own options, and without warnings, as
+    its code is not part of the firmware. ``theirs`` are the include folders of the firmware.
     """
     if not source.sources:
         return []
@@ -43,7 +43,7 @@ def dependency_library(env: Any, folder: Any, tree: Tree, source: Source, theirs
     return _made[key]
 
 
-def _copies(tree: Tree, source: Source) -> Any:
+def _copies(tree: TreeNodes, source: Source) -> Any:
     return tree.folder.up().Dir("dependencies").Dir(source.name)
 
 

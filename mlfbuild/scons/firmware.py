@@ -1,4 +1,4 @@
-"""``MlfFirmware`` and ``MlfRun``: the cross build, and the image on its board."""
+"""``MlfFirmware`` and ``MlfRun``: cross-build an image, and run it on its board."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ REPORT_FORMS = "mlf_report_forms"
 
 @as_user_error
 def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> Any:
-    """Cross-build the firmware ``name`` with CMake and Ninja; returns the node of its image.
+    """Cross-build the firmware ``name`` with CMake and Ninja; return the node of its image.
 
-    What it is made of stands in the project file under ``firmware``; a name that is not there is built from the
-    CMakeLists.txt in the folder ``source`` (the SConscript's own by default). The action always asks Ninja, which
-    alone knows the firmware's headers; nothing that depends on the image is made again unless the image changed.
+    The project file lists its sources under ``firmware``. A name that is not listed there is built from the
+    CMakeLists.txt in the folder ``source``, by default that of the SConscript. Ninja runs in every build, because only
+    Ninja knows the firmware's headers; what depends on the image is built again only if the image changed.
     """
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     folder = Path(env.Dir(source or ".").srcnode().get_abspath())
@@ -31,16 +31,13 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     image[0].Tag(FIRMWARE_JOB, job)
     env.AlwaysBuild(image)
     env.Precious(image)
-    env.NoCache(image)  # SCons does not know all that it is made of
+    env.NoCache(image)  # SCons does not know all of its sources
     env.Clean(image, [env.Dir(str(folder)) for folder in (job.build, *(run.folder for run in job.runs))])
     return image
 
 
 def _build(target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import (
-        build_firmware,  # reads ELF files; builds of models alone start without it
-        reporting_excess,
-    )
+    from mlfbuild.usecases import build_firmware, reporting_excess  # reads ELF files: builds of models do without
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
@@ -51,20 +48,25 @@ def _build(target: list[Any], _source: list[Any], env: Any) -> None:
 
 @as_user_error
 def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
-    """Run the image ``elf`` on the target's board in QEMU, print what it prints, and keep that in ``<elf>.log``.
+    """Run the image ``elf`` on the target's board in QEMU, print its output, and write it to ``<elf>.log``.
 
-    An exit status other than 0 fails the build.
+    The build fails if the exit status is not 0.
     """
     (image,) = env.Flatten([elf])
     if models.target.board is None and models.target.toolchain is not None:
-        raise UsageError(f"target {models.target.name!r}: has no board, so nothing can run {image}; add one")
+        raise UsageError(
+            "board-missing",
+            place=f"target {models.target.name!r}",
+            reason=f"no board that can run {image}",
+            hint="add a board to the target",
+        )
     log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=models.target)
     env.Depends(log, env.Value(models.target.settings()))
-    env.NoCache(log)  # it tells what happened here
+    env.NoCache(log)  # the output belongs to this machine
     return log
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import run_image
+    from mlfbuild.verify import run_image
 
     show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))

@@ -1,4 +1,4 @@
-"""No global symbol of one model in another one, for programs that SCons links itself."""
+"""Fail if two models share a global symbol in a program that SCons links itself."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from SCons.Action import Action
 from mlfbuild.scons.actions import action
 
 _checking: list[Any] = []
-"""The builders that compare."""
+"""The builders that compare symbols."""
 _owners: dict[Any, str] = {}
-"""What messages call the model of a library, by the library's node."""
+"""Name of the model in messages, by the library's node."""
 
 
 def remember_owner(library: Any, owner: str) -> None:
-    """Let ``library`` count as code of the model ``owner``."""
+    """Count ``library`` as code of the model ``owner``."""
     _owners[library] = owner
 
 
 def check_programs(env: Any) -> None:
     """Let ``Program`` of ``env`` compare the models in ``LIBS`` and among its sources before it links.
 
-    Whoever links has the libraries at hand, and only then they are read. A clash fails the build with both models and
-    the symbol; nothing is linked.
+    If two share a symbol, the build fails with their names and the symbol, and nothing is linked. The libraries are
+    read only if the program is linked again.
     """
     program = env["BUILDERS"].get("Program")
     if program is None or any(program is builder for builder in _checking):

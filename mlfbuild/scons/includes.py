@@ -1,8 +1,8 @@
-"""What the C sources of trees include, where that is known without a look into them.
+"""Dependencies of generated C sources, without scanning them.
 
-SCons reads every source and every header behind it to find dependencies, and keeps a node for each. Of the sources that
-the native compiler makes all is known: their own header, kernels whose folder is named by their hash, and headers of
-the C library, which the firmware may have among its own.
+SCons reads every source and every included header to find dependencies, and keeps a node for each. The includes of
+sources from the native compiler are known: their own header, kernels, whose folder changes with mlfbuild, and headers
+of the C library, which the firmware may replace by its own.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ SYSTEM_HEADERS = (
     "stdlib.h", "string.h", "tgmath.h", "time.h", "wchar.h", "wctype.h",
     "arm_acle.h", "arm_mve.h", "arm_neon.h",
 )  # fmt: skip
-"""Of C99 (ISO/IEC 9899:1999, 7.1.2) and of Arm's C extensions: native archives need a compiler and nothing else."""
+"""Headers of C99 (ISO/IEC 9899:1999, 7.1.2) and of Arm's C extensions, the only ones that native archives require."""
 _FIRMWARE_PATH = "MLFFIRMWAREPATH"
-"""The include folders that are no model's."""
+"""The include folders of the firmware."""
 
 _headers: dict[Any, list[Any]] = {}
 """The nodes of the headers that change with a source, by the source's node."""
@@ -34,14 +34,14 @@ _system: dict[tuple[Any, ...], list[Any]] = {}
 
 
 def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs: list[Any], **overrides: Any) -> Any:
-    """Return the node of an object as ``env.StaticObject`` does; of what ``source`` includes only ``headers`` change.
+    """Return the node of an object as ``env.StaticObject`` does, if only ``headers`` of what it includes can change.
 
     ``theirs`` are the include folders of the firmware.
     """
     builder = env["BUILDERS"].get("StaticObject")
     if isinstance(builder, CompositeBuilder):
         builder = builder.builder
-    if not isinstance(builder, BuilderBase):  # somebody's own, which may work in any way
+    if not isinstance(builder, BuilderBase):  # a user's builder, which may work in any way
         return env.StaticObject(target, source, **overrides)
     _headers[source] = headers
     _of_models.update(headers)
@@ -49,7 +49,7 @@ def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs:
 
 
 def _knowing(builder: BuilderBase) -> BuilderBase:
-    """Return ``builder`` with our scanner in the place of SCons's."""
+    """Return ``builder`` with our scanner instead of SCons'."""
     knowing = copy.copy(builder)
     knowing.name = "StaticObject"
     knowing.source_scanner = _SCANNER
@@ -71,7 +71,7 @@ def _of_the_system(path: tuple[Any, ...]) -> list[Any]:
 
 
 def _of_the_firmware(nodes: list[Any]) -> list[Any]:
-    """Return those of ``nodes`` that are to be read in their turn: not the headers of models."""
+    """Return the ``nodes`` to scan in turn: all but the headers of models."""
     return [node for node in nodes if node not in _of_models]
 
 

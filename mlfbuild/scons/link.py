@@ -1,4 +1,4 @@
-"""``models.apply(env)``: models for firmware that is linked with SCons' own ``Program``."""
+"""``models.apply(env)``: add models to firmware that is linked with SCons' own ``Program``."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
 from mlfbuild.build import Dependency, Part, Source
-from mlfbuild.core import UsageError
+from mlfbuild.core import UsageError, listed as listed_names
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
-from mlfbuild.scons.trees import Tree
+from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 
 _LIBRARIES_FOLDER = "mlf.lib"
 """Inside ``$MLFBUILDDIR``; the dot keeps it apart from every target's name."""
 
 _users: dict[str, list[Any]] = {}
-"""The environments that compile into a folder: each gets one of its own."""
+"""The environments that compile into a folder: each has its own subfolder."""
 _made: dict[tuple[str, str], Any] = {}
-"""The library's node by its folder and its module's place."""
+"""The library's node, by its folder and its module's place."""
 _models: dict[Any, str] = {}
 """The module's place of each library's node."""
 _include_dirs: set[Any] = set()
-"""Every folder that went into somebody's ``CPPPATH``."""
+"""Every folder that was added to a ``CPPPATH``."""
 
 
-def apply(env: Any, trees: Sequence[Tree], dependencies: Sequence[Dependency] = ()) -> NodeList:
-    """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; returns the libraries.
+def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[Dependency] = ()) -> NodeList:
+    """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; return the libraries.
 
-    Behind them come those of ``dependencies`` that they need, whose headers the program sees only where it is to.
-    The libraries are compiled with the flags that ``env`` has when the build runs. Doing it again changes nothing; a
-    clone of an environment that has them already gets libraries of its own, compiled with its own flags.
+    The ``dependencies`` that they require follow them; their headers are visible to the program only if declared
+    public. The libraries are compiled with the flags that ``env`` has when the build runs. A second call changes
+    nothing; a clone of an environment gets separate libraries, compiled with its own flags.
     """
     theirs = [item for item in listed(env, "CPPPATH") if not (isinstance(item, Dir) and item in _include_dirs)]
     libraries = NodeList()
@@ -52,22 +52,27 @@ def apply(env: Any, trees: Sequence[Tree], dependencies: Sequence[Dependency] = 
     _include_dirs.update(dirs)
     extend(env, "CPPPATH", dirs)
     others = [node for node, place in _models.items() if place in places and node not in libraries]
-    extend(env, "LIBS", libraries, dropped=others, front=True)  # they may need libm, which LIBS may name
+    extend(env, "LIBS", libraries, dropped=others, front=True)  # they may require libm, which LIBS may name
     check_programs(env)
     return libraries
 
 
-def chosen(trees: Sequence[Tree], names: Sequence[str]) -> list[Tree]:
-    """Return the trees of the models ``names``, all where there is none; raises ``UsageError`` for an unknown name."""
+def chosen(trees: Sequence[TreeNodes], names: Sequence[str]) -> list[TreeNodes]:
+    """Return the trees of the models ``names``, or all if there are none; raise ``UsageError`` for unknown names."""
     known = [tree.job.model for tree in trees]
     for name in names:
         if name not in known:
-            raise UsageError(f"model {name!r}: is not among these models ({', '.join(known) or 'none'})")
+            raise UsageError(
+                "model-not-in-nodes",
+                place=f"model {name!r}",
+                reason=f"MlfModels returned only {listed_names(known) or 'no model'}",
+                hint="correct the name, or add the model to MlfModels",
+            )
     return [tree for tree in trees if not names or tree.job.model in names]
 
 
-def _needed(trees: Sequence[Tree], dependencies: Sequence[Dependency]) -> Iterator[tuple[Tree, Source]]:
-    """Yield each library that one of ``trees`` needs with the first that does; what a package has is in ``LIBS``."""
+def _needed(trees: Sequence[TreeNodes], dependencies: Sequence[Dependency]) -> Iterator[tuple[TreeNodes, Source]]:
+    """Yield each library that ``trees`` require, with the first such tree; libraries of packages are in ``LIBS``."""
     for source in dependencies:
         needing = (tree for tree in trees if any(_needs(module, source) for module in tree.outline.modules))
         first = next(needing, None)
@@ -79,12 +84,12 @@ def _needs(module: Part, dependency: Dependency) -> bool:
     return any(need.name == dependency.name for need in module.needs)
 
 
-def _needed_dirs(tree: Tree, module: Part, dependencies: Sequence[Dependency]) -> list[Any]:
+def _needed_dirs(tree: TreeNodes, module: Part, dependencies: Sequence[Dependency]) -> list[Any]:
     sources = (source for source in dependencies if isinstance(source, Source) and _needs(module, source))
     return [folder for source in sources for folder in dependency_dirs(tree, source)]
 
 
-def _place(tree: Tree, module: Part) -> str:
+def _place(tree: TreeNodes, module: Part) -> str:
     return f"{tree.folder.get_abspath()}:{module.name}"
 
 
@@ -92,7 +97,7 @@ def _public_dirs(module: Part) -> list[str]:
     return [*module.include_dirs, *([module.blobs.include_dir] if module.blobs else [])]
 
 
-def _library(env: Any, tree: Tree, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
+def _library(env: Any, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
     folder = _folder(env, tree.job.target)
     key = (folder.get_abspath(), _place(tree, module))
     if key not in _made:
@@ -116,8 +121,10 @@ def _folder(env: Any, target: str) -> Any:
     return folder.Dir(str(number)) if number else folder
 
 
-def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any], needed: list[Any]) -> Iterator[Any]:
-    # Its own folders come first, so that no header of the same name is taken from elsewhere.
+def _objects(
+    env: Any, folder: Any, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]
+) -> Iterator[Any]:
+    # Its own folders come first, so that other headers of the same name are not used.
     paths = [*_public_dirs(module), *module.private_include_dirs]
     cpp_path = [*needed, *(tree.folder.Dir(path) for path in paths), *theirs]
     for path in module.objects:
@@ -133,12 +140,14 @@ def _objects(env: Any, folder: Any, tree: Tree, module: Part, theirs: list[Any],
         yield from _blobs(env, folder, tree, module, cpp_path)
 
 
-def _blobs(env: Any, folder: Any, tree: Tree, module: Part, cpp_path: list[Any]) -> Any:
+def _blobs(env: Any, folder: Any, tree: TreeNodes, module: Part, cpp_path: list[Any]) -> Any:
     blobs = module.blobs
     assert blobs is not None
     form = env.subst("$MLFBLOBS")
     if form not in {"array", "incbin"}:
-        raise UsageError(f"MLFBLOBS is {form!r}; it must be array or incbin")
+        raise UsageError(
+            "unknown-blob-form", place="MLFBLOBS", reason=f"unknown value {form!r}", hint="set it to array or incbin"
+        )
     if form == "array":
         target = _object(env, folder, module, blobs.array)
         return env.StaticObject(target, tree.folder.File(blobs.array), CPPPATH=cpp_path)
@@ -149,6 +158,6 @@ def _blobs(env: Any, folder: Any, tree: Tree, module: Part, cpp_path: list[Any])
 
 
 def _object(env: Any, folder: Any, module: Part, path: str) -> Any:
-    """Return the node for the object of ``path``: no two sources of a module have the same name in the library."""
+    """Return the node for the object of ``path``, with a name that no other source of the module has."""
     stem = re.sub(r"\.[^./]*$", "", path.removeprefix("codegen/host/src/").removeprefix("codegen/"))
     return folder.Dir(module.name).File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))

@@ -26,12 +26,12 @@ from mlfbuild.build import (
     target_jobs,
     tree_is_whole,
 )
-from mlfbuild.core import MlfError, UsageError, package_fingerprint
+from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
 from mlfbuild.scons.placement import place
-from mlfbuild.scons.trees import Tree, known_fragment, model_tree, remember_fragment
+from mlfbuild.scons.trees import TreeNodes, known_fragment, model_tree, remember_fragment
 from mlfbuild.scons.variables import flag
 
 
@@ -39,7 +39,12 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
     """The nodes of a target's models (a node list to depend on) and the project they come from."""
 
     def __init__(
-        self, nodes: list[Any], project: Any, target: TargetJob, trees: list[Tree], dependencies: Sequence[Dependency]
+        self,
+        nodes: list[Any],
+        project: Any,
+        target: TargetJob,
+        trees: list[TreeNodes],
+        dependencies: Sequence[Dependency],
     ) -> None:
         super().__init__(nodes)
         self.project = project
@@ -51,14 +56,17 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
     def apply(self, env: Any, *models: str) -> NodeList:
         """Add the models' include folders to ``CPPPATH`` of ``env`` and a static library of each to ``LIBS``.
 
-        ``models`` chooses some of them. What they need beside their archives is a library, too, behind theirs. All are
-        compiled by ``env`` with its own flags; they are returned.
+        ``models`` selects some of them. The libraries that they require follow theirs. All are compiled by ``env`` with
+        its flags, and returned.
         """
         return apply(env, chosen(self.trees, models), self.dependencies)
 
     @as_user_error
     def place(self, env: Any) -> None:
-        """Put the models' sections into the target's memory regions: the script of the tree behind that of ``env``."""
+        """Put the models' sections into the target's memory regions.
+
+        The linker script of the tree is passed after that of ``env``.
+        """
         place(env, self.target)
 
 
@@ -66,10 +74,11 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
 def mlf_models(
     env: Any, project: str = "mlfbuild.yml", target: str = "", models: list[str] | None = None
 ) -> ModelNodes:
-    """Compile and unpack the models of ``target`` (the only one where the project has one) into ``$MLFBUILDDIR/mlf``.
+    """Compile and unpack the models of ``target`` into ``$MLFBUILDDIR/mlf``; return their nodes.
 
-    ``models`` chooses some of them. Mistakes in the project file stop SCons with every one of them listed, and with
-    ``MLFFROZEN`` so does all that is not as mlfbuild.lock has it.
+    ``target`` may be omitted if the project has one target. ``models`` selects some of its models. If the project file
+    has mistakes, SCons stops and prints all of them; with ``MLFFROZEN``, it also stops at differences from
+    mlfbuild.lock.
     """
     file = env.File(project).srcnode()
     loaded = _loaded(Path(file.get_abspath()))
@@ -92,7 +101,7 @@ def mlf_models(
 
 
 def _dependencies(job: TargetJob) -> Sequence[Dependency]:
-    """Return what the models need; what cannot be had stops everything but the removal of what was made."""
+    """Return the models' dependencies; errors are ignored if nothing is built, so that ``scons -c`` works."""
     try:
         return target_dependencies(job)
     except MlfError:
@@ -102,7 +111,7 @@ def _dependencies(job: TargetJob) -> Sequence[Dependency]:
 
 
 def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
-    """Make the archives that alone tell which files they hold, unless nothing is to be built."""
+    """Make the archives whose file list is not known in advance, unless nothing is built."""
     if any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
         return
     make_archives([target], target_jobs(project, build=build), jobs=int(GetOption("num_jobs")), progress=_Shown())
@@ -115,16 +124,18 @@ class _Shown(Silent):
 
 @functools.cache
 def _loaded(path: Path) -> Any:
-    """Return the project file, read once in a build, however many targets it is asked for."""
+    """Return the project file, which is read once in a build."""
     return load(path)
 
 
-def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], dependencies: Sequence[Dependency]) -> Any:
+def _fragment(
+    env: Any, job: TargetJob, settings: str, trees: list[TreeNodes], dependencies: Sequence[Dependency]
+) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
     files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
     write = action(_finish, "$MLFTREECOMSTR")
     fragment = env.Command(files, [], write, MLFTARGETJOB=job, MLFDEPENDENCIES=dependencies)
-    env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # names the trees, whatever they hold
+    env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # it names the trees, not their content
     env.Depends(fragment, [env.Value(settings), env.Value(package_fingerprint())])
     env.Depends(fragment, env.Value(dependency_settings(dependencies)))
     env.Precious(fragment)
@@ -141,13 +152,16 @@ def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], depend
 def _finish(target: list[Any], _source: list[Any], env: Any) -> None:
     finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
     for node in target:
-        node.clear_memoized_values()  # SCons may have seen that a copy was not there, and scanners would believe it
+        node.clear_memoized_values()  # SCons may remember that a copy did not exist, and scanners rely on that
 
 
 def only_target(project: Any, name: str) -> str:
-    """Return ``name``, or where it is empty the project's only target; raises ``UsageError``."""
+    """Return ``name``, or the project's only target if it is empty; raise ``UsageError`` if there are several."""
     if name or len(project.targets) == 1:
         return name or next(iter(project.targets))
     raise UsageError(
-        f"{project.path}: has the targets {', '.join(project.targets)}; choose one with MlfModels(target=...)"
+        "target-not-chosen",
+        place=project.path,
+        reason=f"the project has the targets {listed(list(project.targets))}",
+        hint="choose one with MlfModels(target=...)",
     )

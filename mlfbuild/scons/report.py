@@ -1,4 +1,4 @@
-"""``MlfReport``: whose each byte of an image is, in a file."""
+"""``MlfReport``: write the flash and RAM that each model uses to a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mlfbuild.scons.firmware import FIRMWARE_JOB, REPORT_FORMS
 def report_builder() -> Any:
     """Return ``MlfReport``: ``env.MlfReport("report.txt", app)``, ``"report.json"`` or ``"report.html"``.
 
-    Writes whose each byte of an image is, as text, JSON or HTML by the suffix.
-    Of an image of ``MlfFirmware`` it tells models and budgets as the project file has them; of any other one the models
-    are the libraries of its map, ``<image>.map``. With ``MLFPROFILE=True`` its models run on the target's board, and
-    the report has their instructions.
+    Writes the flash and RAM that each model, library and the firmware use, in the form of the suffix. For an image of
+    ``MlfFirmware``, models and budgets are those of the project file; for any other image, models are the libraries in
+    its map, ``<image>.map``. With ``MLFPROFILE=True``, models run on the target's board and the report includes their
+    instructions.
     """
     return Builder(action=action(_write, "$MLFREPORTCOMSTR"), suffix=".txt", single_source=True, emitter=_emitter)
 
@@ -27,14 +27,22 @@ def report_builder() -> Any:
 @as_user_error
 def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     if not source:
-        raise UsageError(f'{target[0]}: needs an image; write env.MlfReport("{target[0]}", app)')
-    from mlfbuild.usecases import form_of  # only where reports are asked for
+        raise UsageError(
+            "report-without-image",
+            place=target[0],
+            reason="a report requires an image",
+            hint=f'write env.MlfReport("{target[0]}", app)',
+        )
+    from mlfbuild.report import form_of  # most builds have no reports
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
     if job is not None and job.target.toolchain is None:
         raise UsageError(
-            f"target {job.target.name!r}: is this machine; choose firmware for a target with a board or toolchain"
+            "report-of-this-machine",
+            place=f"target {job.target.name!r}",
+            reason="images for this machine have no report",
+            hint="choose firmware for a target with a board or toolchain",
         )
     source[0].Tag(REPORT_FORMS, {*(source[0].GetTag(REPORT_FORMS) or ()), form})
     env.Depends(target, env.Value(package_fingerprint()))
@@ -42,19 +50,29 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
         env.Depends(target, env.Value(job.report_settings()))
     if job is not None and job.budget_file is not None:
         env.Depends(target, env.File(str(job.budget_file.path)))
-    if job is not None and form != ".txt":  # the others tell of operators and tensors
+    if job is not None and form != ".txt":  # the others list operators and tensors
         env.Depends(target, [env.File(str(model.archive)) for model in job.target.models])
     if env["MLFPROFILE"]:
         _depend_on_runs(target, job, env)
-    env.NoCache(target)  # the map is no source of it
+    env.NoCache(target)  # it also depends on the map, which SCons does not know
     return target, source
 
 
 def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> None:
     if job is None:
-        raise UsageError(f"{target[0]}: MLFPROFILE needs an image of MlfFirmware; give it one, or leave MLFPROFILE out")
+        raise UsageError(
+            "profile-without-firmware",
+            place=target[0],
+            reason="MLFPROFILE requires an image of MlfFirmware",
+            hint="pass such an image, or omit MLFPROFILE",
+        )
     if not job.runs:
-        raise UsageError(f"{target[0]}: MLFPROFILE needs a board; add one to target {job.target.name!r}")
+        raise UsageError(
+            "profile-without-board",
+            place=target[0],
+            reason="MLFPROFILE requires a board",
+            hint=f"add a board to target {job.target.name!r}",
+        )
     env.Depends(target, [env.Value(package_fingerprint()), env.Value(job.target.settings())])
     files = [path for run in job.runs for path in (run.model.archive, *run.vectors.values())]
     env.Depends(target, [env.File(str(path)) for path in (*files, *job.target.toolchain_files)])

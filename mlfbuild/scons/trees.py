@@ -1,4 +1,4 @@
-"""Nodes of a model's archive and of its unpacked tree, one of each however often they are asked for."""
+"""Nodes of models' archives and unpacked trees, made once however often they are requested."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from mlfbuild.scons.archives import job_archive, job_tree
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeNodes:
     """The unpacked tree of one model for one target."""
 
     job: CompileJob
     outline: Outline
     folder: Any
     nodes: list[Any]
-    """What other nodes may depend on; the first is RECORD.json."""
+    """Nodes that others may depend on; the first is RECORD.json."""
 
 
-_trees: dict[str, Tree] = {}
+_trees: dict[str, TreeNodes] = {}
 """By the folder."""
 _archives: dict[tuple[str, str], Any] = {}
-"""The archive that is compiled, by what jobs with equal archives share."""
+"""The archive that is compiled, by the key that jobs with equal archives share."""
 _targets: dict[str, tuple[str, Any]] = {}
 """Settings and node of each target's fragment, by its path."""
 
 
-def model_tree(env: Any, job: CompileJob) -> Tree:
+def model_tree(env: Any, job: CompileJob) -> TreeNodes:
     """Return the nodes that make the archive and the tree of ``job``."""
     folder = env.Dir(str(job.tree))
     key = folder.get_abspath()
@@ -40,7 +40,7 @@ def model_tree(env: Any, job: CompileJob) -> Tree:
         archive = _archive(env, job)
         if GetOption("clean"):
             env.Clean(archive, env.File(str(key_file(job))))  # there if `mlfbuild build` was used, too
-        _trees[key] = Tree(job, outline, folder, job_tree(env, job, outline, archive))
+        _trees[key] = TreeNodes(job, outline, folder, job_tree(env, job, outline, archive))
     return _trees[key]
 
 
@@ -55,12 +55,14 @@ def _archive(env: Any, job: CompileJob) -> Any:
 
 
 def known_fragment(job: TargetJob, settings: str) -> Any:
-    """Return the node of the target's fragment where there is one; raises ``UsageError`` if it is of other models."""
+    """Return the node of the target's fragment, if there is one; raise ``UsageError`` if it has other models."""
     known = _targets.get(str(job.tree))
     if known is not None and known[0] != settings:
         raise UsageError(
-            f"target {job.name!r}: MlfModels was called for {job.tree} before, with other models; call it once "
-            "and choose with models.apply(env, ...), or give the second an MLFBUILDDIR of its own"
+            "models-called-twice",
+            place=f"target {job.name!r}",
+            reason=f"MlfModels was called for {job.tree} before, with other models",
+            hint="call it once and select models with models.apply(env, ...), or use another MLFBUILDDIR",
         )
     return known[1] if known else None
 

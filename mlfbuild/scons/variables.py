@@ -1,4 +1,4 @@
-"""Construction variables of other people: however a list is written there, nothing of it is lost."""
+"""Read and extend construction variables of users, in each of the forms that SCons accepts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
-"""What SCons splits a string at: ``None`` is white space."""
+"""Separators at which SCons splits a string; ``None`` is white space."""
 
 
 def listed(env: Any, key: str) -> list[Any]:
-    """Return the elements of the construction variable ``key``, as SCons understands what its owner wrote."""
+    """Return the elements of the construction variable ``key``, as SCons reads it."""
     value = env.get(key)
     if value is None:
         return []
@@ -23,9 +23,9 @@ def listed(env: Any, key: str) -> list[Any]:
 
 
 def flag(env: Any, key: str) -> bool:
-    """Return the construction variable ``key`` as a choice: words on the command line are strings, as ``0`` and ``no``.
+    """Return the construction variable ``key`` as a bool; on the command line it is a string such as ``0`` or ``no``.
 
-    Source of the words: SCons' ``BoolVariable``.
+    The accepted words are those of SCons' ``BoolVariable``.
     """
     value = env.get(key)
     return (
@@ -36,10 +36,10 @@ def flag(env: Any, key: str) -> bool:
 
 
 def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = (), *, front: bool = False) -> None:
-    """Put ``added`` behind (or, with ``front``, before) the elements of ``key`` and remove ``dropped``.
+    """Add ``added`` after (or with ``front``, before) the elements of ``key`` and remove ``dropped``.
 
-    What is there already stays where it is. A list, tuple, ``CLVar`` or ``deque`` stays one; the object itself is not
-    changed, as other environments may hold it.
+    Elements that are already there keep their position. A list, tuple, ``CLVar`` or ``deque`` keeps its type; the
+    object itself is not changed, as other environments may share it.
     """
     gone = list(dropped)
     kept = [item for item in listed(env, key) if not _is_among(item, gone)]
@@ -56,4 +56,4 @@ def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = ()
 
 
 def _is_among(item: Any, items: Iterable[Any]) -> bool:
-    return any(item is other for other in items)  # nodes are unique; strings that are equal may be meant to be
+    return any(item is other for other in items)  # nodes are unique, and equal strings may be intended

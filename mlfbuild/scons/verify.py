@@ -1,21 +1,22 @@
-"""``MlfVerify``: the numbers of every model that has vectors, checked on the target's board."""
+"""``MlfVerify``: check every model that has vectors on the target's board."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import CheckFailedError, package_fingerprint
+from mlfbuild.core import package_fingerprint
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 
 
 @as_user_error
 def mlf_verify(env: Any, models: ModelNodes) -> Any:
-    """Check each model of ``models`` that has vectors; returns a report node for each.
+    """Check each model of ``models`` that has vectors; return a report node for each.
 
-    A mismatch fails the build with model, case, element, expected and got. A model is checked again when its tree,
-    its vectors or mlfbuild's harness changed. Stops SCons where no model has vectors.
+    If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
+    is checked again if its tree, its vectors or mlfbuild's harness changed. If no model has vectors, SCons stops.
     """
     from mlfbuild.usecases import verify_jobs  # reads ELF files: most builds start without it
 
@@ -34,17 +35,18 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
             env.Depends(report, env.File(str(models.target.dependencies_folder / "RECORD.json")))
         if models.target.placed:
             env.Depends(report, env.File(str(models.target.placement_script)))
-        env.NoCache(report)  # it tells what happened here
+        env.NoCache(report)  # the result belongs to this machine
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
     return nodes
 
 
 def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import verify_job
+    from mlfbuild.usecases import verification_failed, verify_job
 
-    report = verify_job(env["MLFVERIFYJOB"])
-    text = report.text()
+    job = env["MLFVERIFYJOB"]
+    report = verify_job(job)
     if not report.passed:
-        raise CheckFailedError(text)
-    show(text)
+        sys.stderr.write(f"{report.text()}\n")
+        raise verification_failed(job.title)
+    show(report.text())

@@ -1,10 +1,11 @@
-"""One function for each step from a project file to a checked image; the drivers call nothing else.
+"""One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
-    mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [firmware] -> app.elf -> [verify]
+A verb's function takes values, returns a value, and prints nothing. The two longest verbs are folders: ``init`` writes
+new projects, ``doctor`` checks the machine, and ``lock`` also has the builds that must match ``mlfbuild.lock``.
 
-``project`` loads and checks the project file and turns it into jobs; ``models`` compiles, packs and unpacks them;
-``firmware`` drives the cross build; ``verify`` proves the numbers; ``build`` composes them all. Import the module you
-need: a driver that only compiles a model must not pay for reading project files.
+    mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
+
+What several verbs share is in the rooms below: ``build``, ``verify`` and ``report``.
 """
 
 from __future__ import annotations
@@ -14,24 +15,22 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases.archives import (
-        Identity as Identity,
-        compare_archives as compare_archives,
-        comparison_text as comparison_text,
-        convert_archive as convert_archive,
-        inspect as inspect,
-        inspect_text as inspect_text,
-        merge_archives as merge_archives,
-        models_in_image as models_in_image,
-        validate_archive as validate_archive,
+    from mlfbuild.usecases.build import (
+        ModelResult as ModelResult,
+        build_firmware as build_firmware,
+        build_project as build_project,
     )
-    from mlfbuild.usecases.build import ModelResult as ModelResult, build_project as build_project
     from mlfbuild.usecases.check import check_dependencies as check_dependencies
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
-    from mlfbuild.usecases.compare import compare_runs as compare_runs
-    from mlfbuild.usecases.doctor import (
+    from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
+    from mlfbuild.usecases.compare import (
+        compare_archives as compare_archives,
+        compare_runs as compare_runs,
+    )
+    from mlfbuild.usecases.compile import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.convert import convert_archive as convert_archive
+    from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
-        Program as Program,
         TargetState as TargetState,
         diagnose as diagnose,
     )
@@ -41,48 +40,44 @@ if TYPE_CHECKING:
         read_project as read_project,
         what as what,
     )
-    from mlfbuild.usecases.firmware import build_firmware as build_firmware, run_image as run_image
-    from mlfbuild.usecases.frozen import (
-        check_lock as check_lock,
-        freeze as freeze,
-        freeze_beforehand as freeze_beforehand,
+    from mlfbuild.usecases.generate import chosen_model as chosen_model, generate_model as generate_model
+    from mlfbuild.usecases.inspect import (
+        archive_text as archive_text,
+        inspect_archive as inspect_archive,
+        models_in_image as models_in_image,
     )
-    from mlfbuild.usecases.generate import generate_model as generate_model
-    from mlfbuild.usecases.lock import lock_path as lock_path, lock_project as lock_project
-    from mlfbuild.usecases.over_budget import reporting_excess as reporting_excess
+    from mlfbuild.usecases.lock.frozen import check_lock as check_lock, freeze_beforehand as freeze_beforehand
+    from mlfbuild.usecases.lock.locking import lock_project as lock_project
+    from mlfbuild.usecases.merge import merge_archives as merge_archives
+    from mlfbuild.usecases.params import write_params as write_params
     from mlfbuild.usecases.plan import (
+        complete_archives as complete_archives,
         plan_build as plan_build,
         plan_lines as plan_lines,
         plan_text as plan_text,
     )
+    from mlfbuild.usecases.profile import profile_models as profile_models
     from mlfbuild.usecases.report import (
-        accept as accept,
-        presented as presented,
-        report_images as report_images,
+        ProjectReport as ProjectReport,
+        accept_sizes as accept_sizes,
+        report_image as report_image,
+        report_project as report_project,
+        reporting_excess as reporting_excess,
         write_report as write_report,
-    )
-    from mlfbuild.usecases.report_files import (
-        Presented as Presented,
-        check_report_output as check_report_output,
-        compared_with as compared_with,
-        form_of as form_of,
-        older as older,
-        saved as saved,
     )
     from mlfbuild.usecases.run import run_archive as run_archive
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
-    from mlfbuild.usecases.schema import (
-        cmake_dir as cmake_dir,
-        project_schema as project_schema,
-        report_schema as report_schema,
-    )
+    from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
+    from mlfbuild.usecases.unpack import unpack_file as unpack_file
+    from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
-        VerifyReport as VerifyReport,
         left_out as left_out,
+        verification_failed as verification_failed,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,
+        verify_project as verify_project,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,4 +1,4 @@
-"""The whole way: every model of every chosen target, then every firmware."""
+"""Build every model of the chosen targets, then every firmware."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from mlfbuild.build import (
     Twins,
     check_target,
     compile_once,
+    cross_build,
+    did_something,
     finish_target,
     map_in_workers,
     raise_first,
@@ -26,30 +28,31 @@ from mlfbuild.build import (
     unpack_job,
     watched,
 )
-from mlfbuild.core import MlfError
-from mlfbuild.usecases.firmware import build_firmware, did_something
+from mlfbuild.core import MlfError, Tell, counted, tell_nobody
+from mlfbuild.project import Project
 
 _SHOWN = 3
 _COMPILING = "compiling"
-"""The first thing that is told of a job."""
+"""The first step of a job."""
 
 
 @dataclass(frozen=True)
 class ModelResult:
-    """What became of one model for one target."""
+    """One model built for one target."""
 
     job: CompileJob
     compiled: bool
     written: int
-    """Files of the unpacked tree that were written because they were new, changed, or damaged."""
+    """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
-    """Those of them that somebody had edited."""
+    """Those of them that had been edited by hand."""
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did; everything that was up to date is listed too."""
+    """The result of a build, including everything that was up to date."""
 
+    targets: tuple[TargetJob, ...]
     models: tuple[ModelResult, ...]
     firmware: tuple[FirmwareJob, ...]
 
@@ -61,39 +64,62 @@ def build_project(
     lenders: Sequence[TargetJob] = (),
     jobs: int = 1,
     progress: Progress | None = None,
+    locked: Project | None = None,
+    toolchains: bool = True,
 ) -> BuildReport:
     """Compile and unpack what is out of date, ``jobs`` models at a time, then build ``firmware``.
 
-    Nothing is made for ``lenders``, but an archive that an earlier build made for one is copied, not compiled again.
-    Raises the first error of any step; what was finished before it stays and is not done again next time. Models that
-    are being compiled when one fails are finished, too.
+    Nothing is built for ``lenders``, but an archive that an earlier build made for one of them is copied instead of
+    compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
+    archives or (if ``toolchains``) toolchains differ from it.
+
+    Raises the first error of any step. What was finished before stays, and models that are being compiled when one
+    fails are finished, too.
     """
     watch = progress or Silent()
+    if locked is not None:
+        from mlfbuild.usecases.lock import freeze  # reads lock files: most builds have none
+
+        targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
     models = _build_models(targets, lenders, jobs, watch)
     for target in targets:
         _finish(target, watch)
     for image in firmware:
         _build_image(image, jobs, watch)
-    return BuildReport(models, tuple(firmware))
+    return BuildReport(tuple(targets), models, tuple(firmware))
+
+
+def build_firmware(
+    job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, tell: Tell = tell_nobody
+) -> str:
+    """Build the firmware and check its budgets; return what CMake and Ninja printed.
+
+    Raises as ``cross_build``, and ``OverBudgetError``.
+    """
+    output = cross_build(job, definitions, jobs, tell)
+    from mlfbuild.report.budgets import check_budgets  # reads ELF files: builds of models alone start without it
+
+    check_budgets(job, tell)
+    return output
 
 
 def _build_models(
     targets: Sequence[TargetJob], lenders: Sequence[TargetJob], jobs: int, watch: Progress
 ) -> tuple[ModelResult, ...]:
     groups = twins((job for target in targets for job in target.models), lenders)
-    tasks = {job.archive: model_task(job) for group in groups for job in group.jobs}
+    tasks = {job.archive: _model_task(job) for group in groups for job in group.jobs}
     results: dict[Path, ModelResult] = {}
     errors: dict[int, MlfError] = {}
 
-    def told(group: Twins, what: tuple[int, str]) -> None:
-        number, doing = what
+    def follow(group: Twins, step: tuple[int, str]) -> None:
+        number, doing = step
         task = tasks[group.jobs[number].archive]
         if doing == _COMPILING:
             watch.start(task)
         watch.step(task, doing)
 
-    for group, built in map_in_workers(_build_twins, groups, jobs, told):
+    for group, built in map_in_workers(_build_twins, groups, jobs, follow):
         if isinstance(built, MlfError):
             errors[groups.index(group)] = built
             for job in group.jobs:
@@ -106,13 +132,12 @@ def _build_models(
     return tuple(results[job.archive] for target in targets for job in target.models)
 
 
-def model_task(job: CompileJob) -> Task:
-    """Return the task of compiling and unpacking a model for a target."""
+def _model_task(job: CompileJob) -> Task:
     return Task("compile", job.title, job.target, model=job.model)
 
 
 def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[ModelResult]:
-    """Make one archive for all of a group, and the tree of each."""
+    """Make one archive for a group of jobs, and unpack it for each of them."""
     for number in range(len(group.jobs)):
         tell((number, _COMPILING))
     compiled = compile_once(group.jobs, group.lenders)
@@ -145,8 +170,8 @@ def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> None:
 
 
 def _words(compiled: bool, written: int, edited: Sequence[str]) -> str:
-    files = f"{written} file{'' if written == 1 else 's'} written"
+    files = f"{counted(written, 'file')} written"
     if edited:
         more = f" and {len(edited) - _SHOWN} more" if len(edited) > _SHOWN else ""
-        files += f"; somebody had edited {', '.join(edited[:_SHOWN])}{more}"
+        files += f"; restored after manual edits: {', '.join(edited[:_SHOWN])}{more}"
     return f"compiled, {files}" if compiled else files if written else UP_TO_DATE

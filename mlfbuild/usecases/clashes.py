@@ -1,4 +1,4 @@
-"""Models in an image that another build system links: it knows the libraries, and decides when to compare them."""
+"""Compare the symbols of models that another build system links into one image."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from mlfbuild.core import UsageError, read_bytes, write_atomic
 def compare_linked(
     libraries: Sequence[str], *, listing: Path | None = None, image: str = "image", stamp: Path | None = None
 ) -> list[str]:
-    """Raise ``CheckFailedError`` where two models share a global symbol; else write ``stamp`` and return their names.
+    """Raise ``CheckFailedError`` if two models share a global symbol; otherwise write ``stamp`` and return their names.
 
-    Each of ``libraries`` is ``MODEL=PATH`` of a static library or an object, or a path that says itself what the model
-    is called (``libmlf_<model>.a``), or ``=PATH`` for the firmware's own; ``listing`` is a text file with more of them,
-    one a line. Raises ``UsageError`` where there is none, and ``InputFileError`` for a file that cannot be read.
+    Each of ``libraries`` is a static library or an object: ``MODEL=PATH``; or ``PATH`` named ``libmlf_<model>.a`` or
+    ``<model>.o``; or ``=PATH`` for code of the firmware itself. ``listing`` is a text file with more of them, one on
+    each line. Raises ``UsageError`` if there is none, and ``InputFileError`` for a file that cannot be read.
     """
     lines = os.fsdecode(read_bytes(listing, "list of libraries")).splitlines() if listing is not None else []
     compiled = _by_model([*libraries, *lines])
     if not compiled:
-        raise UsageError("no static library is named; write MODEL=LIBRARY, or --list FILE with one a line")
+        raise UsageError(
+            "libraries-missing", reason="no static library is given", hint="write MODEL=LIBRARY, or --list FILE"
+        )
     firmware = compiled.pop("", [])
     check_models(compiled, image, firmware)
     if stamp is not None:

@@ -1,4 +1,8 @@
-"""Run a network of each of two archives on the same inputs, and find the first operator whose result differs."""
+"""Compare two archives by their content, or by what they compute.
+
+``compare_archives`` compares modules, interface, memory, code and weights. ``compare_runs`` runs a network of each
+archive on the same inputs and finds the first operator whose result differs.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from typing import Any
 
 import numpy.typing as npt
 
+from mlfbuild.archive import open_archive
+from mlfbuild.archive.compare import Comparison, compare
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
@@ -29,17 +35,22 @@ from mlfbuild.verify.host import Model, load
 Array = npt.NDArray[Any]
 
 
+def compare_archives(left: Path, right: Path) -> Comparison:
+    """Return how the content of the archive ``right`` differs from ``left``; raises ``InputFileError``."""
+    return compare(open_archive(left), open_archive(right))
+
+
 def compare_runs(
     archives: tuple[Path, Path], models: tuple[str | None, str | None], inputs: Path, timeout: float
 ) -> RunComparison:
-    """Run a network of each of ``archives`` on this machine with every case of ``inputs`` and compare all that is seen.
+    """Run a network of each of ``archives`` on this machine with every case of ``inputs`` and compare the results.
 
-    ``models`` are the networks' names, needed where an archive has several. Networks with state go on from case to
-    case. The code runs in processes of its own, each case at most ``timeout`` seconds. Integers must be equal, floats
-    as close as ``emulator.compare`` says.
+    ``models`` are the networks' names, required for an archive with several. Networks with state keep it from case to
+    case. The code runs in separate processes, and each case may take ``timeout`` seconds. Integers must be equal,
+    floats within the tolerance of ``verify.first_difference``.
 
-    Raises as ``mlfbuild.load`` does, ``UsageError`` where inputs or outputs of the two are not the same ones,
-    ``InputFileError`` where ``inputs`` does not fit them, and ``ProcessFailedError`` where one fails, crashes or hangs.
+    Raises as ``mlfbuild.load``; ``UsageError`` if the inputs or outputs of the two networks differ, ``InputFileError``
+    if ``inputs`` do not fit them, and ``ProcessFailedError`` if one fails, crashes or hangs.
     """
     with ExitStack() as stack:
         runners = []
@@ -51,13 +62,13 @@ def compare_runs(
 
 @dataclass(frozen=True)
 class _Runner:
-    """A network, and the archive that messages about it name."""
+    """A network, and the archive that error messages about it name."""
 
     archive: Path
     model: Model
 
     def run(self, values: Sequence[Array], *, traced: bool) -> tuple[list[Array], list[Array]]:
-        """Return the outputs for the flat ``values`` of the inputs and, if ``traced``, what operators have written."""
+        """Return the outputs for the flat ``values`` of the inputs and, if ``traced``, the results of operators."""
         inputs = {
             tensor.name: value if tensor.shape is None else value.reshape(tensor.shape)
             for tensor, value in zip(self.model.inputs, values, strict=True)
@@ -69,7 +80,7 @@ class _Runner:
             raise _of_archive(self.archive, error) from None
 
     def side(self) -> ComparedNetwork:
-        """Return what a report says of it."""
+        """Return this network's part of the report."""
         count = len(self.model.traced)
         return ComparedNetwork(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
 
@@ -82,7 +93,7 @@ def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
 
 
 def _of_archive(archive: Path, error: MlfError) -> MlfError:
-    """Return ``error`` within the archive: modules of both may have the same name."""
+    """Return ``error`` with the archive as its outer place, as modules of both may have the same name."""
     return error if error.message.startswith(str(archive)) else error.within(archive)
 
 
@@ -93,7 +104,7 @@ class _Tally:
         self._found: dict[int, tuple[int, int, ElementDifference]] = {}
 
     def note(self, number: int, case: int, first: Array, second: Array) -> None:
-        """Compare two arrays, the first of which is right."""
+        """Compare two arrays; the first one is the reference."""
         difference = first_difference(first.reshape(-1), second.reshape(-1))
         if difference is not None:
             known = self._found.get(number, (case, 0, difference))
@@ -109,7 +120,7 @@ class _Tally:
         return self._found[number][0]
 
     def difference(self, number: int, tensor: TracedTensor, *, by_name: bool) -> TensorDifference:
-        """Return what is known of the ``tensor`` with that number."""
+        """Return the difference that was found in the ``tensor`` with that number."""
         case, cases, difference = self._found[number]
         return TensorDifference(tensor, by_name, case, cases, difference)
 
@@ -147,7 +158,10 @@ def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[TensorPair, ...]
         return pair_ports(kind, *sides)
     except UsageError as error:
         raise UsageError(
-            f"{first.archive} and {second.archive} cannot run on the same inputs: {error}; leave out --inputs"
+            "interfaces-differ",
+            place=f"{first.archive} and {second.archive}",
+            reason=f"the networks cannot run on the same inputs: {error}",
+            hint="omit --inputs",
         ) from None
 
 
@@ -156,7 +170,7 @@ def _first_operator(
 ) -> TensorDifference | None:
     """Return the first tensor that differs: one of the same name, unless outputs differ ``anyhow`` or there is none.
 
-    What a state was after a case is what the next one begins with, so the first wrong case is where to look then.
+    If the network keeps a state, an error in one case continues in the next, so the first wrong case is returned.
     """
     wrong = [number for number in tally.numbers if anyhow or pairs[number].by_name] or tally.numbers
     if not wrong:

@@ -1,14 +1,42 @@
-"""One model for another build system, which decides when: made if need be, with a stamp and a depfile to decide by."""
+"""Make one model for another build system, with the stamp and depfile by which that system decides when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import CompileJob, compile_if_needed, read_files, unpack_job
+from mlfbuild.build import CompileJob, compile_if_needed, read_files, target_jobs, unpack_job
 from mlfbuild.build.tree import recorded_files
 from mlfbuild.core import UsageError, write_atomic
+from mlfbuild.project import Project
 from mlfbuild.usecases.build import ModelResult
+
+
+def chosen_model(
+    project: Project,
+    targets: Sequence[str],
+    models: Sequence[str],
+    build: Path | None = None,
+    *,
+    frozen: bool = False,
+) -> CompileJob:
+    """Return the job of the one model for one target that is chosen, as the lock file has it if ``frozen``.
+
+    Raises ``UsageError`` unless exactly one is chosen, and as ``target_jobs`` and ``freeze_beforehand``.
+    """
+    jobs = [job for job in target_jobs(project, targets, models, build) if job.models]
+    count = sum(len(job.models) for job in jobs)
+    if count != 1:
+        raise UsageError(
+            "not-one-model",
+            reason=f"generate makes one model for one target, and {count} are chosen",
+            hint="choose it with --target and --model",
+        )
+    if frozen:  # the compiler was checked when CMake was configured
+        from mlfbuild.usecases.lock import freeze_beforehand
+
+        jobs = freeze_beforehand(project, jobs, toolchains=False)
+    return jobs[0].models[0]
 
 
 def generate_model(
@@ -18,17 +46,19 @@ def generate_model(
     depends: str = "model",
     tree_stamp: Path | None = None,
 ) -> ModelResult:
-    """Compile the job's model unless its archive is current, and put its tree right; good files keep their time.
+    """Compile the job's model unless its archive is current, and repair its tree; correct files keep their time.
 
-    Then write ``stamp``, anew each time, and ``depfile``, which says in Make's words when ``stamp`` is out of date:
-    with ``depends`` "model" by what the archive is made from, with "tree" by the tree's own files, so that the build
-    system notices one that was edited or deleted. ``tree_stamp`` is the stamp of a step with ``depends`` "tree" that
-    follows this one: ``<tree_stamp>.d`` is its depfile, and ``<tree_stamp>.fresh`` says that the tree is right.
+    Then write ``stamp``, each time, and ``depfile``, a rule of Make that makes ``stamp`` out of date: if ``depends`` is
+    "model", when a file that the archive is made from changes; if it is "tree", when a file of the tree is edited or
+    deleted. ``tree_stamp`` is the stamp of a following step with ``depends`` "tree": ``<tree_stamp>.d`` is its depfile,
+    and the empty file ``<tree_stamp>.fresh`` says that the tree is correct.
 
-    Raises what compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
+    Raises as compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
     """
     if depfile is not None and stamp is None:
-        raise UsageError("--depfile: is about a stamp; add --stamp")
+        raise UsageError(
+            "option-needs-another", place="--depfile", reason="a depfile is a rule for a stamp", hint="add --stamp"
+        )
     compiled = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:
@@ -43,7 +73,7 @@ def generate_model(
 
 
 def _made_from(job: CompileJob) -> list[Path]:
-    """Return what the archive is made from, and itself where it may have been made when the build was configured."""
+    """Return what the archive is made from, with the archive itself if configuring the build may have made it."""
     return read_files(job) + ([] if job.request.program is None else [job.archive])
 
 
@@ -52,7 +82,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def _rule(target: Path, files: Iterable[Path]) -> str:
-    """Return a rule of Make; build systems read depfiles with absolute paths wherever they run."""
+    """Return a rule of Make with absolute paths, as build systems read depfiles in any folder."""
     return f"{_escaped(target)}: {' '.join(_escaped(file) for file in files)}\n"
 
 

@@ -1,4 +1,4 @@
-"""What a build will do: every file it reads and writes, known before anything is written."""
+"""List what a build will do: every file that it reads and writes, without writing any."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from mlfbuild.build import (
     CompileJob,
     FirmwareJob,
     Outline,
+    Progress,
     TargetJob,
     firmware_jobs,
     is_current,
     key_file,
+    make_archives,
     memory_file,
     original_files,
     original_folders,
@@ -26,6 +28,7 @@ from mlfbuild.build import (
     tree_is_whole,
     vectors_of,
     watched_inputs,
+    write_target_dependencies,
 )
 from mlfbuild.build.tree import FRAGMENT, PLACEMENT_FOLDER, RECORD, dependency_files, target_files, tree_files
 from mlfbuild.core import holds, package_files, package_fingerprint
@@ -43,17 +46,17 @@ def plan_build(
     *,
     frozen: bool = False,
 ) -> dict[str, Any]:
-    """Return what a build of the chosen targets and models reads and writes, as plain JSON values.
+    """Return what a build of the chosen targets and models reads and writes, as JSON values.
 
-    ``build`` is the folder that everything goes to, as for ``target_jobs``. Nothing is written and nothing is compiled:
-    compilers know the names of what they make beforehand. Where somebody else's program compiles, only its archive
-    tells: a model without a current one is not ``complete`` (``make_archives`` helps). Settings of ``frozen`` models
-    have what is locked of them. Objects and other files of CMake's and Ninja's own are inside ``build`` of each
-    firmware. Raises what ``Compiler.outline`` raises, and of ``frozen`` models what ``freeze_beforehand`` does.
+    ``build`` is the output folder, as for ``target_jobs``. Nothing is written or compiled, as compilers know the names
+    of their output files in advance. The output of an external program is known only from its archive: a model without
+    a current one is not ``complete`` (see ``complete_archives``). Settings of ``frozen`` models include their locked
+    hashes. Objects and other files of CMake and Ninja are inside ``build`` of each firmware. Raises as
+    ``Compiler.outline``, and as ``freeze_beforehand`` for ``frozen`` models.
     """
     jobs = target_jobs(project, targets, models, build)
     if frozen:
-        from mlfbuild.usecases.frozen import freeze_beforehand  # most plans are not, and do without
+        from mlfbuild.usecases.lock import freeze_beforehand  # most plans are not frozen
 
         jobs = freeze_beforehand(project, jobs)
     vectors = vectors_of(project)
@@ -68,15 +71,40 @@ def plan_build(
     }
 
 
+def complete_archives(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    build: Path | None = None,
+    *,
+    frozen: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> None:
+    """Make what a plan must know in advance: archives of external programs, and copies of the required libraries.
+
+    Raises as ``make_archives`` and ``write_target_dependencies``, and as ``freeze_beforehand`` if ``frozen``.
+    """
+    chosen = target_jobs(project, targets, models, build)
+    if frozen:
+        from mlfbuild.usecases.lock import freeze_beforehand  # most plans are not frozen
+
+        freeze_beforehand(project, chosen)
+    make_archives(chosen, target_jobs(project, build=build), jobs=jobs, progress=progress)
+    for target in chosen:
+        write_target_dependencies(target)
+
+
 def plan_text(planned: dict[str, Any]) -> str:
-    """Return a plan as lines for people: files read have ``<`` before them, files written ``>``."""
+    """Return a plan as text: ``<`` before each file that is read, ``>`` before each file that is written."""
     return "\n".join(_lines(planned))
 
 
 def plan_lines(planned: dict[str, Any]) -> str:
-    """Return a plan as lines of JSON, for readers that would parse all of it for each part: names, then a part a line.
+    """Return a plan as lines of JSON, so that a reader can parse only the part that it needs.
 
-    The first line has the names of targets and models and the generator; a line each follows for targets and models.
+    The first line has the names of targets and models and the generator; one line for each target and each model
+    follows.
     """
     names = {f"{kind}s": [entry[kind] for entry in planned[f"{kind}s"]] for kind in ("target", "model")}
     first = {"project": planned["project"], "lock": planned["lock"], "generator": planned["generator"], **names}
@@ -146,7 +174,7 @@ def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> di
 
 
 def _vectors(vectors: Mapping[str, Path]) -> str | dict[str, str] | None:
-    """Return the files as the project file names them: one, one a module, or none."""
+    """Return the vectors files as the project file names them: one file, one for each module, or none."""
     files = {module: _text(path) for module, path in vectors.items()}
     return files.get("", files) or None
 
@@ -174,7 +202,7 @@ def _images(job: FirmwareJob) -> Iterator[Path]:
 
 
 def _generator() -> dict[str, Any]:
-    """Return mlfbuild's own sources that decide what is generated, and one hash of them all."""
+    """Return mlfbuild's own sources, which decide what is generated, and one hash of all of them."""
     return {"fingerprint": package_fingerprint(), "reads": [_text(path) for path in package_files()]}
 
 
@@ -187,7 +215,7 @@ def _lines(planned: dict[str, Any]) -> Iterator[str]:
         yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
         yield from _files(entry)
         if not entry["complete"]:
-            yield f"  > {entry['tree']}/...: what its archive will hold; --complete makes it first"
+            yield f"  > {entry['tree']}/...: the files of its archive (unknown until it is built; see --complete)"
     for entry in planned["targets"]:
         device = entry["cpu"] + (f" on {entry['board']}" if entry["board"] else "")
         yield f"target {entry['target']} ({device}): {_state(entry)}"

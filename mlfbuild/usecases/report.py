@@ -1,14 +1,15 @@
-"""Reports of firmware images: sizes by owner, as text and as JSON."""
+"""Report sizes, stack and instructions of firmware images by owner, as text, JSON or HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.build import FirmwareJob
-from mlfbuild.core import CheckFailedError
+from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
+from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import (
     FORMAT,
@@ -16,46 +17,103 @@ from mlfbuild.report import (
     ModelRun,
     NetworkSizes,
     Owner,
+    ReportDocument,
     all_operators,
     all_runs,
     any_image_sizes,
+    check_boards,
     image_sizes,
     kinds_of,
     network_json,
     networks_of,
+    profiled,
     sizes_text,
 )
-from mlfbuild.report.budgets import baseline_of, difference_lines, update_baseline
+from mlfbuild.report.budgets import baseline_of, check_baseline, difference_lines, unchecked, update_baseline
 from mlfbuild.report.stack import StackDepth, measured_stacks, stack_json, stack_lines, stacks
-from mlfbuild.usecases.report_files import Presented
+from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 
 
-def report_images(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
-    """Return whose the bytes of each job's image are; they are built. Images for this machine are left out.
+_EXCESS_FORMS = (".txt", ".json", ".html")
 
-    Raises as ``image_sizes``, and ``CheckFailedError`` where there is nothing to report of.
+
+@dataclass(frozen=True)
+class ProjectReport:
+    """The report of a project that was built for it."""
+
+    document: ReportDocument
+    images: tuple[ImageSizes, ...]
+    over_budget: OverBudgetError | None
+    """Why the build failed, if it did: images over their budget are reported all the same."""
+
+
+def report_project(
+    project: Project,
+    targets: Sequence[str] = (),
+    *,
+    operators: bool = False,
+    profile: bool = False,
+    accept: bool = False,
+    frozen: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> ProjectReport:
+    """Build the firmware of the chosen targets (all if none is named) and report its images.
+
+    With ``profile`` every model runs once on its board. With ``accept`` nothing is compared with the baseline, because
+    ``accept_sizes`` will replace it. Raises as ``build_project`` apart from budgets, as ``check_baseline``,
+    ``check_boards`` and ``image_sizes``, and ``CheckFailedError`` if there is no image to report.
     """
+    check_baseline(project, update=accept)
+    chosen = target_jobs(project, targets)
+    firmware = firmware_jobs(project, chosen)
+    if profile:
+        check_boards(firmware)
+    over_budget = None
+    try:
+        checked = unchecked(firmware) if accept else firmware
+        build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
+    except OverBudgetError as error:
+        over_budget = error
+    images = _images(firmware)
+    if profile:
+        images = profiled(images, progress)
+    return ProjectReport(report_document(images, operators=operators), tuple(images), over_budget)
+
+
+def _images(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
+    """Return the sizes of each job's image, except of images for this machine."""
     found = [image_sizes(job) for job in jobs if job.target.toolchain is not None and job.elf.is_file()]
     if not found:
         raise CheckFailedError(
-            "nothing to report of: the project has no firmware for a target with a toolchain; "
-            "add one, or name an image with --elf"
+            "nothing-to-report",
+            reason="the project has no firmware for a target with a toolchain",
+            hint="add one, or name an image with --elf",
         )
     return found
 
 
-def accept(project: Project, found: Sequence[ImageSizes]) -> tuple[Path, bool]:
-    """Make the reported sizes the project's baseline; returns its path and whether its content changed.
+def accept_sizes(project: Project, images: Sequence[ImageSizes]) -> tuple[Path, bool]:
+    """Make the reported sizes the project's baseline; return its path and whether its content changed.
 
     Raises as ``update_baseline``.
     """
-    return update_baseline(project, [(sizes.job, sizes.sizes) for sizes in found if sizes.job is not None])
+    return update_baseline(project, [(sizes.job, sizes.sizes) for sizes in images if sizes.job is not None])
+
+
+def report_image(elf: Path, linker_map: Path | None = None) -> ReportDocument:
+    """Return the report of the image ``elf`` of any build.
+
+    Its models are the libraries ``libmlf_<model>.a`` in the linker map, ``<elf>.map`` by default. Raises as
+    ``any_image_sizes``.
+    """
+    return report_document([any_image_sizes(elf, linker_map)])
 
 
 def report_text(found: Sequence[ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
-    """Return the reports for people: with ``verbose`` all pieces of models, with ``operators`` these, too."""
+    """Return reports as text: with ``verbose`` all pieces of models, with ``operators`` the operators, too."""
     return "\n\n".join(_text(sizes, verbose=verbose, operators=operators) for sizes in found)
 
 
@@ -64,7 +122,7 @@ def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
-        head += "\nno models: the map has no library libmlf_<model>.a"
+        head += "\nno models: the map lists no library libmlf_<model>.a"
     parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     limits = job.stack_limits if job else {}
     parts.append("\n".join(stack_lines(stacks(found), limits, measured_stacks(found), verbose=verbose)))
@@ -84,7 +142,7 @@ def _model_budgets(found: ImageSizes) -> dict[str, Budget]:
 
 
 def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
-    """Return the reports as plain JSON values."""
+    """Return reports as JSON values."""
     return {"mlfbuild_report": FORMAT, "images": [_json(sizes) for sizes in found]}
 
 
@@ -129,24 +187,46 @@ def _owner(owner: Owner) -> dict[str, Any]:
     return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
 
 
-def presented(found: Sequence[ImageSizes], *, operators: bool = False) -> Presented:
-    """Return the reports, to be shown or written in any form; the text has a table of operators if ``operators``."""
-    return Presented(
+def report_document(found: Sequence[ImageSizes], *, operators: bool = False) -> ReportDocument:
+    """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
+    return ReportDocument(
         lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
     )
 
 
 def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: bool = False) -> None:
-    """Write the report of the image ``elf`` to ``path``, in the form that its suffix tells.
+    """Write the report of the image ``elf`` to ``path``, in the form of its suffix.
 
-    ``job`` is what it was built for; ``None`` is any image, whose models are the libraries of its map. The text names
-    ``elf`` as it is given, so that a relative one makes the same text in every checkout. The report depends on
-    the project's baseline, too, where there is one. With ``profile`` it has runs of the job's models. Raises as
-    ``image_sizes``, ``baseline_of`` and ``profiled``.
+    ``job`` is the firmware that the image was built for, or ``None`` for any other image, whose models are the
+    libraries of its map. The text names ``elf`` as it is given, so that a relative path makes the same text in every
+    checkout. The report also depends on the project's baseline, if there is one. With ``profile``, the job's models
+    run. Raises as ``image_sizes``, ``baseline_of`` and ``profiled``.
     """
     found = [any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))]
-    if profile:
-        from mlfbuild.report import profiled  # with what runs images
+    report_document(profiled(found) if profile else found).write(path)
 
-        found = profiled(found)
-    presented(found).write(path)
+
+@contextlib.contextmanager
+def reporting_excess(job: FirmwareJob, elf: Path, forms: Collection[str]) -> Iterator[None]:
+    """If the build in the ``with`` block exceeds a budget, write reports of the image ``elf`` beside it.
+
+    For build systems that keep no output of a failed build. ``forms`` are suffixes: the report of ``app.elf`` is
+    ``app-over-budget.html``, and is removed when the image is built again. Raises ``OverBudgetError`` with a hint that
+    names the reports.
+    """
+    paths = [elf.with_name(f"{elf.stem}-over-budget{form}") for form in _EXCESS_FORMS]
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    try:
+        yield
+    except OverBudgetError as error:
+        written = list(_written(job, elf, [path for path in paths if path.suffix in forms]))
+        raise OverBudgetError(error.problems, written) from None
+
+
+def _written(job: FirmwareJob, elf: Path, paths: Collection[Path]) -> Iterator[str]:
+    for path in paths:
+        with contextlib.suppress(MlfError):  # the exceeded budget is the error to report
+            write_report(path, elf, job)
+            yield str(path)

@@ -1,4 +1,4 @@
-"""Run an archive's network with the inputs of a file, here or on an emulated board, and keep its outputs."""
+"""Run a network of an archive with the inputs of a file, on this machine or an emulated board; write its outputs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """What was run."""
+class ArchiveRun:
+    """What was run: the network's name, the number of cases and its outputs in call order."""
 
     model: str
     cases: int
@@ -36,17 +36,17 @@ class RunResult:
 
 def run_archive(
     archive: Path, model: str | None, inputs: Path, output: Path, timeout: float, board: str | None = None
-) -> RunResult:
+) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
 
-    ``output`` is an ``.npz`` file of one array an output, named as the tensor, whose first axis counts cases. A network
-    with state goes on from case to case. Without ``board`` its code runs in a process of its own on this machine, else
-    as firmware on QEMU; either way each case takes at most ``timeout`` seconds.
+    ``output`` is an ``.npz`` file with one array for each output, named after the tensor; the first axis is the case. A
+    network with state keeps it from case to case. Without ``board`` the code runs in a separate process on this
+    machine, otherwise as firmware on QEMU; each case may take ``timeout`` seconds.
 
-    Raises as ``mlfbuild.load`` and ``run_on_board`` do, ``InputFileError`` where ``inputs`` does not fit the network,
-    ``UsageError`` for an unknown board, and ``ProcessFailedError``, which names the case, where the network fails,
-    crashes or hangs: then nothing is written. ``ConflictError`` where ``output`` is there and is no ``.npz`` file, or
-    is what is to be read.
+    Raises as ``mlfbuild.load`` and ``run_on_board``; ``InputFileError`` if ``inputs`` do not fit the network,
+    ``UsageError`` for an unknown board, and ``ConflictError`` if ``output`` is one of the inputs, or exists and is not
+    an ``.npz`` file. If the network fails, crashes or hangs, raises ``ProcessFailedError``, which names the case, and
+    writes nothing.
     """
     check_arrays_output(output, archive, inputs)
     if board is None:
@@ -57,7 +57,7 @@ def run_archive(
     return result
 
 
-def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> tuple[RunResult, dict[str, Array]]:
+def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> tuple[ArchiveRun, dict[str, Array]]:
     network = load(archive, model, isolated=True, timeout=timeout)
     try:
         cases, arrays = load_inputs(path, network)
@@ -68,20 +68,22 @@ def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> t
                 outputs[name].append(value)
     finally:
         network.close()
-    return RunResult(network.name, cases, network.outputs), {name: np.stack(values) for name, values in outputs.items()}
+    return ArchiveRun(network.name, cases, network.outputs), {
+        name: np.stack(values) for name, values in outputs.items()
+    }
 
 
 def _run_case(network: Model, case: int, inputs: dict[str, Array]) -> dict[str, Array]:
     try:
         return network.run(inputs)
     except ProcessFailedError as error:
-        reason = error.message.removeprefix(f"{network.name}: ")
-        raise type(error)(f"{network.name}: case {case}: {reason}", error.output) from None
+        place, reason = f"{network.name}: case {case}", error.reason.removeprefix(f"{network.name}: ")
+        raise type(error)(error.code, error.output, place=place, reason=reason, hint=error.hint) from None
 
 
 def _run_on_board(
     archive: Path, model: str | None, path: Path, timeout: float, board: Board
-) -> tuple[RunResult, dict[str, Array]]:
+) -> tuple[ArchiveRun, dict[str, Array]]:
     from mlfbuild.verify.emulator import run_on_board
 
     library, where = open_archive(archive), str(archive)
@@ -89,7 +91,7 @@ def _run_on_board(
     cases, arrays = load_inputs(path, module)
     outputs = run_on_board(module, board, arrays, where, timeout, brought_along(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return RunResult(module.name, cases, module.outputs), named
+    return ArchiveRun(module.name, cases, module.outputs), named
 
 
 def _shaped(values: Array, tensor: TensorInfo) -> Array:
@@ -97,7 +99,7 @@ def _shaped(values: Array, tensor: TensorInfo) -> Array:
 
 
 def _npz(arrays: Mapping[str, Array]) -> bytes:
-    """Return ``arrays`` as ``numpy.savez`` would write them, but for dates and for names that it cannot take."""
+    """Return ``arrays`` as ``numpy.savez`` writes them, but without dates and with any name."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, array in arrays.items():

@@ -1,4 +1,4 @@
-"""The software bill of materials of a project, as its build folder has it now; nothing is built for it."""
+"""Make the software bill of materials of a project from its build folder, without building anything."""
 
 from __future__ import annotations
 
@@ -50,21 +50,26 @@ def bill_of_materials(
     version: str = "",
     supplier: str = "",
 ) -> Bom:
-    """Return the bill of materials of the chosen targets and models (all where nothing is chosen).
+    """Return the bill of materials of the chosen targets and models (all if none is named).
 
-    ``build`` is the folder that everything was built in, as for ``target_jobs``; ``elfs`` are images of another build,
-    of the one target that is chosen then. ``name``, ``version`` and ``supplier`` are those of the product, which by
-    default is called as its firmware. What is not built, damaged, or without a licence is in the ``notes``, and the
-    bill has what is declared of it.
+    ``build`` is the build folder, as for ``target_jobs``; ``elfs`` are images of another build, for the one target that
+    is chosen then. ``name``, ``version`` and ``supplier`` describe the product, whose name is that of its firmware by
+    default. ``notes`` of the result list what has not been built, is damaged, or has no licence; the bill contains what
+    the project file declares about it.
 
-    Raises as ``target_jobs``, ``UsageError`` where ``elfs`` are for several targets, and ``InputFileError`` and
+    Raises as ``target_jobs``, ``UsageError`` if ``elfs`` are given for several targets, and ``InputFileError`` and
     ``ConflictError`` for files that cannot be read.
     """
     project = pinned(project)
     jobs = target_jobs(project, targets, models, build)
     if elfs and len(jobs) > 1:
         names = ", ".join(job.name for job in jobs)
-        raise UsageError(f"{elfs[0]}: is an image of one target, and the project has {names}; choose it with --target")
+        raise UsageError(
+            "target-not-chosen",
+            place=elfs[0],
+            reason=f"the image is for one target, and the project has {names}",
+            hint="choose its target with --target",
+        )
     bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version, supplier=supplier), source_date())
     tool = bill.add(mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
@@ -83,11 +88,14 @@ def bill_of_materials(
 
 
 def check_complete(bom: Bom) -> None:
-    """Raise ``CheckFailedError`` where something is missing in ``bom``."""
+    """Raise ``CheckFailedError`` if ``bom`` has notes, which list what is missing in it."""
     if bom.notes:
-        count = counted(len(bom.notes), "thing")
-        are = "is" if len(bom.notes) == 1 else "are"
-        raise CheckFailedError(f"sbom: {count} {are} missing in it; see above")
+        raise CheckFailedError(
+            "bill-incomplete",
+            place="sbom",
+            reason=f"the bill is incomplete in {counted(len(bom.notes), 'place')}",
+            hint="see the messages above",
+        )
 
 
 def _name(project: Project) -> str:
@@ -105,10 +113,10 @@ def _add_model(bill: Bill, project: Project, name: str) -> Component:
 
 
 def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code | None:
-    """Add the archive and the code of a model for a target, with what the code includes; ``None`` without a build."""
+    """Add the archive and the code of a model for a target, with the libraries in it; ``None`` if it is not built."""
     tree = read_tree(job.tree)
     if tree is None or not job.archive.is_file():
-        bill.note(f"{job.title}: is not built, so its code is not in the bill; {BUILD}")
+        bill.note(f"{job.title}: has not been built, so its code is not in the bill; {BUILD}")
         return None
     for damage in tree.damage:
         bill.note(f"{damage}; {REPAIR}")
@@ -129,7 +137,7 @@ def _add_code(bill: Bill, job: CompileJob, model: Component, tool: str) -> Code 
 
 
 def _add_own_libraries(bill: Bill, code: str, tree: TreeContents, library: Library) -> None:
-    """Add what the archive and mlfbuild bring along, and the TVM that exported the archive."""
+    """Add the kernels and libraries that the archive includes, and the TVM version that exported it."""
     for folder, headers in tree.kernels.items():
         bill.relate(code, How.DEPENDS_ON, bill.add(kernels_component(folder, headers, __version__)))
     if tree.runtime:
@@ -143,7 +151,7 @@ def _add_own_libraries(bill: Bill, code: str, tree: TreeContents, library: Libra
 
 
 def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
-    """Whether the archive was made from something else than there is now; of programs' own inputs nobody is asked."""
+    """Return whether the archive was made from other inputs than the current ones; inputs of programs are ignored."""
     if job.request.program is None:
         return not is_current(job)
     sources = {module.model_id or module.source_sha256 for module in library.modules} - {""}
@@ -154,7 +162,7 @@ def _is_stale(job: CompileJob, model: Component, library: Library) -> bool:
 
 
 def _check_license(bill: Bill, project: Project, one: Component) -> None:
-    """Note a licence that somebody should tell: of a model, a dependency, or kernels of another version."""
+    """Note an unknown licence of a model, a requirement, or kernels of another version."""
     section, _, name = one.ref.partition("/")
     where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
     if where is not None and name in (project.models if section == "model" else project.dependencies):
@@ -163,10 +171,10 @@ def _check_license(bill: Bill, project: Project, one: Component) -> None:
             mistake = Mistake("unknown-license", reason="its licence is unknown", hint=hint)
             bill.note(str(project.problems([(where, mistake)])[0]))
         elif spdx_expression(one.license) is None:
-            reason = f"its file says {quoted(one.license)}, which is not an SPDX expression"
-            mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the expression for it")
+            reason = f"its file has the licence {quoted(one.license)}, which is not an SPDX expression"
+            mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the SPDX expression")
             bill.note(str(project.problems([(where, mistake)])[0]))
     elif one.properties.get("provided-by") == "archive" and not one.license:
-        bill.note(f"{name}: an archive brings it along and says no licence; bundle it again with `license:`")
+        bill.note(f"{name}: an archive includes it without a licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:
-        bill.note(f"{one.ref}: kernels of another version of mlfbuild, whose licence this one cannot tell; {BUILD}")
+        bill.note(f"{one.ref}: these kernels are of another mlfbuild version, so their licence is unknown; {BUILD}")

@@ -1,11 +1,8 @@
-"""What the tool tells about itself."""
+"""JSON Schemas of the project file and of reports."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-from mlfbuild.targets import cmake_folder
 
 
 def project_schema() -> dict[str, Any]:
@@ -16,12 +13,7 @@ def project_schema() -> dict[str, Any]:
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a report's JSON form."""
+    """Return the JSON Schema of reports in JSON form."""
     from mlfbuild.report import report_schema as schema_of_reports
 
     return schema_of_reports()
-
-
-def cmake_dir() -> Path:
-    """Return the folder of mlfbuild's CMake package and toolchain files."""
-    return cmake_folder()

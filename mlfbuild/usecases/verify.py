@@ -1,7 +1,8 @@
-"""Prove the numbers: each module that has vectors runs in a small firmware of its own on the target's board."""
+"""Verify models: run each module that has vectors in test firmware on its target's board, and compare all outputs."""
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,16 +10,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import CompileJob, TargetJob, outline_of, vectors_of
+from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
 from mlfbuild.build.tree import HOST
-from mlfbuild.core import CheckFailedError, ProjectFileError, Tell, tell_nobody, write_atomic
+from mlfbuild.core import CheckFailedError, MlfError, ProjectFileError, Tell, tell_nobody, write_atomic
 from mlfbuild.executor import callable_modules, chosen_module
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
+from mlfbuild.usecases.build import build_project
 from mlfbuild.verify import VerifyReport, first_wrong_operator, verify_image, verify_module
-
-__all__ = ["VerifyJob", "VerifyReport", "left_out", "verify_elf", "verify_job", "verify_jobs"]
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class VerifyJob:
     target: TargetJob
     model: CompileJob
     module: str
-    """Of the model's archive; empty for its only one."""
+    """Module of the model's archive; empty if it has only one."""
     vectors: Path
     folder: Path
-    """Where the test firmware is built and the report goes."""
+    """Folder of the test firmware and the report."""
 
     @property
     def title(self) -> str:
-        """What messages call this job."""
+        """The job in messages: ``kws for m55``."""
         return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
 
     def settings(self) -> str:
-        """Return what decides the check beside tree, vectors and harness, as canonical JSON."""
+        """Return what the check depends on besides tree, vectors and harness, as canonical JSON."""
         toolchain = self.target.toolchain.name if self.target.toolchain else None
         board = self.target.board.name if self.target.board else None
         source = self.model.request.source.name
@@ -49,11 +49,50 @@ class VerifyJob:
         )
 
 
-def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
-    """Return a job for each module of ``targets`` that has vectors and something to run on.
+VerifyResult = tuple[VerifyJob, "VerifyReport | MlfError"]
+"""A job, and its report or the reason why the model could not be checked."""
 
-    Raises ``CheckFailedError`` where there is none, and ``ProjectFileError`` where vectors are of no module, or of
-    several that nobody tells apart.
+
+def verify_project(
+    project: Project,
+    targets: Sequence[TargetJob],
+    jobs: Sequence[VerifyJob],
+    *,
+    frozen: bool = False,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[VerifyResult]:
+    """Build the models of ``targets``, ``workers`` at a time, and verify ``jobs``, even if some of them fail.
+
+    Raises as ``build_project``.
+    """
+    watch = progress or Silent()
+    watch.expect(len(jobs))
+    lenders = target_jobs(project)
+    build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
+    return [(job, _watched(job, watch)) for job in jobs]
+
+
+def _watched(job: VerifyJob, watch: Progress) -> VerifyReport | MlfError:
+    task = Task("verify", job.title, job.target.name, model=job.model.model)
+    watch.start(task)
+    try:
+        report = verify_job(job, functools.partial(watch.step, task))
+    except MlfError as error:
+        watch.fail(task, "could not be checked")
+        return error
+    if report.passed:
+        watch.finish(task, "passed")
+    else:
+        watch.fail(task, "FAILED")
+    return report
+
+
+def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
+    """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
+
+    Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if vectors do not name the module that they
+    are for.
     """
     vectors = vectors_of(project)
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
@@ -67,13 +106,18 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
         if _can_run(target)
     ]
     if not jobs:
-        reasons = "; ".join(left_out(project, targets)) or "no model is chosen; name one with --model"
-        raise CheckFailedError(f"{project.path}: nothing to verify: {reasons}")
+        reasons = left_out(project, targets)
+        raise CheckFailedError(
+            "nothing-to-verify",
+            place=project.path,
+            reason=f"no model can be verified: {', '.join(reasons) or 'none is chosen'}",
+            hint="add vectors, or choose a model with --model" if reasons else "choose a model with --model",
+        )
     return jobs
 
 
 def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
-    """Return a line for each model, module, or target that ``verify_jobs`` leaves out, with what it lacks."""
+    """Return a line for each model, module or target that ``verify_jobs`` omits, with what is missing."""
     models = {model.model: model for target in targets for model in target.models}
     vectors = vectors_of(project)
     arrays = "with arrays in0.. and out0.."
@@ -87,14 +131,14 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
             for module in missing
         ]
     return lines + [
-        f"target {target.name} has no board that QEMU emulates (add one to it, or another target of the same cpu)"
+        f"target {target.name} has no board that QEMU emulates (add one, or another target with the same CPU)"
         for target in targets
         if not _can_run(target)
     ]
 
 
 def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield what is wrong with whose vectors are whose, by the place in the project file."""
+    """Yield the vectors that name no module, or a wrong one, by their place in the project file."""
     modules = _modules(model)
     source, names = model.request.source, ", ".join(modules)
     for module in vectors:
@@ -108,7 +152,7 @@ def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[
         if not module and len(modules) > 1:
             example = f"{{{', '.join(f'{name}: <file>.npz' for name in modules)}}}"
             mistake = Mistake(
-                "vectors-of-several-modules",
+                "vectors-not-by-module",
                 reason=f"{source} has several modules",
                 hint=f"write one file for each: {example}",
             )
@@ -116,7 +160,7 @@ def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[
 
 
 def _modules(model: CompileJob) -> list[str]:
-    """Return the modules that the model's archive will have; empty where only its making tells."""
+    """Return the modules that the model's archive will have; empty if they are not known before it is built."""
     library: Library | None = outline_of(model)
     modules = () if library is None else library.modules
     return [called.name for module in modules for called in callable_modules(module)]
@@ -127,11 +171,11 @@ def _can_run(target: TargetJob) -> bool:
 
 
 def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
-    """Build the model's test firmware, run every case on the target and compare; the report tells what differed.
+    """Build the model's test firmware, run every case on the target, and return a report of all differences.
 
-    Writes ``report.txt`` into the job's folder where all is well; ``tell`` is told how far it is. Raises
-    ``ToolNotFoundError``, ``ProcessFailedError``, ``InputFileError`` for vectors that do not fit the module,
-    ``UsageError`` where the archive has no such module.
+    Writes ``report.txt`` into the job's folder if there are none; ``tell`` is called with the progress. Raises
+    ``ToolNotFoundError``, ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and
+    ``UsageError`` if the archive has no such module.
     """
     module = chosen_module(open_archive(job.model.archive), job.module or None, str(job.model.archive))
     report = verify_module(
@@ -152,12 +196,18 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
     return report
 
 
-def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyReport:
-    """Run the test firmware ``image`` on the board it is for and compare all outputs with the file ``vectors``.
+def verification_failed(what: str) -> CheckFailedError:
+    """Return the error for wrong outputs of ``what``, whose report has been printed."""
+    return CheckFailedError(
+        "verify-failed", place=f"verify: {what}", reason="outputs differ from the vectors", hint="see the report above"
+    )
 
-    Nothing else is needed: no project, no archive, no tree. ``board`` is the board that is expected. Raises
-    ``InputFileError`` where the image is no test firmware, ``UsageError`` where it is for another board or
-    ``board`` is unknown, and as ``verify_job``.
+
+def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyReport:
+    """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
+
+    No project, archive or tree is required. ``board`` is the expected board. Raises ``InputFileError`` if the image is
+    not test firmware, ``UsageError`` if it is for another board or ``board`` is unknown, and as ``verify_job``.
     """
     if board is not None and board != HOST:
         board_called(board)

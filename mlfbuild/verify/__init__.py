@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         pair_traced as pair_traced,
     )
     from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
+    from mlfbuild.verify.firmware_run import run_image as run_image
     from mlfbuild.verify.locate import first_wrong_operator as first_wrong_operator
     from mlfbuild.verify.module import (
         VerifyReport as VerifyReport,

@@ -17,7 +17,7 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, Library
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.targets import CPUS
-from mlfbuild.usecases.archives import validate_archive
+from mlfbuild.usecases.validate import validate_archive
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
 from support.oracle import tflite_micro_run

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.build.tree import tree_damage
-from mlfbuild.cli.run import run as mlfbuild
+from mlfbuild.cli.invocation import run as mlfbuild
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.archive import pack_archive
 from support.command import Folder
+from support.libraries import graph_library, native_library
 
 IMAGE_SOURCES = {
     "alpha.c": "static const char tvmgen_alpha_filter[1000] = {1};\n"
@@ -55,4 +57,14 @@ def bare(folder: Folder, linked: Path) -> Folder:
     (folder.root / "mlfbuild.yml").unlink()
     for name in ("app.elf", "app.elf.map"):
         shutil.copy(linked / name, folder.root)
+    return folder
+
+
+@pytest.fixture
+def archives(folder: Folder) -> Folder:
+    """A folder with ``tiny.tar``, ``net.tar`` (a graph), ``both.tar`` and ``junk.tar``."""
+    folder.write("tiny.tar", pack_archive(native_library("tiny")))
+    folder.write("net.tar", pack_archive(graph_library("net")))
+    folder.write("both.tar", pack_archive(native_library("one", "two")))
+    folder.write("junk.tar", b"junk" * 300)
     return folder

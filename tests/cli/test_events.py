@@ -164,7 +164,7 @@ def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: jsonschema
         err += process.stderr.read()
     *_, error = events(Ended(process.wait(), "", err), validator)
     assert (process.returncode, error["kind"], error["exit_code"]) == (130, "interrupted", 130)
-    assert error["message"].endswith("run the same command again to go on")
+    assert error["message"].startswith("interrupted")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,3 @@ def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: jsonschema
 )  # fmt: skip
 def test_which_command_lines_ask_for_events(line: str, json: bool) -> None:
     assert wants_events(line.split()) == json
-
-
-def test_one_schema_at_a_time(folder: Folder) -> None:
-    ended = folder.run("schema", "--events", "--report")
-    assert (ended.status, ended.err) == (2, "mlfbuild: --report and --events: two schemas; ask for one at a time\n")

@@ -38,13 +38,10 @@ def test_files_that_are_right_keep_their_time(folder: Folder) -> None:
     assert {path: path.stat().st_mtime_ns for path in (folder.root / "build").rglob("*")} == before
 
 
-def test_what_it_refuses(folder: Folder) -> None:
-    ended = folder.run("generate", "--target", "pc")
-    assert (ended.status, ended.err) == (
-        2, "mlfbuild: 2 models are chosen; generate makes one: name it with --target and --model\n",
-    )  # fmt: skip
-    ended = folder.run("generate", "--model", "alpha", "--depfile", "d")
-    assert (ended.status, ended.err) == (2, "mlfbuild: --depfile: is about a stamp; add --stamp\n")
+def test_one_model_and_a_stamp_are_required(folder: Folder) -> None:
+    assert folder.refused("generate", "--target", "pc") == (2, "not-one-model", "")
+    depfile = ("generate", "--model", "alpha", "--depfile", "d")
+    assert folder.refused(*depfile) == (2, "option-needs-another", "--depfile")
 
 
 def test_a_model_that_cannot_be_made_leaves_no_stamp(folder: Folder) -> None:

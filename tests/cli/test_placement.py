@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.firmware_repo import tiny_network
 from support.native import generated
 

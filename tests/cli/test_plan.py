@@ -6,7 +6,44 @@ import json
 import re
 import shutil
 
+import pytest
+
 from support.command import PROJECT, Folder
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_every_file_of_the_build_is_listed(folder: Folder) -> None:
+    before = folder.files()
+    planned = folder.run("plan", "--format", "json").json
+    assert folder.files() == before, "plan writes nothing"
+    assert [model["up_to_date"] for model in planned["models"]] == [False, False]
+    assert folder.run("build", "-q").status == 0
+    made = {path for path in folder.files() - before if path.startswith("build/mlf/")}
+    writes = {path for part in ("models", "targets") for entry in planned[part] for path in entry["writes"]}
+    assert made == writes
+    images = [path for entry in planned["firmware"] for path in entry["writes"]]
+    assert images == ["build/pc/app/app"]
+    assert (folder.root / images[0]).exists()
+    again = folder.run("plan", "--format", "json").json
+    assert all(entry["up_to_date"] for part in ("models", "targets") for entry in again[part])
+
+
+def test_inputs_are_listed(folder: Folder) -> None:
+    planned = folder.run("plan", "--format", "json").json
+    reads = {path for part in ("models", "firmware") for entry in planned[part] for path in entry["reads"]}
+    assert {path for path in reads if not path.startswith("build/")} == {
+        "mlfbuild.yml", "main.c", "models/alpha.tflite", "models/beta.tflite",
+    }  # fmt: skip
+
+
+def test_plan_as_text(folder: Folder, golden) -> None:
+    ended = folder.run("plan", "--model", "alpha")
+    assert ended.status == 0
+    hashes = {part for part in ended.out.split("/") if part.startswith("mlfbuild-")}
+    assert len(hashes) == 1
+    headers = [line for line in ended.out.splitlines() if hashes & set(line.split("/"))]
+    assert headers
+    golden("\n".join(line for line in ended.out.splitlines() if line not in headers) + "\n", "plan.txt")
 
 
 def test_lines_are_the_parts_of_the_plan(folder: Folder) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.command import Ended
 from support.firmware_repo import tiny_network
 
@@ -216,8 +216,8 @@ def test_a_report_of_other_firmware(repo: Path, refused: Refused) -> None:
     text = (repo / "good.json").read_text()
     (repo / "good.json").write_text(text.replace('"target": "m4"', '"target": "m7"'))
     assert refused("report", "--compare", "good.json", *OUTPUTS) == (
-        "good.json: is a report of other firmware: it has app for m7, this report app for m4; name one of the same "
-        "firmware and target"
+        "good.json: the report is about app for m7, and this one about app for m4; name a report of the same firmware "
+        "and target"
     )
 
 

@@ -19,7 +19,7 @@ from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
 import mlfbuild
-from mlfbuild.cli.sbom_verb import sbom
+from mlfbuild.cli.sbom import sbom
 from mlfbuild.core.files import sha256
 from mlfbuild.report.sbom.forms import FORMS
 from support.command import Folder
@@ -204,18 +204,18 @@ def test_before_the_build_it_has_what_is_declared(unbuilt: Folder) -> None:
     assert found["firmware/m4/app"]["sha256"] == ""
     assert related(ended.json, "firmware/m4/app") == {("depends on", "model/alpha"), ("depends on", "model/beta")}
     notes = [
-        f"alpha for m4: is not built, so its code is not in the bill; {BUILD}",
-        f"beta for m4: is not built, so its code is not in the bill; {BUILD}",
+        f"alpha for m4: has not been built, so its code is not in the bill; {BUILD}",
+        f"beta for m4: has not been built, so its code is not in the bill; {BUILD}",
         f"app for m4: is not built, so the bill has no hash of it; {BUILD}",
-        f"alpha for pc: is not built, so its code is not in the bill; {BUILD}",
+        f"alpha for pc: has not been built, so its code is not in the bill; {BUILD}",
     ]  # fmt: skip
     assert ended.json["notes"] == notes
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == notes
     ended = unbuilt.run("sbom", "-o", "app.cdx.json", "--strict")
     assert ended.status == 1
-    assert ended.err.splitlines()[-2:] == [
-        "app.cdx.json: written", "mlfbuild: sbom: 4 things are missing in it; see above",
-    ]  # fmt: skip
+    assert ended.err.splitlines()[-2] == "app.cdx.json: written"
+    event = unbuilt.run("sbom", "--strict", "--format", "json").error
+    assert (event["code"], event["place"]) == ("bill-incomplete", "sbom")
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str((unbuilt.root / "app.cdx.json").read_text()) is None
 
 
@@ -265,7 +265,7 @@ def test_images_of_another_build(product: Folder) -> None:
 
 
 @pytest.mark.parametrize("license_key", ["", "license: LicenseRef-Acme"])
-def test_licences_that_nobody_told(product: Folder, license_key: str) -> None:
+def test_unknown_licences(product: Folder, license_key: str) -> None:
     product.write("mlfbuild.yml", PROJECT.replace("license: mit", license_key))
     ended = product.run("sbom", "--as", "spdx-tag-value", "--strict")
     if license_key:
@@ -274,10 +274,7 @@ def test_licences_that_nobody_told(product: Folder, license_key: str) -> None:
         assert "LicenseID: LicenseRef-Acme\n" in ended.out
         return
     assert ended.status == 1
-    assert ended.err.splitlines()[0] == (
-        "mlfbuild.yml:7:9: models.beta: its licence is unknown; add `license:` with an SPDX expression such as "
-        "Apache-2.0 or LicenseRef-Proprietary"
-    )
+    assert ended.err.splitlines()[0].startswith("mlfbuild.yml:7:9: models.beta: its licence is unknown; add `license:`")
     assert "PackageName: beta\n" in ended.out and "PackageLicenseDeclared: NOASSERTION\n" in ended.out
 
 
@@ -353,8 +350,8 @@ def test_a_licence_in_words_of_a_model_file(unbuilt: Folder) -> None:
     assert (beta["license"], beta["author"], beta["description"], beta["version"]) == (
         "Apache License. Version 2.0", "Ann", "finds cats", "v2",
     )  # fmt: skip
-    note = "its file says 'Apache License. Version 2.0', which is not an SPDX expression; add `license:` with the"
-    assert f"mlfbuild.yml:7:9: models.beta: {note} expression for it" in ended.json["notes"]
+    place, licence = "mlfbuild.yml:7:9: models.beta: ", "'Apache License. Version 2.0'"
+    assert [note for note in ended.json["notes"] if note.startswith(place) and licence in note]
     assert "ExtractedText: Apache License. Version 2.0\n" in unbuilt.run("sbom", "--as", "spdx-tag-value").out
     unbuilt.write("mlfbuild.yml", PROJECT.replace("license: mit", "license: Apache-2.0"))
     assert "ExtractedText" not in unbuilt.run("sbom", "--as", "spdx-tag-value").out
@@ -385,7 +382,7 @@ MISTAKES = {
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
     "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
-    "no.elf": "no.elf: is an image of one target, and the project has m4, pc; choose it with --target",
+    "no.elf": "no.elf: the image is for one target, and the project has m4, pc; choose its target with --target",
     "nowhere.elf": "nowhere.elf: no such image; check the path",
     "gamma": "model 'gamma': not in the project file (the project has alpha, beta)",
 }

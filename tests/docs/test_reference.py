@@ -14,7 +14,7 @@ sys.path.insert(0, str(REPOSITORY / "docs/_ext"))
 from mlfbuild_reference import PAGES  # noqa: E402
 from mlfbuild_reference.lists import LISTS  # noqa: E402
 
-from mlfbuild.cli.app import app  # noqa: E402
+from mlfbuild.cli.app import VERBS, verb_called  # noqa: E402
 from mlfbuild.core.errors import MlfError  # noqa: E402
 from mlfbuild.graph.ops import OPERATORS  # noqa: E402
 from mlfbuild.project import json_schema  # noqa: E402
@@ -59,7 +59,8 @@ def test_every_key_has_a_type_and_a_meaning(pages: dict[str, str]) -> None:
 
 def test_every_verb_and_option_is_listed(pages: dict[str, str]) -> None:
     text = pages["command-line.md"]
-    for name, verb in app.commands.items():
+    for name in VERBS:
+        verb = verb_called(name)
         section = text.split(f"### `{name}`\n", 1)[1].split("\n### ", 1)[0]
         for parameter in verb.params:
             argument = parameter.param_type_name == "argument"
@@ -71,8 +72,8 @@ def test_every_verb_and_option_is_listed(pages: dict[str, str]) -> None:
 def test_every_option_has_a_help_text() -> None:
     silent = [
         f"{name} {parameter.opts[0]}"
-        for name, verb in app.commands.items()
-        for parameter in verb.params
+        for name in VERBS
+        for parameter in verb_called(name).params
         if parameter.param_type_name == "option" and not parameter.help
     ]
     assert silent == []

@@ -15,7 +15,7 @@ import pytest
 import mlfbuild
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.build.tree import unpack
-from mlfbuild.cli.run import run as command_line
+from mlfbuild.cli.invocation import run as command_line
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.native.build import compile_graph

@@ -27,7 +27,7 @@ from mlfbuild.core.errors import (
 from mlfbuild.library import Library
 from mlfbuild.requirements.bundle import bundled_sources
 from mlfbuild.requirements.needs import needed
-from mlfbuild.usecases.archives import validate_archive
+from mlfbuild.usecases.validate import validate_archive
 
 SECONDS = 20
 """No input may take longer; a sound one takes less than a second."""

@@ -15,13 +15,13 @@ from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.document.compare import compare_reports, comparison_json
+from mlfbuild.report.document.files import saved_report
 from mlfbuild.report.document.read import read_report, runs_in, sizes_in
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
 from mlfbuild.report.html import page
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text
-from mlfbuild.usecases.report_files import saved
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report
 
@@ -258,7 +258,7 @@ def test_mutations_are_refused_in_one_line_or_shown(
     if found is None:
         return
     for verbose in (False, True):
-        assert saved(path, operators=True).as_text(verbose=verbose).encode()
+        assert saved_report(path, operators=True).as_text(verbose=verbose).encode()
     assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()

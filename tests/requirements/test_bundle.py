@@ -15,7 +15,7 @@ from mlfbuild.archive.describe import describe
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import validate
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from mlfbuild.core.errors import CheckFailedError, InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, ExternalDependency, Library, Module
 from mlfbuild.library.requirement import wishes

@@ -14,7 +14,7 @@ from mlfbuild.build.jobs import CompileJob
 from mlfbuild.build.models import archive_key, compile_if_needed
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.build.provided import public_address
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from mlfbuild.project import Provision
 from mlfbuild.requirements.bundle import bundled_sources
 from support.cmsis_nn import git, write_cmsis_nn_repository

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.download import url_root, url_tree

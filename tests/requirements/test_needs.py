@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from mlfbuild.requirements.library_index import names_like
 from mlfbuild.requirements.needs import Needs, needed, needs_key
 from mlfbuild.requirements.types import Source

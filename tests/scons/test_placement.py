@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.build.tree.params_binary import linked_section
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.firmware_repo import FirmwareRepo
 
 PROJECT = """\

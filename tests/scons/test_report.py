@@ -12,7 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
 
 ELF = "build/m4/app/app.elf"

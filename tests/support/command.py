@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 
@@ -28,7 +28,7 @@ firmware:
   app: {sources: [main.c], models: [alpha, beta]}
 """
 
-INTERRUPTED = "mlfbuild: interrupted; nothing half-written is left: run the same command again to go on\n"
+INTERRUPTED = "mlfbuild: interrupted; no partial output was left: run the command again to continue\n"
 
 MAIN_C = """\
 #include <stdio.h>
@@ -54,6 +54,11 @@ class Ended:
     def json(self) -> Any:
         """What stdout holds, as JSON."""
         return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        """The event of the error that ended a command with ``--format json``."""
+        return json.loads(self.err.splitlines()[-1])
 
 
 class Folder:
@@ -88,6 +93,12 @@ class Folder:
         self._capsys.readouterr()
         status = run(arguments)
         return Ended(status, *self._capsys.readouterr())
+
+    def refused(self, *arguments: str) -> tuple[int, str, str]:
+        """Run a command that fails and writes no result; return its exit status and the code and place of its error."""
+        ended = self.run(*arguments, "--format", "json")
+        assert ended.out == ""
+        return ended.status, ended.error["code"], ended.error.get("place", "")
 
     def spawn(self, *arguments: str, prepare: Callable[[], None] | None = None, **options: Any) -> Ended:
         """Run the command as a process of its own; ``prepare`` runs in it first."""

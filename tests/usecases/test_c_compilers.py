@@ -12,8 +12,7 @@ from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.targets import cmake_folder
-from mlfbuild.usecases.build import build_project as build
-from mlfbuild.usecases.firmware import build_firmware
+from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.firmware_repo import tiny_network
 
 TOOLCHAINS = cmake_folder() / "toolchains"

@@ -15,7 +15,7 @@ from mlfbuild.build.libraries import memory_file, target_dependencies
 from mlfbuild.build.models import finish_target
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.build.tree import read_record, tree_damage
-from mlfbuild.cli.run import run as main
+from mlfbuild.cli.invocation import run as main
 from mlfbuild.core.errors import ProjectFileError
 from mlfbuild.requirements.types import Package, Source
 from mlfbuild.usecases.build import build_project as build

@@ -9,8 +9,7 @@ import pytest
 
 from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import ToolNotFoundError
-from mlfbuild.usecases.build import build_project as build
-from mlfbuild.usecases.firmware import build_firmware
+from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.firmware_repo import tiny_network
 
 

@@ -16,7 +16,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
-from mlfbuild.cli.run import run as run_verb
+from mlfbuild.cli.invocation import run as run_verb
 from mlfbuild.core.errors import CheckFailedError, InputFileError
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import BuildReport, build_project as build

@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild.build.beforehand import make_archives
 from mlfbuild.build.project_jobs import load, target_jobs
-from mlfbuild.cli.run import run
+from mlfbuild.cli.invocation import run
 from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.usecases.plan import plan_build as plan
 from support.program_repo import ProgramRepo

@@ -19,8 +19,10 @@ from mlfbuild.build.tree import tree_damage
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.executor.executables import callable_modules
 from mlfbuild.library import Library, MainMemory
-from mlfbuild.usecases.archives import compare_archives, convert_archive, inspect_text
 from mlfbuild.usecases.build import build_project as build
+from mlfbuild.usecases.compare import compare_archives
+from mlfbuild.usecases.convert import convert_archive
+from mlfbuild.usecases.inspect import archive_text
 from mlfbuild.usecases.run import run_archive
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 from mlfbuild.verify.compare import first_difference
@@ -82,7 +84,7 @@ def test_archives_of_every_version_mean_the_same_in_version_7(tmp_path: Path, na
     convert_archive(old, 7, new)
     comparison = compare_archives(old, new)
     assert comparison.equal, comparison.differences
-    assert "add" in inspect_text(old)
+    assert "add" in archive_text(old)
 
 
 @pytest.mark.sweep

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from mlfbuild.cli.app import SECTIONS, app
+from mlfbuild.cli.app import SECTIONS, app, verb_called
 from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
@@ -26,9 +26,9 @@ def command_line_page() -> str:
         "## Shared options",
         _options(app.params),
     ]
-    for title, verbs in SECTIONS:
+    for title, verbs in SECTIONS.items():
         parts.append(f"## {title}")
-        parts += [_verb(verb, set(shared)) for verb in verbs]
+        parts += [_verb(verb_called(name), set(shared)) for name in verbs]
     parts += ["## Exit codes", "SCons and CMake keep their own exit codes and print the same messages.", _exit_codes()]
     return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/core/errors.py`", *parts)
 

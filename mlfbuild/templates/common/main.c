@@ -1,19 +1,122 @@
+{#- main.c of a project that `mlfbuild init` writes. Values: modules (name, function, prefix, inputs, outputs, pools),
+    their ports (name, type, count, size_macro), headers, and sample: whether there is a sample.h. -#}
+{% set reals = {"float": {"abs": "fabsf", "max": "fmaxf", "suffix": "f"}, "double": {"abs": "fabs", "max": "fmax", "suffix": ""}} -%}
+{% set types = modules | map(attribute="outputs") | sum(start=()) | map(attribute="type") | unique | sort -%}
 /*
- * Runs @MODULES@ and prints the outputs.
- * @EXIT_STATUS@
+ * Runs {% for module in modules %}`{{ module.name }}`{{ "" if loop.last else " and " }}{% endfor %}{{ " on the case in sample.h" if sample }} and prints the outputs.
+ * Exit status 0: {{ "all outputs are as expected" if sample else "every network ran" }}.
  */
-@INCLUDES@
+{% if "float" in types or "double" in types %}
+#include <math.h>
+{% endif %}
+#include <stdint.h>
+#include <stdio.h>
+{% if sample %}
+#include <string.h>
+{% endif %}
+
+{% for header in headers %}
+#include "{{ header }}"
+{% endfor %}
 
 #define SHOWN 8 /* the number of elements of an output to print */
+{% for type in types %}
+{% set name = type.removesuffix("_t") %}
 
-@SHOW@
+{% if type in reals %}
+{% set real = reals[type] %}
+/* The printf() of newlib-nano has no %f. */
+static void print_{{ name }}({{ type }} value)
+{
+    const {{ type }} size = {{ real.abs }}(value);
+    if (size < 4e6{{ real.suffix }}) {
+        const unsigned long thousandths = (unsigned long)(size * 1000 + 0.5{{ real.suffix }});
+        printf(" %s%lu.%03lu", value < 0 ? "-" : "", thousandths / 1000, thousandths % 1000);
+    } else {
+        printf(" %s", value != value ? "nan" : value < 0 ? "< -4e6" : "> 4e6");
+    }
+}
 
-@RUN@
+{% endif %}
+/* Print an output; return the number of elements that differ from `expected`, or 0 if `expected` is NULL. */
+static unsigned show_{{ name }}(const char *name, const {{ type }} *values, const {{ type }} *expected, unsigned count)
+{
+{% if type in reals %}
+    {{ type }} largest = 0;
+    unsigned wrong = 0;
+    for (unsigned i = 0; expected != NULL && i < count; i++) {
+        largest = {{ real.max }}(largest, {{ real.abs }}(expected[i]));
+    }
+{% else %}
+    unsigned wrong = 0;
+{% endif %}
+    printf("%s:", name);
+    for (unsigned i = 0; i < count; i++) {
+        if (i < SHOWN) {
+{% if type in reals %}
+            print_{{ name }}(values[i]);
+        }
+        wrong += expected != NULL && !({{ real.abs }}(values[i] - expected[i]) <= 1e-5{{ real.suffix }} * largest);
+{% else %}
+            printf(" %ld", (long)values[i]);
+        }
+        wrong += expected != NULL && values[i] != expected[i];
+{% endif %}
+    }
+    printf("%s\n", count > SHOWN ? " ..." : "");
+    return wrong;
+}
+{% endfor %}
+{% for module in modules %}
+
+static unsigned run_{{ module.name }}(void)
+{
+{% for port in module.inputs %}
+    static {{ port.type }} in_{{ port.name }}[{{ port.count }}];
+{% endfor %}
+{% for port in module.outputs %}
+    static {{ port.type }} out_{{ port.name }}[{{ port.count }}];
+{% endfor %}
+{% for pool in module.pools %}
+    static uint8_t pool_{{ pool.name }}[{{ pool.size_macro }}] __attribute__((aligned(16)));
+{% endfor %}
+    struct {{ module.prefix }}_inputs inputs = { {%- for port in module.inputs %}.{{ port.name }} = in_{{ port.name }}{{ "" if loop.last else ", " }}{% endfor -%} };
+    struct {{ module.prefix }}_outputs outputs = { {%- for port in module.outputs %}.{{ port.name }} = out_{{ port.name }}{{ "" if loop.last else ", " }}{% endfor -%} };
+{% if module.pools %}
+    struct {{ module.prefix }}_workspace_pools workspace_pools = { {%- for pool in module.pools %}.{{ pool.name }} = pool_{{ pool.name }}{{ "" if loop.last else ", " }}{% endfor -%} };
+{% endif %}
+    unsigned wrong = 0;
+{% for kind, ports in (("in", module.inputs), ("out", module.outputs)) %}
+{% for port in ports if port.size_macro %}
+    _Static_assert(sizeof {{ kind }}_{{ port.name }} == {{ port.size_macro }}, "{{ port.name }} has another size");
+{% endfor %}
+{% endfor %}
+
+{% if sample %}
+    /* The sample; put your own data there. */
+{% for port in module.inputs %}
+    memcpy(in_{{ port.name }}, sample_in_{{ port.name }}, sizeof in_{{ port.name }});
+{% endfor %}
+{% else %}
+    /* The inputs are zero so far; put your own data there. */
+{% endif %}
+    if ({{ module.function }}(&inputs, &outputs{{ ", &workspace_pools" if module.pools }}) != 0) {
+        printf("{{ module.name }}: the network did not run\n");
+        return 1;
+    }
+{% for port in module.outputs %}
+    wrong += show_{{ port.type.removesuffix("_t") }}("{{ module.name }} {{ port.name }}", out_{{ port.name }}, {{ "sample_out_" ~ port.name if sample else "NULL" }}, {{ port.count }});
+{% endfor %}
+    return wrong;
+}
+{% endfor %}
 
 int main(void)
 {
     unsigned wrong = 0;
-@CALLS@
-    printf("%s\n", wrong == 0 ? "@PASS@" : "FAIL");
+{% for module in modules %}
+    wrong += run_{{ module.name }}();
+{% endfor %}
+    printf("%s\n", wrong == 0 ? "{{ "PASS" if sample else "DONE" }}" : "FAIL");
     return wrong == 0 ? 0 : 1;
 }

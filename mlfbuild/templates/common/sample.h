@@ -1,9 +1,18 @@
-/* Inputs of the network and expected outputs: @ORIGIN@. */
+/* Inputs of the network and expected outputs: {{ origin }}. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
-@INCLUDES@
+{% if odd %}
+#include <math.h>
+{% endif %}
+#include <stdint.h>
+{% for array in arrays %}
 
-@ARRAYS@
+static const {{ array.type }} sample_{{ array.name }}[{{ array.count }}] = {
+{% for line in array.lines %}
+{{ line }}
+{% endfor %}
+};
+{% endfor %}
 
 #endif /* SAMPLE_H */

@@ -1,7 +1,8 @@
-"""A project to start from: a whole firmware repo around one model or archive, which builds and runs on QEMU as it is.
+"""Create a firmware project around one model or archive, which builds and runs on QEMU as it is.
 
-``network`` reads what the project is about, ``sample`` has a case for it, ``main_c`` calls it; ``templates`` has the
-ways to build, ``repo`` all files of one; ``staging`` puts all of them into the folder, or none.
+``network`` reads the model, ``sample`` provides a case for it, ``main_c`` fills in the C that calls it. ``templates``
+lists the ways to build, ``repo`` makes all files of a project, and ``staging`` writes all of them to the folder, or
+none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether an archive is firmware by itself: called through the C interface, with all that its code asks for."""
+"""Check that firmware can call an archive through the C interface, and find the libraries that it requires."""
 
 from __future__ import annotations
 
@@ -17,37 +17,44 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULT
 
 
 def require_c_interface(library: Library, path: Path) -> None:
-    """Raise ``UnsupportedModelError`` for a module that firmware cannot call with a C compiler alone."""
+    """Raise ``UnsupportedModelError`` for a module that firmware cannot call without other libraries or drivers."""
     for module in library.modules:
-        reason = next(_obstacles(module, library), None)
-        if reason:
-            raise UnsupportedModelError(f"{path}: module {module.name} {reason}")
+        obstacle = next(_obstacles(module, library), None)
+        if obstacle:
+            code, reason, hint = obstacle
+            raise UnsupportedModelError(code, place=f"{path}: module {module.name}", reason=reason, hint=hint)
 
 
-def _obstacles(module: Module, library: Library) -> Iterator[str]:
-    export = "export it with --executor=aot --executor-aot-interface-api=c --executor-aot-unpacked-api=1"
+def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str]]:
+    """Yield why firmware cannot call ``module``: code, reason and hint."""
     if module.interface != "c":
-        yield f"has no C interface, and no code to make one for; {export}"
+        hint = "export it with --executor=aot --executor-aot-interface-api=c --executor-aot-unpacked-api=1"
+        yield "c-interface-missing", "the module has no C interface, and no code to make one for", hint
     if not module.inputs or not module.outputs:
-        yield "does not tell its inputs and outputs; export it again, with TVM 0.8 or later"
+        hint = "export it again with TVM 0.8 or later"
+        yield "ports-unknown", "the archive does not list its inputs and outputs", hint
     if module.devices:
-        yield f"wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
+        reason = f"the caller must provide a driver of {', '.join(module.devices)}"
+        yield "driver-required", reason, "export it for the CPU alone"
     if module.workspace_io:
-        yield "has its inputs and outputs in memory pools of its caller; export it without tir.usmp.use_workspace_io"
+        reason = "its inputs and outputs are in memory pools of the caller"
+        yield "ports-in-pools", reason, "export it without tir.usmp.use_workspace_io"
     for pool in module.pools:
         if pool.external and (pool.kind != "workspace" or pool.size is None):
-            yield f"wants the memory pool {pool.name} from its caller, with constants in it; export it without"
+            reason = f"the caller must provide the memory pool {pool.name} with constants in it"
+            yield "constant-pool-required", reason, "export it without external pools for constants"
     if not module.model_id:
         yield from _missing(module, library)
 
 
-def _missing(module: Module, library: Library) -> Iterator[str]:
-    """Say what the code asks for that is neither in the archive nor with a C compiler."""
+def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]:
+    """Yield what the code includes that is neither in the archive nor part of a C compiler."""
     there = [*(str(file.path) for file in module.codegen), *(str(file.path) for file in library.other_files)]
     absent: dict[str, None] = {}
     for file in module.codegen:
         if file.path.suffix in CXX_SUFFIXES:
-            yield f"has C++ code ({file.path}), and the templates build C; export it for the target c"
+            reason = f"the archive has C++ code ({file.path}), and the templates build C"
+            yield "code-not-c", reason, "export it for the target c"
         if file.path.suffix not in SOURCE_SUFFIXES:
             continue
         data = file.data
@@ -57,11 +64,11 @@ def _missing(module: Module, library: Library) -> Iterator[str]:
         )
         absent |= {name: None for name in _includes(data) if name not in known and not STANDARD_HEADER.fullmatch(name)}
     needed = {wish.name for wish in wishes(module)}
-    if all(known_dependency(name) for name in needed):  # or else headers may be those of a library that only it names
+    if all(known_dependency(name) for name in needed):  # headers may be those of a library that is not known
         absent = {name: None for name in absent if not _is_of(name, needed)}
         if absent:
-            names = f"{listed(tuple(absent))}, which {'is' if len(absent) == 1 else 'are'}"
-            yield f"includes {names} not in the archive; export it for the target c alone, without other libraries"
+            reason = f"the code includes headers that are not in the archive: {listed(tuple(absent))}"
+            yield "header-missing", reason, "export it for the target c alone, without other libraries"
 
 
 def _is_of(header: str, libraries: Collection[str]) -> bool:
@@ -70,28 +77,30 @@ def _is_of(header: str, libraries: Collection[str]) -> bool:
 
 
 def provisions_of(library: Library, path: Path) -> tuple[str, ...]:
-    """Return the lines of ``dependencies`` in a project file that has what the code of ``library`` needs.
+    """Return the lines of ``dependencies`` in a project file for the libraries that the code requires.
 
-    Raises ``UnsupportedModelError`` for what nobody but its author can state: a version that is not known, two
-    versions, or a library that is in no public repository.
+    Raises ``UnsupportedModelError`` for a library in an unknown version, in two versions, or in no public repository,
+    as only its author can state where to get it.
     """
     found: dict[str, Wish] = {}
     for wish in (wish for module in library.modules for wish in wishes(module) if wish.url_type != ARCHIVE_FOLDER):
         is_public = wish.url_type == "git" and not is_local_path(wish.url) and git_problem(wish.url) is None
         one = found.setdefault(wish.name, wish)
         if not wish.version:
-            reason = ", in a version that is not known"
+            reason = " in an unknown version"
         elif is_range(wish.version):
             reason = f" in a version of {shown(wish.version)}"
         elif not same_version(wish.version, one.version):
             reason = f" in two versions, {shown(one.version)} and {shown(wish.version)}"
         elif not is_public or unsound(wish) is not None:
-            reason = ", which no public repository has"
+            reason = " from no public repository"
         else:
             continue
         raise UnsupportedModelError(
-            f"{path}: module {shown(wish.origin)} needs {title(wish.name)}{reason}; write mlfbuild.yml yourself, with "
-            f"dependencies: `{lines_to_add([wish])}`"
+            "dependency-not-public",
+            place=f"{path}: module {shown(wish.origin)}",
+            reason=f"the code requires {title(wish.name)}{reason}",
+            hint=f"write mlfbuild.yml yourself, with dependencies: `{lines_to_add([wish])}`",
         )
     return tuple(lines_to_add([wish]) for wish in found.values())
 

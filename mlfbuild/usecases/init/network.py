@@ -1,4 +1,4 @@
-"""What a project is written around: a model file or an archive, checked before anything is written."""
+"""Read the model file or archive of a new project, and check it before anything is written."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from mlfbuild.targets import CPUS, Board
 from mlfbuild.usecases.init.archives import provisions_of, require_c_interface
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "templates" / "example" / "tones.tflite"
-"""The network of projects that start without one; scripts/make_tones.py made it."""
+"""The network of projects without ``--model``; scripts/make_tones.py made it."""
 
 
 @dataclass(frozen=True)
-class Network:
-    """The model of a project."""
+class ProjectNetwork:
+    """The model of a new project."""
 
     name: str
-    """In the project file."""
+    """Name in the project file."""
     path: Path
-    """Where the user has it."""
+    """The user's file."""
     compiler: str
     """``native`` or ``archive``."""
     file: str
@@ -35,16 +35,16 @@ class Network:
     """Of that file."""
     library: Library
     notes: tuple[str, ...] = ()
-    """What the user should know of how it got there."""
+    """Notes for the user, such as a changed name."""
     dependencies: tuple[str, ...] = ()
-    """Lines of the project file with what its code needs beside it."""
+    """Lines of the project file with the libraries that its code requires."""
 
 
-def read_network(path: Path, board: Board, *, archive: bool) -> Network:
-    """Read the model file at ``path``, or the archive that it is for certain where ``archive`` is set.
+def read_network(path: Path, board: Board, *, archive: bool) -> ProjectNetwork:
+    """Read the model file at ``path``, which is an archive for certain if ``archive`` is set.
 
-    Raises ``InputFileError`` for what cannot be read, ``UnsupportedModelError`` for what does not run on ``board`` by
-    itself, and ``UsageError`` for an archive that was exported for another CPU.
+    Raises ``InputFileError`` for files that cannot be read, ``UnsupportedModelError`` for models that cannot run on
+    ``board`` by themselves, and ``UsageError`` for an archive that was exported for another CPU.
     """
     compiler = "archive" if archive else default_compiler(path)
     network = _from_archive(path, board) if compiler == "archive" else _from_model(path, board)
@@ -52,20 +52,20 @@ def read_network(path: Path, board: Board, *, archive: bool) -> Network:
     return network
 
 
-def _from_model(path: Path, board: Board) -> Network:
+def _from_model(path: Path, board: Board) -> ProjectNetwork:
     name = default_name(path)
     content = read_bytes(path, "model")
     library = compiler_called("native").compile(CompileRequest(name, path, CPUS[board.cpu]))
     suffix = source_suffix(path.name)
     stem = path.name[: len(path.name) - len(suffix)]
     file = f"models/{name}{suffix if SOURCES.get(suffix) == 'native' else '.tflite'}"
-    return Network(name, path, "native", file, content, library, _renamed("model", stem, name))
+    return ProjectNetwork(name, path, "native", file, content, library, _renamed("model", stem, name))
 
 
-def _from_archive(path: Path, board: Board) -> Network:
+def _from_archive(path: Path, board: Board) -> ProjectNetwork:
     name = default_name(path)
     library = compiler_called("archive").compile(CompileRequest(name, path, CPUS[board.cpu]))
-    parts_of(library)  # names that build files cannot hold
+    parts_of(library)  # refuses names that build files cannot hold
     library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
     require_c_interface(library, path)
     dependencies = provisions_of(library, path)
@@ -74,21 +74,23 @@ def _from_archive(path: Path, board: Board) -> Network:
     suffix = source_suffix(path.name)
     file = f"models/{name}{suffix if SOURCES.get(suffix) == 'archive' else '.tar'}"
     notes = _renamed("module", library.modules[0].name, name) if len(library.modules) == 1 else ()
-    return Network(name, path, "archive", file, read_bytes(path, "archive"), library, notes, dependencies)
+    return ProjectNetwork(name, path, "archive", file, read_bytes(path, "archive"), library, notes, dependencies)
 
 
 def _renamed(what: str, old: str, new: str) -> tuple[str, ...]:
-    return () if old == new else (f"the {what} {old!r} is called {new} in the project, as names become part of C",)
+    return () if old == new else (f"the {what} {old!r} is named {new} in the project, as names become part of C",)
 
 
-def _check_memory(network: Network, board: Board) -> None:
+def _check_memory(network: ProjectNetwork, board: Board) -> None:
     arena = max(
         sum(main.workspace_size for main in module.main) + module.state_size for module in network.library.modules
     )
     constants = sum(main.constants_size for module in network.library.modules for main in module.main)
-    for need, memory, what in ((arena, board.ram, "an arena"), (constants, board.flash, "constants")):
+    for need, memory, what in ((arena, board.ram, "RAM"), (constants, board.flash, "flash")):
         if need > memory.size:
             raise UnsupportedModelError(
-                f"{network.path}: needs {what} of {need} bytes, but {board.name} has {memory.size} bytes of "
-                f"{'RAM' if memory is board.ram else 'flash'}; choose a larger board (--board) or a smaller model"
+                "board-too-small",
+                place=network.path,
+                reason=f"the model requires {need} bytes of {what}, and {board.name} has {memory.size}",
+                hint="choose a larger board with --board, or a smaller model",
             )

@@ -1,4 +1,4 @@
-"""From a request to a project in a folder."""
+"""Write the files of a project for a request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlfbuild.usecases.init.templates import TREE, template_called
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What a project is to be; the model and the archive exclude each other, without both it is an example."""
+    """The wanted project; model and archive exclude each other, and without both it contains an example."""
 
     folder: Path
     template: str
@@ -33,34 +33,47 @@ class InitRequest:
 
 @dataclass(frozen=True)
 class InitReport:
-    """What was written."""
+    """The files that were written."""
 
     written: tuple[Path, ...]
-    """All files, the user's own first."""
+    """All files, those for the user to edit first."""
     generated: int
-    """How many of them, at the end, are the model as C."""
+    """Number of files at the end that are the model as C."""
     commands: dict[str, str]
-    """What to do in the folder next: perhaps ``lock``, ``build``, ``run`` and, where there are vectors, ``verify``."""
+    """Commands to run next: ``build``, ``run``, ``lock`` if there are dependencies, ``verify`` if there are vectors."""
     notes: tuple[str, ...]
-    """What the user should know."""
+    """Notes for the user."""
 
 
 def init_project(request: InitRequest) -> InitReport:
     """Write the project that ``request`` describes: all of its files, or none.
 
-    Raises ``UsageError`` for an unknown template or board, ``InputFileError`` and ``UnsupportedModelError`` for what
-    cannot become firmware by itself, ``ConflictError`` where a file would be overwritten, and ``StorageError``.
+    Raises ``UsageError`` for an unknown template or board, ``InputFileError`` and ``UnsupportedModelError`` for models
+    that cannot run by themselves, ``ConflictError`` if a file would be overwritten, and ``StorageError``.
     """
     template, board = template_called(request.template), board_called(request.board)
     if request.model and request.archive:
-        raise UsageError("--model and --archive: a project starts with one of them; add the other to its mlfbuild.yml")
+        raise UsageError(
+            "options-exclude-each-other",
+            place="--model and --archive",
+            reason="a project starts with one of them",
+            hint="omit one, and add it to mlfbuild.yml later",
+        )
     if request.vectors and not (request.model or request.archive):
-        raise UsageError(f"--vectors {request.vectors}: of which network? name it with --model or --archive")
+        raise UsageError(
+            "option-needs-another",
+            place=f"--vectors {request.vectors}",
+            reason="vectors belong to a network",
+            hint="name it with --model or --archive",
+        )
     network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
     if template.commits_tree and network.dependencies:
         raise UnsupportedModelError(
-            f"{network.path}: needs {network.dependencies[0].partition(':')[0]}, which is not here, and the template "
-            f"{request.template} commits all that is compiled; choose --template scons or cmake"
+            "template-without-dependencies",
+            place=network.path,
+            reason=f"the model requires {network.dependencies[0].partition(':')[0]}, and projects of the template "
+            f"{request.template} contain all code that they compile",
+            hint="choose --template scons or cmake",
         )
     sample = sample_of(network, request.vectors, board)
     repo = Repo(_title(request.folder), template, network, sample, board)
@@ -81,7 +94,7 @@ def init_project(request: InitRequest) -> InitReport:
 
 
 def _is_own(request: InitRequest, path: Path) -> bool:
-    """Whether ``path`` is what the user named, where the project wants it already."""
+    """Return whether ``path`` is a file that the user named and that is already in its place."""
     named = (request.model, request.archive, request.vectors)
     return path.is_file() and any(own is not None and own.samefile(path) for own in named)
 
@@ -100,9 +113,9 @@ def _about_vectors(repo: Repo) -> list[str]:
     if unverified:
         return [unverified]
     if repo.sample is None:
-        return [f"no numbers are checked: that needs vectors of {repo.network.name} (--vectors); README.md tells how"]
+        return [f"outputs are not checked without vectors of {repo.network.name} (--vectors); see README.md"]
     if repo.sample.computed:
-        return ["the expected outputs are mlfbuild's own; put those of your training framework in their place"]
+        return ["mlfbuild computed the expected outputs; replace them by those of your training framework"]
     return []
 
 

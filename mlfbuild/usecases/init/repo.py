@@ -1,4 +1,4 @@
-"""The files of a new project, but for the model and what is made of it."""
+"""Make the files of a new project, except the model and what is compiled from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlfbuild.build.tree import target_files
 from mlfbuild.targets import CPUS, Board, Cpu
 from mlfbuild.usecases.init.main_c import main_c, sample_h
-from mlfbuild.usecases.init.network import EXAMPLE, Network
+from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import Template
 from mlfbuild.usecases.init.text import filled, worded
@@ -15,12 +15,12 @@ from mlfbuild.usecases.init.text import filled, worded
 
 @dataclass(frozen=True)
 class Repo:
-    """What a project is, and its files."""
+    """A project and its files."""
 
     title: str
-    """Name of its folder, in letters, digits, ``_`` and ``-``."""
+    """Name of its folder, of letters, digits, ``_`` and ``-``."""
     template: Template
-    network: Network
+    network: ProjectNetwork
     sample: Sample | None
     board: Board
 
@@ -36,12 +36,12 @@ class Repo:
 
     @property
     def vectors(self) -> str:
-        """Path of the vectors in the project; empty where ``verify`` has none."""
+        """Path of the vectors in the project; empty if there are none for ``verify``."""
         return self.sample.file if self.sample else ""
 
     @property
     def commands(self) -> dict[str, str]:
-        """The commands to begin with: ``lock`` for dependencies, ``build``, ``run``, and ``verify`` for vectors."""
+        """Commands to run next: ``lock`` for dependencies, ``build``, ``run``, and ``verify`` for vectors."""
         commands = {"lock": "mlfbuild lock"} if self.network.dependencies else {}
         commands |= {"build": self.template.build, "run": self.template.run}
         if self.vectors:
@@ -84,14 +84,14 @@ class Repo:
     def _origin(self) -> str:
         assert self.sample is not None
         if self.sample.computed:
-            return "worked out by mlfbuild from the model file, for inputs without any meaning"
-        return f"case 0 of {self.vectors or 'the vectors that `mlfbuild init` was given'}"
+            return "computed by mlfbuild from the model file, for pseudo-random inputs"
+        return f"case 0 of {self.vectors or 'the vectors that were passed to `mlfbuild init`'}"
 
     def _board_files(self) -> dict[str, bytes]:
         files = target_files([], self.board, self.cpu)
         return {path: data for path, data in files.items() if path.startswith("board/") and _is_for_make(path)}
 
-    # For people ------------------------------------------------------------------------------------------------------
+    # Documents -------------------------------------------------------------------------------------------------------
 
     def _project_file(self) -> str:
         return filled(
@@ -99,7 +99,7 @@ class Repo:
             TARGETS=worded(self.template.targets, self._words),
             MODEL=self.network.name,
             SOURCE=self.network.file,
-            VECTORS=f"vectors: {self.vectors}   # inputs and outputs, for `mlfbuild verify`" if self.vectors else "",
+            VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
             FIRMWARE=self.template.firmware,
         )
@@ -111,10 +111,10 @@ class Repo:
     def _readme(self) -> str:
         width = max(len(command) for command in self.commands.values())
         what = {
-            "lock": "get the libraries that the network's code needs; commit mlfbuild.lock",
+            "lock": "get the libraries that the network's code requires, then commit mlfbuild.lock",
             "build": "build",
             "run": f"run it on QEMU's {self.board.name}",
-            "verify": "check every output there",
+            "verify": "check every output on QEMU",
         }
         rows = [
             ("mlfbuild.yml", "models and targets"),
@@ -137,7 +137,7 @@ class Repo:
 
     def _about_model(self) -> str:
         if self.network.path == EXAMPLE:
-            return "the network: tells which of four tones is in 32 samples of sound"
+            return "the network, which detects one of four tones in 32 samples of sound"
         return "the network"
 
     def _next_steps(self) -> str:
@@ -146,15 +146,15 @@ class Repo:
             return f"{unverified}."
         if self.sample is None:
             return (
-                f"To check the numbers, put inputs and expected outputs into a file `tests/{self.network.name}.npz` "
-                "(arrays `in0`.. and `out0`..,\nthe first axis is the case) and add `vectors:` with its path to the "
-                "model in `mlfbuild.yml`:\n`mlfbuild verify` then checks every output."
+                f"To check the outputs, write inputs and expected outputs to `tests/{self.network.name}.npz` (arrays "
+                "`in0`.. and `out0`..,\nthe first axis is the case) and add `vectors:` with its path to the model in "
+                "`mlfbuild.yml`.\n`mlfbuild verify` then checks every output."
             )
         if self.sample.computed:
             return (
-                "mlfbuild worked the expected outputs out itself, by another implementation of each operator than the "
-                "firmware's.\nVectors from where the network was trained tell more: put them in their place, and a "
-                "case into `src/sample.h`."
+                "mlfbuild computed the expected outputs, with another implementation of each operator than that of the "
+                "firmware.\nReplace them by vectors of your training framework if you can, and the case in "
+                "`src/sample.h` by one of them."
             )
         return ""
 

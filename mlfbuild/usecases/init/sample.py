@@ -1,4 +1,4 @@
-"""A case for the network: from the user's vectors, or by its operators' own arithmetic in numpy."""
+"""Provide a case for the network: from the user's vectors, or computed with numpy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
 from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Tensor, evaluate
 from mlfbuild.targets import Board
-from mlfbuild.usecases.init.network import EXAMPLE, Network
+from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.verify import load_vectors
 
 
@@ -24,26 +24,31 @@ class Sample:
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
-    """Flat, in call order."""
+    """Flat arrays, in call order."""
     vectors: bytes
     """Content of the ``.npz`` file."""
     file: str
-    """Path of that file in the project; empty where ``verify`` cannot take the network."""
+    """Path of that file in the project; empty if ``verify`` cannot check the network."""
     computed: bool
-    """Whether mlfbuild worked the outputs out itself."""
+    """Whether mlfbuild computed the outputs."""
 
 
-def sample_of(network: Network, vectors: Path | None, board: Board) -> Sample | None:
-    """Return a case for ``network``, ``None`` for an archive without ``vectors``.
+def sample_of(network: ProjectNetwork, vectors: Path | None, board: Board) -> Sample | None:
+    """Return a case for ``network``, or ``None`` for an archive without ``vectors``.
 
-    Raises ``UsageError`` for vectors of several modules, and what ``load_vectors`` does.
+    Raises ``UsageError`` for vectors if the archive has several modules, and as ``load_vectors``.
     """
     if vectors is None and network.path == EXAMPLE:
         vectors = EXAMPLE.with_suffix(".npz")
     if vectors is None and network.compiler == "archive":
         return None
     if len(network.library.modules) > 1:
-        raise UsageError(f"--vectors {vectors}: are of one network, and {network.path} holds several; leave them out")
+        raise UsageError(
+            "vectors-of-several-modules",
+            place=f"--vectors {vectors}",
+            reason=f"vectors are for one network, and {network.path} has several",
+            hint="omit --vectors, and add vectors for each module to mlfbuild.yml later",
+        )
     (module,) = network.library.modules
     file = "" if why_no_verify(network, board) else f"tests/{network.name}.npz"
     if vectors is None:
@@ -54,11 +59,11 @@ def sample_of(network: Network, vectors: Path | None, board: Board) -> Sample | 
     return Sample(_first(cases.inputs), _first(cases.outputs), content, file, computed=False)
 
 
-def why_no_verify(network: Network, board: Board) -> str:
-    """Return why ``mlfbuild verify`` cannot check ``network`` even with vectors; empty where it can."""
+def why_no_verify(network: ProjectNetwork, board: Board) -> str:
+    """Return why ``mlfbuild verify`` cannot check ``network`` even with vectors; empty if it can."""
     names = [module.name for module in network.library.modules]
     if len(names) > 1:
-        return f"an archive of several modules needs vectors of each in mlfbuild.yml, and this one has {listed(names)}"
+        return f"the archive has several modules ({listed(names)}): add vectors for each of them to mlfbuild.yml"
     try:
         subject_of(network.library.modules[0], board.name)
     except UnsupportedModelError as error:
@@ -74,7 +79,7 @@ def _flat(arrays: list[Array]) -> tuple[Array, ...]:
     return tuple(array.reshape(-1) for array in arrays)
 
 
-def _computed(network: Network) -> tuple[list[Array], list[Array]]:
+def _computed(network: ProjectNetwork) -> tuple[list[Array], list[Array]]:
     graph = read_model(network.path, network.name)
     inputs = {name: _pattern(graph.tensor(name)) for name in graph.inputs}
     values = evaluate(graph, inputs)
@@ -82,7 +87,7 @@ def _computed(network: Network) -> tuple[list[Array], list[Array]]:
 
 
 def _pattern(tensor: Tensor) -> Array:
-    """Return values without any meaning, the same on every machine: bytes from -128 to 127, floats from -1 to 1."""
+    """Return pseudo-random values, the same on every machine: bytes from -128 to 127, floats from -1 to 1."""
     count = int(np.prod(tensor.shape))
     values = (np.arange(count, dtype=np.uint32) * np.uint32(2654435761) >> np.uint32(24)).astype(np.uint8)
     dtype = np.dtype(tensor.dtype.numpy)

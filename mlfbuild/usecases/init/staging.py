@@ -1,4 +1,4 @@
-"""All files of a new project or none: they are made in a folder beside, and moved when the last one is there."""
+"""Write all files of a new project or none: they are made in a temporary folder and moved when all are complete."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _SHOWN = 5
 
 @contextlib.contextmanager
 def staged(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder; what is in it at the end of the block is moved into ``folder``.
+    """Yield an empty folder, whose files are moved into ``folder`` at the end of the ``with`` block.
 
-    Nothing is left anywhere where the block or the move ends with an exception. Raises ``ConflictError`` where a file
-    would be overwritten, ``StorageError``.
+    If the block or the move ends with an exception, no file is left. Raises ``ConflictError`` if a file would be
+    overwritten, and ``StorageError``.
     """
     existing = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     if not existing.is_dir():
-        raise ConflictError(f"{existing}: is a file, not a folder; name another place for the project")
+        raise ConflictError(
+            "folder-is-a-file", place=existing, reason="this is a file, not a folder", hint="choose another folder"
+        )
     stage = existing / f".mlfbuild-init-{os.urandom(6).hex()}"
     try:
         _make(stage)
@@ -46,7 +48,7 @@ def _move(stage: Path, folder: Path) -> None:
     try:
         for file in files:
             _make_parents(folder / file, folders)
-            _refuse_conflicts(folder, [file])  # somebody may have been quicker
+            _refuse_conflicts(folder, [file])  # another program may have written it meanwhile
             (stage / file).rename(folder / file)
     except BaseException as error:
         _take_back(stage, folder, files, folders)
@@ -64,7 +66,7 @@ def _make_parents(path: Path, made: list[Path]) -> None:
 
 def _take_back(stage: Path, folder: Path, files: Sequence[Path], folders: Sequence[Path]) -> None:
     for file in files:
-        if not os.path.lexists(stage / file):  # so it is ours, whenever Ctrl-C struck
+        if not os.path.lexists(stage / file):  # so it was moved, even if Ctrl-C came before it was noted
             with contextlib.suppress(OSError):
                 (folder / file).unlink()
     for made in reversed(folders):
@@ -75,7 +77,12 @@ def _take_back(stage: Path, folder: Path, files: Sequence[Path], folders: Sequen
 def _refuse_conflicts(folder: Path, files: Sequence[Path]) -> None:
     there = [path for file in files for path in _in_the_way(folder, file)]
     if there:
-        raise ConflictError(_words(list(dict.fromkeys(there))))
+        raise ConflictError(
+            "project-file-exists",
+            place=_names(list(dict.fromkeys(there))),
+            reason="already exists, and init overwrites nothing",
+            hint="move it away, or choose another folder",
+        )
 
 
 def _in_the_way(folder: Path, file: Path) -> Iterator[Path]:
@@ -86,7 +93,6 @@ def _in_the_way(folder: Path, file: Path) -> Iterator[Path]:
             yield folder / parent
 
 
-def _words(there: Sequence[Path]) -> str:
+def _names(there: Sequence[Path]) -> str:
     names = ", ".join(str(path) for path in there[:_SHOWN])
-    more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-    return f"{names}{more}: already there; init overwrites nothing: move it away, or name another folder"
+    return names + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")

@@ -1,4 +1,4 @@
-"""The ways to build that a new project may have: one entry a template, with the files in ``mlfbuild/templates``."""
+"""The ways to build a new project: one entry for each template, with its files in ``mlfbuild/templates``."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from mlfbuild.project import suggestion
 TREE = "mlf"
 """Folder of the committed tree."""
 QEMU = "qemu"
-"""Target of models where the firmware's own target has no board."""
+"""Target that runs the models if the firmware's own target has no board."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """One way to build, with all that differs between ways but the build files themselves."""
+    """One way to build: the differences between templates, apart from the build files."""
 
     files: Mapping[str, str]
-    """File of the project -> template; names may hold words."""
+    """Files of the project by name, which may contain ``@WORD@``, and their templates."""
     build: str
     run: str
     verify: str
     """Commands."""
     needs: str
-    """What is to be installed, for people."""
+    """The tools to install, as a sentence of the README."""
     about: tuple[tuple[str, str], ...]
-    """Lines of the table of files, what is special."""
+    """Lines for the README's table of files."""
     targets: str
-    """Targets of the project file."""
+    """Targets in the project file."""
     firmware: str = ""
-    """What the project file says of the firmware, where mlfbuild builds it."""
+    """Firmware in the project file, if mlfbuild builds it."""
     ignored: str = ""
     """Further lines of .gitignore."""
     commits_tree: bool = False
@@ -44,10 +44,10 @@ TEMPLATES: Mapping[str, Template] = {
         build="scons",
         run="scons run",
         verify="scons verify",
-        needs="The build needs mlfbuild, arm-none-eabi-gcc, CMake and Ninja, which SCons calls for the cross build.",
+        needs="The build requires mlfbuild, arm-none-eabi-gcc, CMake and Ninja, which SCons runs for the cross build.",
         about=(
             ("SConstruct", "the build; site_scons/ is where SCons finds mlfbuild"),
-            ("build/", "all that is generated; `scons -c` removes it"),
+            ("build/", "all generated files; `scons -c` removes them"),
         ),
         targets="  @TARGET@: {cpu: @CPU@, board: @BOARD@}   # a board that QEMU emulates",
         firmware="\nfirmware:\n  app: {sources: [src/main.c]}",
@@ -62,12 +62,12 @@ TEMPLATES: Mapping[str, Template] = {
         build="cmake --preset @TARGET@ && cmake --build --preset @TARGET@",
         run="cmake --build --preset @TARGET@ --target run",
         verify="mlfbuild verify",
-        needs="The build needs mlfbuild, arm-none-eabi-gcc, CMake 3.22 or later, and Ninja.",
+        needs="The build requires mlfbuild, arm-none-eabi-gcc, CMake 3.22 or later, and Ninja.",
         about=(
-            ("CMakeLists.txt", "the build; models are made in it, when they are needed"),
-            ("CMakePresets.json", "the board: toolchain, and the emulator that `run` and `ctest` use"),
+            ("CMakeLists.txt", "the build, which also compiles the models"),
+            ("CMakePresets.json", "the board: its toolchain, and the emulator for `run` and `ctest`"),
             ("cmake/@CPU@.cmake", "the toolchain: compiler and its flags for the core"),
-            ("build/", "all that is generated"),
+            ("build/", "all generated files"),
         ),
         targets="  @TARGET@: {cpu: @CPU@, board: @BOARD@, toolchain: cmake/@CPU@.cmake}",
     ),
@@ -77,28 +77,32 @@ TEMPLATES: Mapping[str, Template] = {
         run="make run",
         verify=f"mlfbuild verify --target {QEMU}",
         needs=(
-            "The build needs GNU Make and arm-none-eabi-gcc: no mlfbuild, and no Python. mlfbuild is for those who "
-            "change a\nmodel (`make models`) or check one (`verify`, which also needs CMake and Ninja)."
+            "The build requires GNU Make and arm-none-eabi-gcc, but no mlfbuild and no Python. You need mlfbuild to "
+            "change a\nmodel (`make models`) or to check it (`verify`, which also requires CMake and Ninja)."
         ),
         about=(
             ("Makefile", "the build"),
-            ("board/", "start-up code, linker scripts and console of the board, for you to change"),
-            (f"{TREE}/", "the model as C, written by `make models`; commit it, and do not edit it"),
-            ("build/", "all that is generated"),
+            ("board/", "start-up code, linker scripts and console of the board, yours to change"),
+            (f"{TREE}/", "the model as C, which `make models` writes: commit it, but do not edit it"),
+            ("build/", "all generated files"),
         ),
         targets=(
-            "  @TARGET@: {cpu: @CPU@}   # the firmware; board/ is its own\n"
-            f"  {QEMU}: {{cpu: @CPU@, board: @BOARD@}}   # where `mlfbuild verify` runs the models"
+            "  @TARGET@: {cpu: @CPU@}   # the firmware, with its own board/\n"
+            f"  {QEMU}: {{cpu: @CPU@, board: @BOARD@}}   # `mlfbuild verify` runs the models here"
         ),
         commits_tree=True,
     ),
 }
-"""Every template by its name; the first is the default."""
+"""Templates by name; the first is the default."""
 
 
 def template_called(name: str) -> Template:
-    """Return the template called ``name``; raises ``UsageError`` with the nearest name there is."""
+    """Return the template ``name``; raises ``UsageError`` with the nearest name."""
     if name not in TEMPLATES:
-        hint = suggestion(name, TEMPLATES) or f" (known: {', '.join(TEMPLATES)})"
-        raise UsageError(f"{name}: unknown template{hint}")
+        raise UsageError(
+            "unknown-template",
+            place=f"--template {name}",
+            reason=f"unknown template{suggestion(name, TEMPLATES)}",
+            hint=f"choose {', '.join(list(TEMPLATES)[:-1])} or {list(TEMPLATES)[-1]}",
+        )
     return TEMPLATES[name]

@@ -1,4 +1,4 @@
-"""Templates: data files of the package with words between two @."""
+"""Fill in templates: files of the package with words such as ``@MODEL@``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _WORD = re.compile(r"@([A-Z_]+)@")
 
 
 def filled(template: str, **words: str) -> str:
-    """Return the text of ``template`` (``cmake/CMakeLists.txt``) with ``words`` for its ``@WORD@``.
+    """Return the text of ``template`` (``cmake/CMakeLists.txt``) with ``words`` in place of each ``@WORD@``.
 
-    A line that was nothing but one word, and has nothing for it, goes.
+    A line that contains only a word whose text is empty is removed.
     """
     lines = []
     for line in (_TEMPLATES / template).read_text(encoding="utf-8").splitlines():
@@ -25,5 +25,5 @@ def filled(template: str, **words: str) -> str:
 
 
 def worded(text: str, words: Mapping[str, str]) -> str:
-    """Return ``text`` with ``words`` for its ``@WORD@``."""
+    """Return ``text`` with ``words`` in place of each ``@WORD@``."""
     return _WORD.sub(lambda match: words[match[1]], text)

@@ -25,7 +25,7 @@ from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.ops import Add, Concatenation, Equal, Reshape, Split
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS, RUNTIME
-from mlfbuild.usecases.archives import validate_archive
+from mlfbuild.usecases.validate import validate_archive
 from support.graph_interpreter import C99, Interpreter
 from support.host_c import run_many_on_host
 from support.native import compile_network, generated, request

@@ -1,0 +1,85 @@
+"""``mlfbuild build``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import showing_progress
+from mlfbuild.core import UsageError
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases import ModelResult
+
+
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+@click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
+@click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
+@click.option(
+    "--for", "systems", multiple=True, metavar="SYSTEM", help="With --tree: make a package for SYSTEM; repeatable."
+)
+def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
+    """Compile and unpack every model, then build every firmware.
+
+    What is up to date is not built again.
+
+    With --tree, write the models of one target to a folder that you commit, and build no firmware. Builds of that
+    folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.
+    With --for it is also a package of another build system: zephyr, rt-thread, esp-idf or platformio.
+    """
+    from mlfbuild.build import committed, firmware_jobs, load, target_jobs
+    from mlfbuild.usecases import build_project
+
+    if with_verify and tree is None:
+        raise UsageError(
+            "option-needs-another",
+            place="--with-verify",
+            reason="the option applies only to a folder that you commit",
+            hint="add --tree DIR; to verify this project, run `mlfbuild verify`",
+        )
+    if systems and tree is None:
+        raise UsageError(
+            "option-needs-another",
+            place=f"--for {systems[0]}",
+            reason="the option applies only to a folder that you commit",
+            hint="add --tree with the folder of the package",
+        )
+    project = load(options.file)
+    targets = target_jobs(project, options.target, options.model)
+    firmware = firmware_jobs(project, targets) if tree is None else []
+    if tree is not None:
+        targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
+    with showing_progress(options) as progress:
+        report = build_project(
+            targets,
+            firmware,
+            lenders=target_jobs(project),
+            jobs=options.jobs,
+            progress=progress,
+            locked=project if options.frozen else None,
+            toolchains=tree is None,
+        )
+    if options.json:
+        images = [{"firmware": job.name, "target": job.target.name, "elf": job.elf} for job in report.firmware]
+        show_json({"models": [model_json(result) for result in report.models], "firmware": images})
+    elif not options.quiet:
+        trees = [f"{result.job.title}: {result.job.tree}" for result in report.models]
+        packages = [f"{target.tree}: package for {', '.join(target.systems)}" for target in targets if target.systems]
+        show("\n".join([*trees, *packages, *(f"{job.title}: {job.elf}" for job in report.firmware)]))
+
+
+def model_json(result: ModelResult) -> dict[str, Any]:
+    """Return a model that was built as JSON values."""
+    job = result.job
+    return {
+        "model": job.model,
+        "target": job.target,
+        "archive": job.archive,
+        "tree": job.tree,
+        "compiled": result.compiled,
+        "written": result.written,
+    }

@@ -1,0 +1,34 @@
+"""``mlfbuild check``."""
+
+from __future__ import annotations
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.core import ProjectFileError, counted
+
+
+@verb("file", "format")
+def check(options: SharedOptions) -> None:
+    """Check the project file and list every mistake.
+
+    Also checks options of compilers, files that the project names, and the dependencies that archives require.
+    """
+    from mlfbuild.build import load
+    from mlfbuild.usecases import check_dependencies
+
+    try:
+        project = load(options.file)
+        warnings = check_dependencies(project)
+    except ProjectFileError as error:
+        if options.json:
+            problems = [str(problem) for problem in error.problems]
+            show_json({"file": options.file, "problems": problems, "warnings": []})
+        raise
+    if options.json:
+        show_json({"file": options.file, "problems": [], "warnings": warnings})
+        return
+    for warning in warnings:
+        note(f"warning: {warning}")
+    if not options.quiet:
+        targets, models = counted(len(project.targets), "target"), counted(len(project.models), "model")
+        show(f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)")

@@ -1,0 +1,77 @@
+"""``mlfbuild compile``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import PLACE, SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import UsageError
+
+_FILE = click.Path(path_type=Path)
+
+
+@verb("format")
+@click.argument("model", type=_FILE)
+@click.option("--cpu", required=True, metavar="CPU", help="Processor core, such as cortex-m4 or host.")
+@click.option("-O", "settings", multiple=True, metavar="KEY=VALUE", help="Compiler option; repeatable.")
+@click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
+@click.option("--name", default="", metavar="NAME", help="Name of the model in C, default from the file.")
+@click.option("--compiler", default="", metavar="NAME", help="native, archive or tvm; default from the file.")
+@click.option("--executor", default="", metavar="NAME", help="aot or graph; default aot or the archive's.")
+@click.option("--python", default="", metavar="PROGRAM", help="With --compiler tvm: Python that has TVM.")
+@PLACE
+def compile_model(
+    options: SharedOptions,
+    model: Path,
+    cpu: str,
+    settings: tuple[str, ...],
+    output: Path,
+    name: str,
+    compiler: str,
+    executor: str,
+    python: str,
+    places: tuple[str, ...],
+) -> None:
+    """Compile MODEL into a Model Library Format archive.
+
+    MODEL is a .tflite or .onnx file, or an archive.
+    """
+    from mlfbuild.usecases import compile_file
+
+    compiled, made = compile_file(
+        model,
+        output,
+        cpu,
+        name=name,
+        compiler=compiler,
+        executor=executor,
+        python=python,
+        options=dict(_setting(text) for text in settings),
+        places=places,
+    )
+    if options.json:
+        show_json({"model": compiled, "archive": output, **vars(made)})
+    elif not options.quiet:
+        show(f"{output}: model {compiled} for {cpu}, {made.size:,} bytes")
+        if options.verbose:
+            bound = made.workspace_bound
+            peak = "" if bound is None else f" (peak use {bound:,}, so no plan is smaller)"
+            show(f"  constants {made.constants:,} bytes, workspace {made.workspace:,} bytes{peak}")
+
+
+def _setting(text: str) -> tuple[str, str | int | float | bool]:
+    """Split ``key=value``; the value is a number, true or false if it is one in JSON, and a string otherwise."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(
+            "option-without-value", place=f"-O {text}", reason="the value is missing", hint="write KEY=VALUE"
+        )
+    try:
+        read = json.loads(value)
+    except ValueError:
+        return key, value
+    return key, read if isinstance(read, (bool, int, float)) else value

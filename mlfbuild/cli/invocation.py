@@ -1,0 +1,64 @@
+"""Run the command line; the only place that turns errors into messages on stderr and exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from mlfbuild.cli.app import app
+from mlfbuild.cli.events import wants_events
+from mlfbuild.cli.options import SharedOptions
+from mlfbuild.cli.output import prepare, report_error, silence
+from mlfbuild.core import MlfError, StorageError, UsageError
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the verb that ``arguments`` name and return the exit status.
+
+    Only Ctrl-C and defects of mlfbuild leave this function as exceptions.
+    """
+    prepare()
+    events = wants_events(arguments)
+    try:
+        return _invoke(arguments)
+    except click.ClickException as error:
+        if events:
+            report_error(_usage_error(error), events=True)
+        else:
+            error.show()
+        return error.exit_code
+    except MlfError as error:
+        report_error(error, events=events)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output needs no more of it: `mlfbuild plan | head -1`
+        silence()
+        return 0
+    except OSError as error:
+        silence()
+        problem = StorageError(
+            "system-error",
+            place=error.filename or "",
+            reason=error.strerror or str(error),
+            hint="check free space and permissions",
+        )
+        report_error(problem, events=events)
+        return problem.exit_code
+
+
+def _usage_error(error: click.ClickException) -> UsageError:
+    """Return click's error with our fields."""
+    context = getattr(error, "ctx", None)
+    verb = context.command_path if context else "mlfbuild"
+    reason = error.format_message().rstrip(".")
+    return UsageError("command-line-invalid", reason=reason, hint=f"see `{verb} --help`")
+
+
+def _invoke(arguments: Sequence[str]) -> int:
+    # app.main() would handle Ctrl-C and a closed pipe itself, with other exit codes.
+    try:
+        with app.make_context("mlfbuild", list(arguments), obj=SharedOptions()) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    return 0

@@ -1,0 +1,51 @@
+"""``mlfbuild profile``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import showing_progress
+
+if TYPE_CHECKING:
+    from mlfbuild.report import ModelRun
+
+
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+def profile(options: SharedOptions) -> None:
+    """Count the instructions of each operator on emulated boards.
+
+    Each model runs once in QEMU, with the first case of its vectors, or with zeros. Counts are exact and repeatable,
+    but they are not cycles. The exit status is 1 if a model exceeds its instruction budget.
+    """
+    from mlfbuild.build import load
+    from mlfbuild.report import run_text
+    from mlfbuild.report.budgets import check_profiles
+    from mlfbuild.usecases import profile_models
+
+    project = load(options.file)
+    with showing_progress(options) as progress:
+        found = profile_models(
+            project, options.target, options.model, frozen=options.frozen, jobs=options.jobs, progress=progress
+        )
+    if options.json:
+        show_json({"profiles": [_json(each) for each in found]})
+    else:
+        show("\n\n".join(run_text(each, verbose=options.verbose) for each in found))
+    check_profiles(project, found)
+
+
+def _json(found: ModelRun) -> dict[str, Any]:
+    profile = found.profile
+    return {
+        "target": found.target,
+        "model": found.model,
+        "module": profile.module,
+        "board": profile.board,
+        "inputs": found.inputs,
+        "instructions": profile.instructions,
+        "rest": profile.rest,
+        "stack": profile.stack,
+        "operators": [vars(each) for each in found.operators],
+    }

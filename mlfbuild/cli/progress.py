@@ -1,0 +1,87 @@
+"""Progress of long work on stderr: moving rows on a terminal, plain lines elsewhere, events with ``--format json``."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
+from mlfbuild.cli.output import emit, report_error, write
+from mlfbuild.cli.plain import PlainProgress
+
+if TYPE_CHECKING:
+    from mlfbuild.cli.options import SharedOptions
+    from mlfbuild.core import MlfError
+
+
+class EventProgress(Silent):
+    """Prints every step as an event; see ``event_schema``."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.numbers: dict[Task, int] = {}
+        self.started: dict[Task, float] = {}
+
+    def start(self, task: Task) -> None:
+        """Give the task its number."""
+        self.numbers[task] = len(self.numbers) + 1
+        self.started[task] = time.monotonic()
+        about = {"target": task.target, "model": task.model, "firmware": task.firmware}
+        given = {name: value for name, value in about.items() if value}
+        self._emit("job-started", task, verb=task.verb, title=task.title, **given)
+
+    def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
+        """Print the current step."""
+        self._emit("job-progress", task, doing=doing, **({"done": done, "of": of} if of else {}))
+
+    def finish(self, task: Task, result: str) -> None:
+        """Print the result."""
+        self._ended(task, "up-to-date" if result == UP_TO_DATE else "done", result)
+
+    def fail(self, task: Task, result: str = "failed") -> None:
+        """Print that the task failed."""
+        self._ended(task, "failed", result)
+
+    def output(self, task: Task, text: str) -> None:
+        """Print the output of a program."""
+        self._emit("output", task, text=text)
+
+    def another(self, error: MlfError) -> None:
+        """Print the error, even if quiet."""
+        report_error(error, events=True)
+
+    def _ended(self, task: Task, status: str, result: str) -> None:
+        seconds = round(time.monotonic() - self.started[task], 3)
+        self._emit("job-finished", task, status=status, result=result, seconds=seconds)
+
+    def _emit(self, event: str, task: Task, **about: Any) -> None:
+        if not self.quiet:
+            emit({"event": event, "job": self.numbers[task], **about})
+
+
+@contextlib.contextmanager
+def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[Progress]:
+    """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to"."""
+    if options.json:
+        yield EventProgress(quiet=options.quiet)
+    elif options.quiet or not is_live():
+        lines = PlainProgress(write, verbose=options.verbose, quiet=options.quiet, doing=doing)
+        yield lines
+        lines.end()
+    else:
+        from mlfbuild.cli.live import live_progress
+
+        with live_progress(verbose=options.verbose, doing=doing) as lines:
+            yield lines
+            lines.end()
+
+
+def is_live() -> bool:
+    """Return whether stderr is a terminal that can move its cursor, and not one of a CI system."""
+    environment = os.environ
+    plain = environment.get("NO_COLOR") or environment.get("CI", "false").lower() not in {"", "0", "false"}
+    return sys.stderr.isatty() and environment.get("TERM", "") not in {"", "dumb"} and not plain

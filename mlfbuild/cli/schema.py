@@ -1,0 +1,31 @@
+"""``mlfbuild schema``."""
+
+from __future__ import annotations
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import show_json
+from mlfbuild.core import UsageError
+
+
+@verb("format")
+@click.option("--report", is_flag=True, help="Print the schema of `report --format json`.")
+@click.option("--events", is_flag=True, help="Print the schema of lines on standard error.")
+def schema(_options: SharedOptions, report: bool, events: bool) -> None:
+    """Print the JSON Schema of the project file.
+
+    Editors use it to complete and check mlfbuild.yml. With --events, print the schema of each line that --format json
+    writes to standard error.
+    """
+    from mlfbuild.cli.event_schema import event_schema
+    from mlfbuild.usecases import project_schema, report_schema
+
+    if report and events:
+        raise UsageError(
+            "options-exclude-each-other",
+            place="--report and --events",
+            reason="these are two schemas",
+            hint="request one at a time",
+        )
+    show_json(report_schema() if report else event_schema() if events else project_schema())

@@ -1,0 +1,33 @@
+"""``mlfbuild unpack``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import ARCHIVE, PLACE, SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import counted
+
+
+@verb("format")
+@ARCHIVE
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder to unpack into."
+)
+@PLACE
+def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[str, ...]) -> None:
+    """Unpack ARCHIVE into a folder that a CMake build includes.
+
+    Files that an earlier unpack wrote are updated or removed. If any other file is in the way, nothing is written and
+    the exit status is 6.
+    """
+    from mlfbuild.usecases import unpack_file
+
+    result = unpack_file(archive, output, places=places)
+    if options.json:
+        show_json({"directory": output, **vars(result)})
+    elif not options.quiet:
+        written, unchanged, removed = len(result.written), len(result.unchanged), len(result.removed)
+        show(f"{output}: {counted(written, 'file')} written, {unchanged} unchanged, {removed} removed")

@@ -1,0 +1,36 @@
+"""``mlfbuild validate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import CheckFailedError, counted
+
+
+@verb("format")
+@ARCHIVE
+@click.option("--strict", is_flag=True, help="Also fail on warnings.")
+def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
+    """Check ARCHIVE against the rules of the format.
+
+    Each finding has a code, which docs/validate.md explains. The exit status is 1 if there is an error, and 5 if
+    ARCHIVE cannot be read. With -q, print nothing about a valid archive.
+    """
+    from mlfbuild.usecases import validate_archive
+
+    report = validate_archive(archive)
+    errors, warnings = report.count("error"), report.count("warning")
+    failed = report.failed or (strict and warnings > 0)
+    if options.json:
+        show_json({**report.to_json(), "strict": strict, "passed": not failed})
+    elif failed or not options.quiet:
+        show(report.text())
+    if failed:
+        found = counted(errors, "error") if errors else f"{counted(warnings, 'warning')} with --strict"
+        raise CheckFailedError(
+            "archive-invalid", place=archive, reason=f"the archive has {found}", hint="see the findings above"
+        )

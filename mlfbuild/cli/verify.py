@@ -1,0 +1,110 @@
+"""``mlfbuild verify``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import note, report_error, show, show_json
+from mlfbuild.cli.progress import showing_progress
+from mlfbuild.core import MlfError, UsageError, listed
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases import VerifyJob
+    from mlfbuild.verify import VerifyReport
+
+_FILE = click.Path(path_type=Path)
+
+
+@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+@click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
+@click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
+@click.option("--board", metavar="NAME", help="With --elf: the board that it must be for.")
+def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None) -> None:
+    """Run every model that has vectors and compare all outputs.
+
+    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine.
+
+    With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
+    `mlfbuild build --tree DIR --with-verify` wrote.
+    """
+    if elf is not None:
+        _verify_elf(options, elf, vectors, board)
+    elif vectors is not None or board is not None:
+        raise UsageError(
+            "option-needs-another",
+            place="--vectors" if vectors is not None else "--board",
+            reason="the option applies only to an image",
+            hint="add --elf, or write it in the project file",
+        )
+    else:
+        _verify_project(options)
+
+
+def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None) -> None:
+    from mlfbuild.usecases import verification_failed, verify_elf
+
+    for name in sorted(options.given & {"file", "target", "model", "frozen"}):
+        raise UsageError(
+            "option-not-applicable", place=f"--{name}", reason="an image needs no project", hint="omit it with --elf"
+        )
+    if vectors is None:
+        raise UsageError(
+            "vectors-missing",
+            place=f"--elf {elf}",
+            reason="the expected outputs are missing",
+            hint="add --vectors FILE.npz with arrays in0.. and out0..",
+        )
+    report = verify_elf(elf, vectors, board)
+    if options.json:
+        show_json({"elf": elf, "passed": report.passed, **vars(report)})
+    elif not (options.quiet and report.passed):
+        show(report.text())
+    if not report.passed:
+        raise verification_failed(str(elf))
+
+
+def _verify_project(options: SharedOptions) -> None:
+    from mlfbuild.build import BUILD_FOLDER, load, target_jobs
+    from mlfbuild.usecases import left_out, verify_jobs, verify_project
+
+    project = load(options.file)
+    targets = target_jobs(project, options.target, options.model)
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
+    if not options.quiet:
+        for line in left_out(project, targets):
+            note(f"not verified: {line}")
+    with showing_progress(options) as progress:
+        results = verify_project(project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress)
+    if options.json:
+        show_json([_json(job, result) for job, result in results])
+    else:
+        for _, result in results:
+            if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
+                show(result.text())
+    _raise_failures(results, events=options.json)
+
+
+def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
+    if isinstance(result, MlfError):
+        module = job.module or job.model.model
+        return {"target": job.target.name, "passed": False, "module": module, "error": str(result)}
+    return {"target": job.target.name, "passed": result.passed, **vars(result)}
+
+
+def _raise_failures(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], *, events: bool) -> None:
+    """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors."""
+    from mlfbuild.usecases import verification_failed
+
+    errors = [result for _, result in results if isinstance(result, MlfError)]
+    failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
+    for error in errors if failed else errors[1:]:
+        report_error(error, events=events)
+    if failed:
+        raise verification_failed(listed(failed))
+    if errors:
+        raise errors[0]

@@ -1,0 +1,45 @@
+"""Write an archive in another version of the format, or with other module names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild.archive import open_archive, rename_modules, write_archive
+from mlfbuild.build import check_output
+from mlfbuild.core import UsageError, listed
+from mlfbuild.library import Library
+
+
+def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> int:
+    """Write the archive ``path`` to ``output`` in ``version`` of the format; return its size in bytes.
+
+    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. The output appears whole or not at
+    all. Raises ``InputFileError``, ``UsageError`` for what the version cannot hold and for invalid names,
+    ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
+    """
+    check_output(output, path)
+    library = open_archive(path)
+    new_names = _new_names(library, names, path)
+    try:
+        library = rename_modules(library, new_names)
+    except UsageError as error:
+        raise error.within(path) from None
+    write_archive(library, output, version)
+    return output.stat().st_size
+
+
+def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, str]:
+    known = [module.name for module in library.modules]
+    new: dict[str, str] = {}
+    for text in names:
+        old, equals, name = text.rpartition("=")
+        if not equals and len(known) > 1:
+            raise UsageError(
+                "module-not-chosen",
+                place=path,
+                reason=f"the archive has several modules ({listed(known)})",
+                hint=f"name the old one, too: --module-name OLD={text}",
+            )
+        new[old if equals else known[0]] = name
+    return new

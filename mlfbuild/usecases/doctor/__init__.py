@@ -1,0 +1,21 @@
+"""What is installed, what is missing for which target, and how to install it on this system.
+
+``diagnosis`` looks at programs and targets, ``models`` at the compilers that models need, ``dependencies`` at the
+libraries that the project requires.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.doctor.diagnosis import (
+        Diagnosis as Diagnosis,
+        InstalledProgram as InstalledProgram,
+        TargetState as TargetState,
+        diagnose as diagnose,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

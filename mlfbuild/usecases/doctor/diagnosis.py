@@ -1,0 +1,281 @@
+"""Find out which programs are installed, which targets can be built, and how to install what is missing."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+
+from mlfbuild.build import chosen_names, toolchain_of
+from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
+from mlfbuild.project import ModelSpec, Project, load_project
+from mlfbuild.targets import (
+    BOARDS,
+    CPUS,
+    GCC,
+    HOST_COMPILERS,
+    Board,
+    Cpu,
+    compiler_program,
+    cpu_of_toolchain,
+    has_c_library,
+    require_compiler,
+    toolchain_file,
+)
+from mlfbuild.usecases.doctor.dependencies import DependencyState, dependency_states, needed_on
+from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
+
+EMULATOR = "qemu-system-arm"
+_PROGRAMS = (
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+)  # fmt: skip
+_VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
+_OLDEST_CMAKE = (3, 22)
+"""Version that the CMake files of mlfbuild require."""
+_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class InstalledProgram:
+    """A program that builds use; ``path`` is ``None`` if it is not installed."""
+
+    name: str
+    path: Path | None
+    version: str = ""
+    chosen_by: str = ""
+    """The environment variable that selects it, with its value (``CC=clang``); empty if none does."""
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """Whether a target can be built and verified on this machine."""
+
+    name: str
+    cpu: str
+    board: str | None
+    missing: tuple[str, ...]
+    """Why it cannot be built; empty if it can."""
+    unverified: str = ""
+    """Why it cannot be verified; empty if it can."""
+
+    @property
+    def builds(self) -> bool:
+        """Whether firmware for it can be built."""
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The state of this machine and of a project's targets."""
+
+    versions: dict[str, str]
+    """Versions of mlfbuild, Python, SCons and the system, by name."""
+    programs: tuple[InstalledProgram, ...]
+    targets: tuple[TargetState, ...]
+    project: Path | None
+    """The project file of the targets; ``None`` if they are the rows of the table of CPUs."""
+    install: tuple[str, ...]
+    """Commands and advice that install what is missing for the targets."""
+    dependencies: tuple[DependencyState, ...] = ()
+    """Requirements of the project."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether every target of the project can be built."""
+        return self.project is None or all(target.builds for target in self.targets)
+
+
+def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
+    """Check this machine for the project file ``project``, or for every CPU of the table if it is ``None``.
+
+    Raises ``ProjectFileError``, and ``UsageError`` for one of ``targets`` that the project does not have.
+    """
+    needed: list[str] = []
+    compiling: list[ModelProgram] = []
+    dependencies: list[DependencyState] = []
+    if project is None:
+        states = [_state(*cpu, needed) for cpu in _cpus()]
+    else:
+        known = load_project(project)
+        states = [_state(*target, needed) for target in _targets_of(known, targets)]
+        compiling += model_programs(_models_of(known, [state.name for state in states]))
+        states = [_with_models(state, known, compiling) for state in states]
+        dependencies += dependency_states(known)
+        states = [_with_dependencies(state, known, dependencies) for state in states]
+        if _found("git") is None and any(each.kind == "git" and each.missing for each in dependencies):
+            needed.append("git")
+    lacking = [(each.missing, each.advice) for each in compiling] + [
+        (each.missing, each.advice) for each in dependencies
+    ]
+    remedies = [*_remedies(needed), *(f"{missing}: {advice}" for missing, advice in lacking if missing)]
+    return Diagnosis(
+        versions={name: _installed(name) for name in ("mlfbuild", "scons")}
+        | {"python": platform.python_version(), "system": platform.platform(terse=True)},
+        programs=(
+            *(_program(name) for name in _PROGRAMS),
+            *(InstalledProgram(each.name, each.path, each.version) for each in compiling),
+        ),
+        targets=tuple(states),
+        project=project,
+        install=tuple(remedies) if project else (),
+        dependencies=tuple(dependencies),
+    )
+
+
+def _remedies(needed: Sequence[str]) -> Iterator[str]:
+    wrong = {name: _chosen_by(name) for name in needed if _chosen_by(name)}
+    yield from how_to_install([name for name in needed if name not in wrong])
+    yield from (f"correct or unset the variable {chosen}" for chosen in wrong.values())
+
+
+_Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
+"""Name, CPU, board and toolchain file of a target, and whether its builds count instructions."""
+
+
+def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
+    """Yield the models that are built for any of ``targets``."""
+    yield from (model for model in project.models.values() if not set(model.targets).isdisjoint(targets))
+
+
+def _with_models(state: TargetState, project: Project, programs: Sequence[ModelProgram]) -> TargetState:
+    """Return ``state`` with what is missing for the target's models."""
+    models = {model.name for model in project.models_on(state.name)}
+    return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
+
+
+def _with_dependencies(state: TargetState, project: Project, found: Sequence[DependencyState]) -> TargetState:
+    """Return ``state`` with the target's missing requirements."""
+    return replace(state, missing=(*state.missing, *needed_on(project, state.name, found)))
+
+
+def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
+    for name in chosen_names("target", names, project.targets):
+        target = project.targets[name]
+        board = BOARDS[target.board] if target.board else None
+        yield name, CPUS[target.cpu], board, toolchain_of(target), board is not None and _counts(project, name)
+
+
+def _counts(project: Project, target: str) -> bool:
+    """Return whether a firmware for ``target``, or a model in it, has an instruction budget."""
+    budgets = (
+        budget
+        for spec in project.firmware.values()
+        if target in spec.targets
+        for budget in (spec.budget, *(model.budget for model in project.models_on(target, spec.name)))
+    )
+    return any(budget.instructions is not None for budget in budgets)
+
+
+def _cpus() -> Iterator[_Wanted]:
+    for cpu in CPUS.values():
+        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
+        yield cpu.name, cpu, board, toolchain_file(cpu), False
+
+
+def _state(
+    name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
+) -> TargetState:
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
+    unverified = ""
+    if board is not None and _found(EMULATOR) is None:
+        needed.append(EMULATOR)
+        unverified = f"{EMULATOR} is missing"
+    elif board is None and toolchain is not None:
+        unverified = "no board that QEMU emulates"
+    return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
+
+
+def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[str]:
+    """Yield why firmware for ``cpu`` cannot be built, and append the missing programs to ``needed``."""
+    for name in ("cmake", "ninja"):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing"
+    cmake = _found("cmake")
+    if cmake is not None and _older(_version(cmake), _OLDEST_CMAKE):
+        needed.append("cmake")
+        yield f"CMake {_version(cmake)} is older than {'.'.join(map(str, _OLDEST_CMAKE))}"
+    try:
+        require_compiler(toolchain)
+    except ToolNotFoundError as error:
+        needed.extend(_compilers(cpu, toolchain))
+        yield _reason(error)
+        return
+    own = toolchain is not None and cpu_of_toolchain(toolchain) is not None  # others may need no C library
+    gcc = _found(compiler_program(cpu, GCC)) if own else None
+    if gcc is not None and not has_c_library(gcc, cpu.link_flags or cpu.flags):
+        needed.append(compiler_program(cpu, GCC))
+        yield f"{gcc} has no C library for {cpu.name}"
+
+
+def _reason(error: ToolNotFoundError) -> str:
+    """Return an error without its hint: ``place: reason``."""
+    reason = error.reason.partition("; ")[0]  # texts without fields have the hint in their reason
+    return f"{error.place}: {reason}" if error.place else reason
+
+
+def _missing_to_count(needed: list[str]) -> Iterator[str]:
+    """Yield why instructions cannot be counted; the emulator's plugin is compiled for this machine."""
+    for name in (EMULATOR, HOST_COMPILER):
+        if _found(name) is None:
+            needed.append(name)
+            yield f"{name} is missing (required to check the instruction budget)"
+
+
+def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:
+    if toolchain is None:
+        yield HOST_COMPILER
+        return
+    names = [compiler_program(cpu, family) for family in cpu.compilers if toolchain.name == cpu.toolchain_with(family)]
+    yield from (name for name in (*names, compiler_program(cpu, GCC)) if _found(name) is None)
+
+
+def _older(version: str, least: tuple[int, ...]) -> bool:
+    return bool(version) and tuple(int(part) for part in version.split(".")[: len(least)]) < least
+
+
+def _program(name: str) -> InstalledProgram:
+    path = _found(name)
+    return InstalledProgram(name, path, _version(path) if path else "", _chosen_by(name))
+
+
+def _chosen_by(name: str) -> str:
+    variable = tool_variable(name)
+    return f"{variable}={os.environ[variable]}" if os.environ.get(variable) else ""
+
+
+def _found(name: str) -> Path | None:
+    if name == HOST_COMPILER:
+        paths = (shutil.which(candidate) for candidate in (os.environ.get("CC", "").partition(" ")[0], *HOST_COMPILERS))
+        return next((Path(path) for path in paths if path), None)
+    try:
+        return find_tool(name)
+    except ToolNotFoundError:
+        return None
+
+
+def _version(path: Path) -> str:
+    """Return the version that ``path --version`` prints, or an empty string."""
+    try:
+        done = subprocess.run(
+            [str(path), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    # Distributions put their own version in brackets before the program's: gcc (Debian 12.2.0-14) 12.2.0.
+    found = _VERSION.search(re.sub(r"\([^()]*\)", "", done.stdout.partition("\n")[0]))
+    return found[0] if found else ""
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"

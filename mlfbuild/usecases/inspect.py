@@ -1,0 +1,63 @@
+"""Describe the content of an archive, or list the models in a firmware image."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.archive import open_archive, tar
+from mlfbuild.archive.describe import describe, describe_text
+from mlfbuild.core import InputFileError, UsageError, listed, quoted, read_bytes
+from mlfbuild.library import Identity, Library, identities
+from mlfbuild.project import suggestion
+
+
+def models_in_image(path: Path) -> list[Identity] | None:
+    """Return the IDs of the models in the image ``path``, or ``None`` if the file is not an image.
+
+    An image is an ELF file, or the bytes of its flash. Raises ``InputFileError`` if the file cannot be read, and for an
+    ELF file without models.
+    """
+    if tar.looks_like_archive(path):
+        return None
+    data = read_bytes(path, "archive or image")
+    found = identities(data)
+    if not found and data.startswith(b"\x7fELF"):
+        raise InputFileError(
+            "image-without-models",
+            place=path,
+            reason="the image contains no model that mlfbuild compiled",
+            hint="link a model into it, or name another image",
+        )
+    return found or None
+
+
+def inspect_archive(path: Path, modules: Collection[str] = ()) -> dict[str, Any]:
+    """Return what the archive ``path`` holds as JSON values, limited to ``modules`` if there are any.
+
+    Raises ``InputFileError``, and ``UsageError`` for a module that the archive does not have.
+    """
+    return describe(_chosen(open_archive(path), modules, path))
+
+
+def archive_text(path: Path, modules: Collection[str] = (), *, verbose: bool = False) -> str:
+    """Return what the archive ``path`` holds as text; ``verbose`` shortens no list. Raises as ``inspect_archive``."""
+    return describe_text(_chosen(open_archive(path), modules, path), verbose=verbose)
+
+
+def _chosen(library: Library, names: Collection[str], path: Path) -> Library:
+    known = [module.name for module in library.modules]
+    for name in names:
+        if name not in known:
+            nearest = suggestion(name, known) or f" (it has {listed(known)})"
+            raise UsageError(
+                "unknown-module",
+                place=path,
+                reason=f"the archive has no module {quoted(name)}{nearest}",
+                hint="correct --model",
+            )
+    if not names:
+        return library
+    return replace(library, modules=tuple(module for module in library.modules if module.name in names))

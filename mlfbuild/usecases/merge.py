@@ -1,0 +1,22 @@
+"""Write several archives as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild.archive import open_archive, write_archive
+from mlfbuild.archive.merge import merge
+from mlfbuild.build import check_output
+
+
+def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:
+    """Write the archives ``paths`` as one to ``output``, in version 7; return the names of its modules.
+
+    The output appears whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` if modules or requirements
+    conflict, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
+    """
+    check_output(output, *paths)
+    merged = merge([(str(path), open_archive(path)) for path in paths])
+    write_archive(merged, output)
+    return [module.name for module in merged.modules]

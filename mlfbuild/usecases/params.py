@@ -1,0 +1,15 @@
+"""Write the constants of an image to a file, for the programmer of external flash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mlfbuild.build import ParamsBinary, write_params_binary
+
+
+def write_params(image: Path, section: str, output: Path) -> ParamsBinary:
+    """Write the bytes in ``section`` of the linked ``image`` to ``output``, which is touched only if they changed.
+
+    Raises ``InputFileError`` if the image has no such bytes, and ``StorageError``.
+    """
+    return write_params_binary(image, section, output)

@@ -1,0 +1,29 @@
+"""Count the instructions of each operator on the emulated boards of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.build import Progress, target_jobs
+from mlfbuild.project import Project
+from mlfbuild.report import ModelRun, profiles
+from mlfbuild.usecases.build import build_project
+
+
+def profile_models(
+    project: Project,
+    targets: Sequence[str] = (),
+    models: Sequence[str] = (),
+    *,
+    frozen: bool = False,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> list[ModelRun]:
+    """Build the chosen models (all if none is named) and run each once on its target's board.
+
+    Budgets are not checked. Raises as ``build_project`` and ``report.profiles``.
+    """
+    chosen = target_jobs(project, targets, models)
+    lenders = target_jobs(project)
+    built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
+    return list(profiles(project, built.targets, progress))

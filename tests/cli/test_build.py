@@ -1,0 +1,93 @@
+"""`mlfbuild build`: models and firmware are made once; builds here are for this machine, which is quick."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from mlfbuild.archive import pack_archive
+from support.command import Folder
+from support.libraries import native_library
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_a_second_build_changes_nothing(folder: Folder) -> None:
+    first = folder.run("build")
+    assert first.status == 0
+    assert first.out.splitlines() == [
+        "alpha for pc: build/mlf/pc/alpha",
+        "beta for pc: build/mlf/pc/beta",
+        "app for pc: build/pc/app/app",
+    ]
+    assert "compile alpha for pc: compiled, " in first.err
+    times = {path: (folder.root / path).stat().st_mtime_ns for path in folder.files() if "/mlf/" in path}
+    second = folder.run("build", "-v")
+    assert "compile alpha for pc: up to date\n" in second.err
+    assert {path: (folder.root / path).stat().st_mtime_ns for path in times} == times
+
+
+def test_build_of_one_model_builds_no_firmware(folder: Folder) -> None:
+    ended = folder.run("build", "--model", "beta", "--format", "json")
+    assert ended.json == {
+        "models": [
+            {
+                "model": "beta",
+                "target": "pc",
+                "archive": "build/mlf/pc/beta.tar",
+                "tree": "build/mlf/pc/beta",
+                "compiled": True,
+                "written": ended.json["models"][0]["written"],
+            }
+        ],
+        "firmware": [],
+    }
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_firmware_links_the_models_of_its_target(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("beta.tflite}", "beta.tflite, targets: [spare]}").replace(", models: [alpha, beta]}", "}")
+    folder.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host}\n  spare: {cpu: host}"))
+    folder.write("main.c", '#include "tvmgen_alpha.h"\nint main(void) { return 0; }\n')
+    ended = folder.run("build", "--target", "pc")
+    assert (ended.status, ended.out.splitlines()[-1]) == (0, "app for pc: build/pc/app/app")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("build --target pcc", """target 'pcc': not in the project file (did you mean "pc"?)"""),
+        ("build --model gamma", "model 'gamma': not in the project file (the project has alpha, beta)"),
+        ("plan --model alhpa", """model 'alhpa': not in the project file (did you mean "alpha"?)"""),
+        ("verify --target mars", "target 'mars': not in the project file (the project has pc)"),
+    ],
+)
+def test_unknown_targets_and_models(folder: Folder, arguments: str, message: str) -> None:
+    ended = folder.run(*arguments.split())
+    assert (ended.status, ended.out, ended.err) == (2, "", f"mlfbuild: {message}\n")
+
+
+def test_a_model_that_is_not_built_for_the_target(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("{cpu: host}", "{cpu: host}\n  spare: {cpu: host}")
+    text = text.replace("beta.tflite}", "beta.tflite, targets: [spare]}").replace("[alpha, beta]", "[alpha]")
+    folder.write("mlfbuild.yml", text)
+    ended = folder.run("build", "--target", "pc", "--model", "beta")
+    assert (ended.status, ended.err) == (
+        2,
+        "mlfbuild: model 'beta': not built for pc; choose of its targets (spare), or add one\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["kws.tar.gz", "kws.model-library-format", "kws.model-lib"])
+def test_sources_are_recognised_by_content(archives: Folder, name: str) -> None:
+    data = pack_archive(native_library("tiny"))
+    archives.write(name, gzip.compress(data) if name.endswith("gz") else data)
+    archives.write(
+        "mlfbuild.yml", f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{kws: {{source: {name}}}}}\n"
+    )
+    ended = archives.run("build", "-q")
+    assert (ended.status, ended.out) == (0, "")
+    fragment = (archives.root / "build/mlf/pc/kws/mlf.cmake").read_text()
+    assert "add_library(mlf::tiny ALIAS mlf_tiny)" in fragment and "add_library(mlf::kws ALIAS mlf_tiny)" in fragment

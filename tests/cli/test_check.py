@@ -1,0 +1,49 @@
+"""`mlfbuild check`: every mistake of a project file, with its place."""
+
+from __future__ import annotations
+
+from support.command import Folder
+
+
+def test_a_correct_project_file(folder: Folder) -> None:
+    ended = folder.run("check")
+    assert ended == type(ended)(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
+    assert folder.run("check", "--format", "json").json == {"file": "mlfbuild.yml", "problems": [], "warnings": []}
+
+
+def test_every_mistake_is_listed(folder: Folder) -> None:
+    folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m44}}\nmodels: {kws: {sorce: kws.tflite}}\n")
+    expected = [
+        'mlfbuild.yml:2:21: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)',
+        'mlfbuild.yml:3:10: models.kws: missing key "source"',
+        'mlfbuild.yml:3:16: models.kws.sorce: unknown key (did you mean "source"?)',
+    ]
+    text, as_json = folder.run("check"), folder.run("check", "--format", "json")
+    assert (text.status, text.out, text.err.splitlines()) == (2, "", expected)
+    assert as_json.status == 2
+    assert as_json.json == {"file": "mlfbuild.yml", "problems": expected, "warnings": []}
+
+
+def test_missing_files_are_mistakes(folder: Folder) -> None:
+    (folder.root / "models/beta.tflite").unlink()
+    (folder.root / "main.c").unlink()
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("cpu: host", "cpu: host, toolchain: own.cmake").replace("main.c]", "main.c], include-dirs: [h]")
+    folder.write("mlfbuild.yml", f"{text}  own: {{cmake: src}}\n")
+    ended = folder.run("check")
+    assert ended.status == 2
+    assert ended.err.splitlines() == [
+        "mlfbuild.yml:3:30: targets.pc.toolchain: own.cmake: no such file; correct the path",
+        "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: no such file; correct the path",
+        "mlfbuild.yml:8:19: firmware.app.sources[0]: main.c: no such file; correct the path",
+        "mlfbuild.yml:8:43: firmware.app.include-dirs[0]: h: no such folder; create it, or correct the path",
+        "mlfbuild.yml:9:16: firmware.own.cmake: src: has no CMakeLists.txt; write one there, or name another folder",
+    ]
+
+
+def test_compiler_options_are_checked(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("beta.tflite}", "beta.tflite, options: {frobnicate: 3}}"))
+    ended = folder.run("check")
+    assert ended.status == 2
+    assert ended.err.startswith("mlfbuild.yml:6:60: models.beta.options.frobnicate: ")

@@ -1,0 +1,76 @@
+"""`mlfbuild compile`: one model file becomes an archive."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from mlfbuild.archive import pack_archive
+from support.command import Folder
+from support.libraries import native_library
+
+
+def test_compile_inspect_and_unpack(folder: Folder) -> None:
+    size = folder.run(
+        "compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar", "--format", "json"
+    ).json
+    assert size == {
+        "model": "alpha",
+        "archive": "out/a.tar",
+        "size": (folder.root / "out/a.tar").stat().st_size,
+        "constants": 72,
+        "workspace": 16,
+        "workspace_bound": 16,
+    }
+    facts = folder.run("inspect", "out/a.tar", "--format", "json").json
+    assert [module["name"] for module in facts["modules"]] == ["alpha"]
+    assert facts["modules"][0]["inputs"][0]["shape"] == [1, 8]
+    assert "module alpha" in (page := folder.run("inspect", "out/a.tar").out)
+    assert "16    in use at one time: no plan of its calls is smaller\n" in page
+    assert folder.run("unpack", "out/a.tar", "-o", "tree").out.startswith("tree: ")
+    assert (folder.root / "tree/mlf.cmake").is_file()
+    again = folder.run("unpack", "out/a.tar", "-o", "tree", "--format", "json").json
+    assert (again["directory"], again["written"], again["removed"]) == ("tree", [], [])
+    assert again["unchanged"]
+
+
+def test_verbose_prints_memory_and_its_bound(folder: Folder) -> None:
+    lines = folder.run("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "a.tar", "-v").out.splitlines()
+    plan = "  constants 72 bytes, workspace 16 bytes"
+    assert lines[1:] == [f"{plan} (peak use 16, so no plan is smaller)"]
+    assert len(folder.run("compile", "models/alpha.tflite", "--cpu", "cortex-m4", "-o", "a.tar").out.splitlines()) == 1
+    folder.run("convert", "a.tar", "--to", "5", "-o", "old.tar")  # what is known is kept
+    assert folder.run("compile", "old.tar", "--cpu", "cortex-m4", "-o", "b.tar", "-v").out.splitlines()[1] == lines[1]
+
+
+def test_the_name_of_the_model_follows_from_its_file(folder: Folder) -> None:
+    for file, name in (("KWS-v2.tflite", "kws_v2"), ("1st.tflite", "model_1st"), ("board.tflite", "model_board")):
+        folder.write(file, (folder.root / "models/alpha.tflite").read_bytes())
+        assert folder.run("compile", file, "--cpu", "host", "-o", "a.tar", "--format", "json").json["model"] == name
+    ended = folder.run("compile", "1st.tflite", "--cpu", "host", "-o", "a.tar", "--name", "first")
+    assert ended.out.startswith("a.tar: model first for host, ")
+
+
+def test_an_archive_is_copied_unchanged(folder: Folder) -> None:
+    folder.write("tiny.tar", pack_archive(native_library("tiny")))
+    assert folder.run("compile", "tiny.tar", "--cpu", "host", "-o", "again.tar").status == 0
+    assert (folder.root / "again.tar").read_bytes() == (folder.root / "tiny.tar").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.TGZ", "a.model-lib", "a.model-library-format", "a.bin", "a"])
+def test_archives_are_recognised_by_content(archives: Folder, name: str) -> None:
+    data = (archives.root / "tiny.tar").read_bytes()
+    archives.write(name, gzip.compress(data) if name.lower().endswith("gz") else data)
+    assert archives.run("compare", "tiny.tar", name).status == 0
+    assert archives.run("unpack", name, "-o", "tree").status == 0
+    ended = archives.run("compile", name, "--cpu", "host", "-o", "out.tar")
+    assert (ended.status, ended.err) == (0, "")
+    assert (archives.root / "out.tar").read_bytes() == data
+
+
+def test_the_name_of_the_model_has_no_suffix(archives: Folder) -> None:
+    data = gzip.compress((archives.root / "tiny.tar").read_bytes())
+    archives.write("Key-Words.tar.gz", data)
+    ended = archives.run("compile", "Key-Words.tar.gz", "--cpu", "host", "-o", "out.tar")
+    assert ended.out.startswith("out.tar: model key_words for host, ")

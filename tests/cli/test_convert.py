@@ -1,0 +1,106 @@
+"""`mlfbuild convert`: other versions of the format, other names of modules."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlfbuild.archive import tar
+from support.command import Folder
+from support.old_archives import model_archive
+
+
+def test_a_conversion_loses_nothing(archives: Folder) -> None:
+    ended = archives.run("convert", "net.tar", "--to", "5", "-o", "out/net5.tar")
+    size = (archives.root / "out/net5.tar").stat().st_size
+    assert (ended.status, ended.out, ended.err) == (0, f"out/net5.tar: version 5, {size:,} bytes\n", "")
+    assert archives.run("inspect", "out/net5.tar").out.startswith("Model Library Format version 5,")
+    back = archives.run("convert", "out/net5.tar", "-o", "net7.tar", "--format", "json").json
+    assert back == {"archive": "net7.tar", "version": 7, "size": (archives.root / "net7.tar").stat().st_size}
+    for other in ("out/net5.tar", "net7.tar"):
+        ended = archives.run("compare", "net.tar", other)
+        assert ended.status == 0, ended.out
+        assert ended.out.startswith(f"net.tar and {other} mean the same\n")
+    assert archives.run("convert", "net.tar", "--to", "6", "-o", "net6.tar", "-q").out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("both.tar", "--to", "5"), "holds one module, and this library has 2: one, two"),
+        (("tiny.tar", "--to", "4"), "version 4"),
+        (("tiny.tar", "--to", "8"), "version 8"),
+        (("tiny.tar", "--to", "-1"), "version -1"),
+    ],
+)  # fmt: skip
+def test_versions_that_cannot_hold_the_content(archives: Folder, arguments: tuple[str, ...], reason: str) -> None:
+    ended = archives.run("convert", *arguments, "-o", "out.tar")
+    assert (ended.status, ended.out) == (2, "")
+    assert reason in ended.err and ended.err.count("\n") == 1
+    assert not (archives.root / "out.tar").exists()
+
+
+def test_modules_are_renamed(archives: Folder) -> None:
+    assert archives.run("convert", "tiny.tar", "--module-name", "small", "-o", "small.tar").status == 0
+    assert "module small: aot executor" in archives.run("inspect", "small.tar").out
+    assert archives.run("merge", "tiny.tar", "small.tar", "-o", "merged.tar", "-q").status == 0
+    names = ("--module-name", "one=first", "--module-name", "two=second")
+    archives.run("convert", "both.tar", *names, "-o", "renamed.tar")
+    facts = archives.run("inspect", "renamed.tar", "--format", "json").json
+    assert [module["name"] for module in facts["modules"]] == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three' to be renamed (of one, two)"),
+        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is no name for a module; use small letters"),
+        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is no name for a module; use small letters"),
+    ],
+)
+def test_invalid_module_names(archives: Folder, arguments: tuple[str, ...], reason: str) -> None:
+    ended = archives.run("convert", *arguments, "-o", "out.tar")
+    assert (ended.status, ended.out) == (2, "")
+    assert reason in ended.err and ended.err.count("\n") == 1
+    assert not (archives.root / "out.tar").exists()
+
+
+def test_one_of_several_modules_must_be_chosen(archives: Folder) -> None:
+    arguments = ("convert", "both.tar", "--module-name", "x", "-o", "out.tar")
+    assert archives.refused(*arguments) == (2, "module-not-chosen", "both.tar")
+
+
+@pytest.mark.parametrize("verb", [("convert", "tiny.tar"), ("merge", "tiny.tar", "net.tar")])
+def test_only_archives_are_overwritten(archives: Folder, verb: tuple[str, ...]) -> None:
+    before = (archives.root / "tiny.tar").read_bytes()
+    (archives.root / "link.tar").symlink_to("tiny.tar")
+    for output in ("tiny.tar", "./tiny.tar", "link.tar"):
+        ended = archives.run(*verb, "-o", output)
+        assert ended.status == 6
+        assert "is what is to be read; choose another file for -o" in ended.err
+    archives.write("notes.txt", "do not lose me")
+    ended = archives.run(*verb, "-o", "notes.txt")
+    assert ended.status == 6
+    assert "notes.txt: is there and is no plain tar" in ended.err
+    assert archives.run(*verb, "-o", "models").status == 2, "a folder"
+    assert (archives.root / "notes.txt").read_text() == "do not lose me"
+    assert (archives.root / "tiny.tar").read_bytes() == before
+    assert archives.run(*verb, "-o", "both.tar").status == 0, "an archive may be written again"
+
+
+def test_a_failure_leaves_no_files(archives: Folder) -> None:
+    before = archives.files()
+    assert archives.run("convert", "junk.tar", "-o", "out.tar").status == 5
+    assert archives.run("merge", "tiny.tar", "junk.tar", "-o", "out.tar").status == 5
+    assert archives.files() == before
+
+
+@pytest.mark.parametrize("path", ["src/ADD.relay", "SRC/notes.txt"])
+def test_names_that_differ_only_in_case_are_refused(archives: Folder, path: str) -> None:
+    """What stands at a free place in one version may stand in the way in another."""
+    archives.write("old.tar", b"".join(tar.pack({**model_archive(1), path: b"x"}, 0)))
+    before = archives.files()
+    for arguments in (("convert", "old.tar", "-o", "new.tar"), ("unpack", "old.tar", "-o", "tree")):
+        ended = archives.run(*arguments)
+        assert (ended.status, ended.out) == (2, "")
+        assert "only in case; rename it" in ended.err and ended.err.count("\n") == 1
+    assert archives.files() == before

@@ -1,0 +1,209 @@
+"""Long work shows itself on a terminal, and only there; everywhere else there are plain lines."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rich.console import Console
+
+from mlfbuild.build.progress import UP_TO_DATE, Task
+from mlfbuild.cli.live import LiveProgress, Rows
+from mlfbuild.cli.options import SharedOptions
+from mlfbuild.cli.plain import duration
+from mlfbuild.cli.progress import showing_progress
+from support.command import Folder
+from support.terminal import Terminal
+
+COMPILED = r"compile alpha for pc: compiled, \d+ files written \(\d+\.\d s\)"
+PROGRAMS = """\
+mlfbuild: 1
+targets: {pc: {cpu: host}}
+models:
+  alpha: {source: models/alpha.tflite, compiler: command, command: [sh, -c, "%s; exit 3", "{output}"]}
+  beta: {source: models/beta.tflite, compiler: command, command: [sh, -c, "%s; exit 3", "{output}"]}
+"""
+ALPHA, BETA = Task("compile", "alpha for pc", "pc", model="alpha"), Task("compile", "beta for pc", "pc", model="beta")
+
+
+def programs(folder: Folder, alpha: str, beta: str) -> None:
+    """Let two shell scripts compile, which fail in the end."""
+    folder.write("mlfbuild.yml", PROGRAMS % (alpha, beta))
+
+
+def after(name: str) -> str:
+    """Return the words of a script that wait for the other one's file."""
+    return f"while [ ! -e {name} ]; do sleep 0.05; done"
+
+
+def test_a_job_leaves_a_plain_line_above_the_result(folder: Folder) -> None:
+    seen = Terminal().run(folder.root, "build", "--model", "alpha")
+    assert (seen.status, seen.cursor) == (0, True)
+    done, result = seen.lines
+    assert re.fullmatch(COMPILED, done)
+    assert result == "alpha for pc: build/mlf/pc/alpha"
+
+
+def test_two_jobs_have_a_line_each_and_the_last_one_counts(folder: Folder) -> None:
+    programs(folder, f"touch a; {after('b')}; sleep 1", f"touch b; {after('a')}; sleep 1")
+    seen = Terminal().run(folder.root, "build", "-j", "2")
+    assert seen.status == 7
+    both = [screen for screen in seen.screens if len(screen) == 3 and screen[2] == "0 of 2 done"]
+    alpha, beta = sorted(both[-1][:2])
+    assert re.fullmatch(r"compile alpha for pc: compiling \(\d\.\d s\)", alpha)
+    assert re.fullmatch(r"compile beta for pc: compiling \(\d\.\d s\)", beta)
+    failed = sorted(line.split(" (")[0] for line in seen.lines[:2])
+    assert failed == ["compile alpha for pc: failed", "compile beta for pc: failed"]
+    assert [line for line in seen.lines if "compiling" in line or "of 2 done" in line] == []
+    assert "\n".join(seen.lines).count("exit status 3") == 2, "each program's failure is told"
+
+
+def test_jobs_are_told_as_they_end(folder: Folder) -> None:
+    programs(folder, "touch a; sleep 1", after("a"))
+    ended = folder.spawn("build", "-j", "2")
+    assert re.findall(r"^compile (\w+) for pc: failed", ended.err, re.MULTILINE) == ["beta", "alpha"]
+    assert "\x1b" not in ended.err
+
+
+def test_a_narrow_terminal_cuts_what_moves_and_nothing_else(folder: Folder) -> None:
+    programs(folder, "sleep 0.6", "sleep 0.6")
+    seen = Terminal((24, 30)).run(folder.root, "build", "-j", "1")
+    live = [screen for screen in seen.screens if screen[-1:] == ["0 of 2 done"]]
+    assert live[-1] == ["compile alpha for pc: co", "0 of 2 done"]
+    assert seen.lines[0] == "compile alpha for pc: fa"
+    assert seen.lines[1].startswith("iled (")
+
+
+def test_a_window_that_changes_its_size(folder: Folder) -> None:
+    programs(folder, "sleep 1.5", "sleep 1.5")
+    terminal = Terminal((100, 30))
+    shrunk: list[bool] = []
+
+    def shrink(screen: list[str]) -> None:
+        if not shrunk and any("compiling" in line for line in screen):
+            terminal.resize((20, 30))
+            shrunk.append(True)
+
+    seen = terminal.run(folder.root, "build", "-j", "1", on_screen=shrink)
+    assert shrunk
+    assert ["compile alpha for pc", "0 of 2 done"] in seen.screens
+    assert not any("of 2 done" in line for line in seen.lines)
+    assert seen.cursor
+
+
+def test_ctrl_c_leaves_a_terminal_as_it_was(folder: Folder) -> None:
+    programs(folder, "sleep 60", "sleep 60")
+    terminal = Terminal()
+    pressed: list[bool] = []
+
+    def press(screen: list[str]) -> None:
+        if not pressed and sum("compiling" in line for line in screen) == 2:
+            terminal.interrupt()
+            pressed.append(True)
+
+    seen = terminal.run(folder.root, "build", "-j", "2", on_screen=press)
+    assert seen.status == 130
+    assert seen.lines == ["mlfbuild: interrupted; no partial output was left: run the command again to continue"]
+    assert seen.cursor
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_what_a_program_says_stands_whole_below_what_is_done(folder: Folder) -> None:
+    folder.write("main.c", "int main(void) { return missing; }\n")
+    seen = Terminal((200, 60)).run(folder.root, "build", "-j", "1")
+    assert seen.status == 7
+    lines = [re.sub(r" \(\d+\.\d s\)", "", line) for line in seen.lines]
+    at = lines.index("build app for pc: failed")
+    assert lines[at + 1].startswith("mlfbuild: ")
+    assert any(re.search("error: .missing. undeclared", line) for line in lines[at + 2 :])
+    assert lines[-1] == "ninja: build stopped: subcommand failed."
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_what_is_up_to_date_is_one_line(folder: Folder) -> None:
+    folder.write("main.c", '#warning "old"\nint main(void) { return 0; }\n')
+    first = folder.run("build")
+    assert re.search(r"^build app for pc:\n(.*\n)*.*warning: #warning \"old\"", first.err, re.MULTILINE)
+    assert re.search(r"^build app for pc: built \(\d+\.\d s\)\n", first.err, re.MULTILINE)
+    second = folder.run("build")
+    assert (second.status, second.err) == (0, "nothing to build: 3 jobs up to date\n")
+    assert second.out == first.out
+    seen = Terminal().run(folder.root, "build")
+    assert seen.lines[0] == "nothing to build: 3 jobs up to date"
+    assert folder.run("build", "-q").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [((), {"TERM": "dumb"}), ((), {"CI": "true"}), ((), {"NO_COLOR": "1"}), (("-q",), {})],
+)
+def test_nothing_moves_where_it_is_not_wanted(
+    folder: Folder, arguments: tuple[str, ...], environment: dict[str, str]
+) -> None:
+    seen = Terminal().run(folder.root, "build", "--model", "alpha", *arguments, **environment)
+    assert seen.status == 0
+    assert "\x1b" not in seen.raw
+    expected = [] if arguments else [COMPILED]
+    assert re.fullmatch("\n".join([*expected, "alpha for pc: build/mlf/pc/alpha"]), "\n".join(seen.lines)) or arguments
+    assert bool(re.search(COMPILED, seen.raw)) == (not arguments)
+
+
+def test_a_variable_ci_that_is_empty_or_false_is_no_ci(folder: Folder) -> None:
+    for value in ("", "false", "0"):
+        assert "\x1b[" in Terminal().run(folder.root, "plan", "--model", "alpha", "--complete", CI=value).raw
+
+
+def test_lines_go_to_stderr_and_leave_out_what_was_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    for settings in (SharedOptions(), SharedOptions(verbose=True), SharedOptions(quiet=True)):
+        with showing_progress(settings) as watch:
+            watch.start(ALPHA)
+            watch.finish(ALPHA, UP_TO_DATE)
+            watch.start(BETA)
+            watch.finish(BETA, "compiled")
+    line = "compile beta for pc: compiled (0.0 s)\n"
+    assert capsys.readouterr() == ("", f"{line}compile alpha for pc: up to date\n{line}")
+
+
+def rows_of(lines: LiveProgress) -> list[str]:
+    with lines.rows.console.capture() as drawn:
+        lines.rows.console.print(lines.rows)
+    return [row.rstrip() for row in drawn.get().splitlines()]
+
+
+def test_rows_fit_the_terminal() -> None:
+    console = Console(width=80, height=6)
+    lines = LiveProgress(Rows(console), verbose=False)
+    tasks = [Task("compile", f"[b]model{number}", "pc") for number in range(5)]
+    lines.expect(7)
+    for task in tasks:
+        lines.start(task)
+    lines.step(tasks[0], "building", 3, 9)
+    assert rows_of(lines) == [
+        "compile [b]model0: building 3/9 (0.0 s)", "compile [b]model1: waiting (0.0 s)", "... and 3 more",
+        "0 of 7 done",
+    ]  # fmt: skip
+    with console.capture():
+        lines.finish(tasks[0], "compiled")
+        lines.fail(tasks[1])
+    console.height = 12
+    assert rows_of(lines)[-1] == "2 of 7 done"
+    assert len(rows_of(lines)) == 4
+
+
+def test_times_read_well() -> None:
+    assert [duration(0.04), duration(59.94), duration(65.7), duration(3600)] == [
+        "0.0 s",
+        "59.9 s",
+        "1 min 05 s",
+        "60 min 00 s",
+    ]
+
+
+def test_an_error_ends_the_lines_and_stands_last(folder: Folder) -> None:
+    folder.write("models/alpha.tflite", b"no model")
+    seen = Terminal((200, 30)).run(folder.root, "build", "--model", "alpha")
+    assert seen.status == 5
+    assert seen.lines[0].startswith("compile alpha for pc: failed (")
+    assert seen.lines[1].startswith("mlfbuild: models/alpha.tflite: not a valid TFLite model")
+    assert len(seen.lines) == 2
+    assert seen.cursor

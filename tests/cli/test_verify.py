@@ -1,0 +1,65 @@
+"""`mlfbuild verify`: outputs are compared with vectors on this machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.command import Folder
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_correct_outputs_pass(folder: Folder) -> None:
+    ended = folder.run("verify")
+    assert ended.status == 0
+    assert ended.out.startswith("alpha: 3 cases right on host")
+    (report,) = folder.run("verify", "--format", "json").json
+    assert (report["target"], report["module"], report["passed"], report["cases"]) == ("pc", "alpha", True, 3)
+    assert folder.run("verify", "-q").out == ""
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_wrong_outputs_fail_with_case_and_element(folder: Folder) -> None:
+    folder.write_vectors("alpha", wrong=True)
+    ended = folder.run("verify")
+    assert ended.status == 1
+    assert "alpha" in ended.out and "case 1" in ended.out and "element 2" in ended.out
+    assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
+    as_json = folder.run("verify", "--format", "json")
+    assert as_json.status == 1
+    assert [report["passed"] for report in as_json.json] == [False]
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_other_models_are_verified_after_an_error(folder: Folder) -> None:
+    folder.write("broken.npz", b"no vectors at all")
+    text = (folder.root / "mlfbuild.yml").read_text()
+    text = text.replace("  alpha:", "  beta: {source: models/beta.tflite, vectors: broken.npz}\n  alpha:")
+    folder.write("mlfbuild.yml", text.replace("  beta: {source: models/beta.tflite}\n", ""))
+    ended = folder.run("verify")
+    assert ended.status == 5
+    assert ended.out.startswith("alpha: 3 cases right on host")
+    assert "broken.npz" in ended.err.splitlines()[-1]
+    as_json = folder.run("verify", "--format", "json").json
+    assert [(entry["module"], entry["passed"]) for entry in as_json] == [("beta", False), ("alpha", True)]
+    folder.write_vectors("alpha", wrong=True)
+    ended = folder.run("verify")
+    assert ended.status == 1
+    assert "broken.npz" in ended.err, "both are told"
+    assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
+
+
+def test_no_vectors_at_all_is_a_failure(folder: Folder) -> None:
+    assert folder.refused("verify", "--model", "beta") == (1, "nothing-to-verify", "mlfbuild.yml")
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_models_without_vectors_and_targets_without_board_are_listed(folder: Folder) -> None:
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("{cpu: host}", "{cpu: host}\n  hardware: {cpu: cortex-m4}"))
+    ended = folder.run("verify", "--target", "hardware")
+    assert ended.status == 1
+    assert "model beta has no vectors" in ended.err
+    assert "target hardware has no board that QEMU emulates" in ended.err
+    ended = folder.run("verify", "--target", "pc")
+    assert ended.status == 0
+    assert ended.err.startswith("not verified: model beta has no vectors")
