@@ -23,10 +23,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.check import check_dependencies as check_dependencies
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
-    from mlfbuild.usecases.compare import (
-        compare_archives as compare_archives,
-        compare_runs as compare_runs,
-    )
+    from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs
     from mlfbuild.usecases.compile import compile_file as compile_file, file_job as file_job
     from mlfbuild.usecases.convert import convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
