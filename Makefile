@@ -2,7 +2,12 @@
 
 BIN := .venv/bin
 JOBS := 2
-PYTEST = $(BIN)/python -m pytest -n $(JOBS)
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
+# Tests that draw fewer examples on each push.
+DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native
+# Tests that need neither an emulator nor the judges of numbers.
+QUICK := tests/core tests/project tests/library tests/c_analysis
+LOWEST := build/lowest
 
 .PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
 
@@ -43,9 +48,12 @@ screenshots: ## regenerate the pictures of docs/images
 	@scripts/setup.sh test
 	$(BIN)/python scripts/screenshots.py
 
-sweep: ## run the exhaustive tests, which take long
+sweep: ## run the exhaustive tests, and quick tests with the lowest versions of dependencies
 	@scripts/setup.sh test
 	$(PYTEST) -m sweep
+	$(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN)
+	scripts/lowest.sh $(LOWEST)
+	$(LOWEST)/bin/python -m pytest -n $(JOBS) -m "not sweep and not fuzz" $(QUICK)
 
 fuzz: ## test damaged archives and models: 100,000 of each, or ten minutes
 	@scripts/setup.sh test

@@ -18,15 +18,21 @@ TESTS = Path(__file__).parent
 sys.path.insert(0, str(TESTS))  # makes tests/support importable as `support`
 
 from support.cmsis_nn import real_cmsis_nn, write_cmsis_nn  # noqa: E402 - the line before it finds it
+from support.examples import PUSH, SWEEP  # noqa: E402
 
 CXX = "the product is C, and `make test` does not install what only C++ needs"
 
 
 # A busy machine is no mistake: no test is judged by how long an example took.
-hypothesis.settings.register_profile(
-    "mlfbuild", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow], derandomize=True
-)
-hypothesis.settings.load_profile("mlfbuild")
+for name, count in ((PUSH, 30), (SWEEP, 100)):
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        derandomize=True,
+        max_examples=count,
+    )
+hypothesis.settings.load_profile(PUSH)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts what runs in the background so, and the programs that tests interrupt would inherit it.

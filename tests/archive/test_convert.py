@@ -18,6 +18,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Context, ExternalDependency, Library, Module, Target, TensorInfo
+from support.examples import examples
 from support.libraries import graph_library, native_library, native_module
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
 from support.tvm_archives import TVM_ARCHIVES, tvm_files
@@ -312,7 +313,7 @@ def mutate(document: Any, data: st.DataObject) -> None:
         at = at[key]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_what_is_read_keeps_its_meaning_in_every_version(data: st.DataObject) -> None:
     files = dict(OLD[data.draw(st.sampled_from(sorted(OLD)))])

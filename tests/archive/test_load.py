@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Content, Library
+from support.examples import examples
 from support.libraries import KERNEL_PATH, graph_library, native_library
 from support.tvm_archives import TVM_ARCHIVES
 
@@ -260,7 +261,7 @@ def test_huge_metadata_is_not_parsed() -> None:
         read_archive(packed({"metadata.json": bytes((16 << 20) + 1)}), "a.tar")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_mutated_contents_never_crash(data: st.DataObject) -> None:
     files = dict(archive_files(data.draw(st.sampled_from([native_library("a", "b"), graph_library()]))))
@@ -272,7 +273,7 @@ def test_mutated_contents_never_crash(data: st.DataObject) -> None:
         read_archive(packed({**files, path: bytes(mutated)}), "a.tar")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_mutated_metadata_values_never_crash(data: st.DataObject) -> None:
     values = st.sampled_from([None, True, -1, 10**30, 1.5, "", "x", [], [None], {}, {"x": 1}])

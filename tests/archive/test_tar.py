@@ -25,6 +25,7 @@ from mlfbuild.archive import tar
 from mlfbuild.archive.tar import inflate, read
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import Content, LazyBytes
+from support.examples import examples
 
 FILES = {"metadata.json": b"{}", "codegen/host/src/a.c": b"int a;\n", "parameters/empty.params": b""}
 
@@ -422,7 +423,7 @@ def with_sound_checksums(data: bytearray) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.data())
 def test_mutated_archives_never_crash(data: st.DataObject) -> None:
     sound = data.draw(st.sampled_from([PLAIN, gzip.compress(PLAIN), archive(("y" * 120, b"1"), ("x", b"ab"))]))

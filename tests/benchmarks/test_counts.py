@@ -39,8 +39,16 @@ def ready(shared: Path, tool: Callable[[str], str], committed: Committed) -> Com
 
 
 def swept(case: Case) -> bool:
-    """Whether the case takes long and is much like that of another core."""
-    return case.network == "vww_f32" and case.cpu in {"cortex-m7", "cortex-m33"}
+    """Whether only the sweep and ``make benchmark`` measure the case.
+
+    On each push all networks are measured for the Cortex-M4, those of integers for the Cortex-M55, and one network for
+    each other core and each choice of memory.
+    """
+    if case.memory != "balanced":
+        return case.network != "ic"
+    if case.cpu == "cortex-m55":
+        return case.network in {"ic_f32", "vww_f32"}
+    return case.cpu != "cortex-m4" and case.network != "kws"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.build.tree.params_binary import linked_section
 from mlfbuild.targets import cmake_folder
-from support.cmake_repo import GENERATORS, CMakeRepo, Ran, error_lines
+from support.cmake_repo import MOSTLY_NINJA, CMakeRepo, Ran, error_lines
 
 PROJECT = """\
 mlfbuild: 1
@@ -34,7 +34,7 @@ TOOLCHAIN = f"-DCMAKE_TOOLCHAIN_FILE={cmake_folder()}/toolchains/cortex-m4.cmake
 SCRIPT = "mlf/m4/placement/mlf_placement.ld"
 
 
-@pytest.fixture(scope="module", params=GENERATORS)
+@pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def repo(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
 ) -> CMakeRepo:

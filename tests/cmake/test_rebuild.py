@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import mlfbuild
-from support.cmake_repo import GENERATORS, PROJECT, CMakeRepo, Ran, mlfbuild_command
+from support.cmake_repo import MOSTLY_NINJA, PROJECT, CMakeRepo, Ran, mlfbuild_command
+from support.snapshot import keep, restore
 
 MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
 LINKED_ALPHA = [
@@ -21,31 +22,32 @@ LINKED_ALPHA = [
 ]
 
 
-@pytest.fixture(scope="module", params=GENERATORS)
+@pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def shared_repo(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
 ) -> CMakeRepo:
     for name in ("gcc", "cmake", "ninja", "make"):
         tool(name)
-    return CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
+    repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
+    settle(repo)
+    keep(repo.folder)
+    return repo
 
 
 @pytest.fixture
 def repo(shared_repo: CMakeRepo) -> CMakeRepo:
     """A repo as it was written first, all built."""
-    shared_repo.write_all()
-    settle(shared_repo)
+    restore(shared_repo.folder)
     return shared_repo
 
 
 @pytest.fixture
-def package_copy(repo: CMakeRepo, tmp_path: Path) -> Iterator[Path]:
-    """A folder with a copy of mlfbuild to change; what it generated is removed in the end."""
+def package_copy(tmp_path: Path) -> Path:
+    """A folder with a copy of mlfbuild to change, with its compiled modules."""
     package = Path(mlfbuild.__file__).parent
-    shutil.copytree(package, tmp_path / "mlfbuild", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(package, tmp_path / "mlfbuild")
     shutil.copytree(package.parent / "cmake", tmp_path / "cmake")
-    yield tmp_path
-    shutil.rmtree(repo.build_dir)
+    return tmp_path
 
 
 def settle(repo: CMakeRepo, env: dict[str, str] | None = None) -> None:
@@ -170,7 +172,6 @@ def test_a_model_is_removed(repo: CMakeRepo) -> None:
     ran = repo.build()
     assert ran.archives == {"beta"}
     assert ran.linked
-    shutil.rmtree(repo.build_dir / "mlf/pc/beta")  # with the file of somebody's
 
 
 def test_the_generators_source_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:
@@ -250,12 +251,9 @@ def test_a_model_that_is_made_takes_one_run_of_mlfbuild(repo: CMakeRepo, tmp_pat
     repo.write_model("alpha", seed=7)
     repo.build()
     assert (tmp_path / "verbs").read_text().split() == ["generate", "clashes"]
-    assert repo.configure().status == 0, "for the next test without this command"
 
 
 def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
-    shutil.rmtree(repo.build_dir)  # with trees of models that earlier tests had
-    repo.build()
     mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
     repo.build("--target", "clean")
     assert mine.read_text() == "mine"
@@ -267,3 +265,12 @@ def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
     ran = repo.build()
     assert ran.archives == {"alpha", "beta"}
     assert ran.linked
+
+
+def test_makefiles(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """The other tests run with Makefiles in the sweep."""
+    tool("make")
+    repo = CMakeRepo(tmp_path, "Unix Makefiles")
+    settle(repo)
+    for check in (test_nothing_changed, test_touch, test_a_firmware_header, test_weights_of_one_model):
+        check(repo)

@@ -11,6 +11,7 @@ import pytest
 
 from support.cmake_repo import CMakeRepo, Ran
 from support.dependent_models import EXPORTED, write_model, write_repo
+from support.snapshot import keep, restore
 
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -42,17 +43,19 @@ class Repo(CMakeRepo):
 def shared_repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Repo:
     for name in ("gcc", "cmake", "ninja"):
         tool(name)
-    return Repo(tmp_path_factory.mktemp("repo"))
+    repo = Repo(tmp_path_factory.mktemp("repo"))
+    for _ in range(3):
+        if not repo.build().steps:
+            break
+    assert_nothing_ran(repo.build())
+    keep(repo.folder)
+    return repo
 
 
 @pytest.fixture
 def repo(shared_repo: Repo) -> Iterator[Repo]:
     """A repo as it was written first, all built."""
-    shared_repo.write_all()
-    for _ in range(3):
-        if not shared_repo.build().steps:
-            break
-    assert_nothing_ran(shared_repo.build())
+    restore(shared_repo.folder)
     yield shared_repo
     assert_nothing_ran(shared_repo.build())
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import RUNTIME, cmake_folder
-from support.cmake_repo import GENERATORS, CMakeRepo
+from support.cmake_repo import MOSTLY_NINJA, CMakeRepo
+from support.snapshot import keep, restore
 
 CMAKELISTS = """\
 cmake_minimum_required(VERSION 3.22)
@@ -30,20 +31,13 @@ int main(void) { return tvmgen_alpha_run(0, 0) == STATUS; }
 TOOLCHAIN = f'include("{cmake_folder()}/toolchains/cortex-m4.cmake")\n'
 
 
-@pytest.fixture(scope="module", params=GENERATORS)
+@pytest.fixture(scope="module", params=MOSTLY_NINJA)
 def shared_repo(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
 ) -> CMakeRepo:
     for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
         tool(name)
     repo = CMakeRepo(tmp_path_factory.mktemp("repo"), request.param)
-    write(repo)
-    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake")
-    assert ran.status == 0, ran.output
-    return repo
-
-
-def write(repo: CMakeRepo) -> None:
     files = {
         "CMakeLists.txt": CMAKELISTS,
         "src/main.c": MAIN,
@@ -52,16 +46,19 @@ def write(repo: CMakeRepo) -> None:
     }
     for name, text in files.items():
         repo.write(name, text)
-    repo.write("src/app.h", "#define STATUS 0\n")
+    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake")
+    assert ran.status == 0, ran.output
+    for _ in range(3):
+        if not repo.build().steps:
+            break
+    keep(repo.folder)
+    return repo
 
 
 @pytest.fixture
 def repo(shared_repo: CMakeRepo) -> CMakeRepo:
     """A repo as it was written first, all built."""
-    write(shared_repo)
-    for _ in range(3):
-        if not shared_repo.build().steps:
-            break
+    restore(shared_repo.folder)
     return shared_repo
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.targets import CPUS, RUNTIME, Cpu, cmake_folder
+from mlfbuild.targets import RUNTIME, Cpu, cmake_folder
 from mlfbuild.targets.cpus import advice
+from support.cpu_rows import ROWS
 
 TOOLCHAINS = cmake_folder() / "toolchains"
-ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
 
 # What the assembler calls Arm's architectures in an object file.
 ARCHITECTURE_TAGS = {

@@ -13,6 +13,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RELOCK = "; run `make lock` and commit it, where what the compiler makes of this example was meant to change"
+SWEEP = pytest.mark.sweep
+"""For targets that are much like another one of the example."""
 TOOLS = ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm")
 
 
@@ -66,7 +68,7 @@ def scons(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("target", ["m4", "m7", "m33", "m55"])
+@pytest.mark.parametrize("target", ["m4", pytest.param("m7", marks=SWEEP), pytest.param("m33", marks=SWEEP), "m55"])
 def test_digits_are_as_right_on_the_device_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("digits"), f"target={target}")
     scores = re.findall(r"^(device|host) +(\d+) of (\d+) right, (\d+\.\d\d) %$", output, re.MULTILINE)
@@ -77,7 +79,7 @@ def test_digits_are_as_right_on_the_device_as_on_the_host(repo: Callable[[str], 
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
-@pytest.mark.parametrize("target", ["m4", "m55"])
+@pytest.mark.parametrize("target", [pytest.param("m4", marks=SWEEP), "m55"])
 def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("two-models"), f"target={target}")
     assert re.search(r"^iris: \d+ of 45 right, 45 answers as on the host$", output, re.MULTILINE), output
@@ -85,7 +87,7 @@ def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: s
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
-@pytest.mark.parametrize("target", ["m3", "m4", "m55"])
+@pytest.mark.parametrize("target", ["m3", pytest.param("m4", marks=SWEEP), "m55"])
 def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("two-tasks"), f"target={target}")
     assert "alone: 54 of 54 answers as on the host\n" in output

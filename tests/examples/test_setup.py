@@ -166,6 +166,16 @@ def test_of_picolibc_only_what_is_tested_is_unpacked(machine: Machine) -> None:
     assert install.endswith(" picolibc-riscv64-unknown-elf")
 
 
+def test_ccache_comes_with_packages_that_tests_require(machine: Machine) -> None:
+    machine.program("id", "echo 0")
+    assert machine.setup("test").returncode == 0
+    assert not [call for call in machine.calls() if call.startswith("apt-get")], "the tests pass without it"
+    (machine.bin / "git").unlink()
+    machine.setup("test")
+    (install,) = (call for call in machine.calls() if call.startswith("apt-get") and " install " in call)
+    assert install.endswith(" ccache git")
+
+
 def test_without_a_usable_python_it_asks_for_debians(machine: Machine) -> None:
     machine.program("python3", "exit 1")
     done = machine.setup()

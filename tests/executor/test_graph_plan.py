@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, TensorPlace, plan_graph
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
+from support.examples import examples
 
 
 def graph_of(nodes: list[tuple[GraphNode, list[tuple[int, ...]]]], heads: list[NodeEntry]) -> ExecutorGraph:
@@ -56,7 +57,7 @@ def values_of(graph: ExecutorGraph) -> list[int]:
     return values
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(graphs())
 def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
     plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # whose place is that of an input behind the others

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
+from support.examples import examples
 from support.onnx_checks import RANDOM, assert_equal, floats, on_images
 from support.onnx_models import model, reference
 
@@ -176,7 +177,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_on_images(family: str, data: st.DataObject) -> None:
     nodes, constants, shape = data.draw(FAMILIES[family])
@@ -236,7 +237,7 @@ INTEGERS = {"Add": WHOLE, "Sub": WHOLE, "Mul": WHOLE, "Div": WHOLE[:-1], "Mod": 
 
 
 @pytest.mark.parametrize("operator", INTEGERS)
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_integers(operator: str, data: st.DataObject) -> None:
     """That stand for themselves: narrow ones wrap round."""

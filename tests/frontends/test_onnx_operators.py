@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
+from support.examples import examples
 from support.onnx_checks import RANDOM, Floats, assert_equal, floats, on_images
 from support.onnx_models import model, reference
 
@@ -55,7 +56,7 @@ def convolutions(draw: st.DrawFn) -> tuple[bytes, Floats]:
     )
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=examples(120), deadline=None, derandomize=True)
 @given(convolutions())
 def test_convolutions(case: tuple[bytes, Floats]) -> None:
     assert_equal(case[0], case[1], compiled=False)
@@ -80,7 +81,7 @@ def test_volumes() -> None:
     assert_equal(made, floats(2, 4, 6, 7, 5))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(st.data())
 def test_broadcasting_of_images(data: st.DataObject) -> None:
     """A pool leaves its output with the channels last; any constant must still meet the right dimensions."""
@@ -248,7 +249,7 @@ def others(draw: st.DrawFn) -> Case:
     "family", [slices(), pads(), gathers(), resizes(), transposed_convolutions(), reductions(), others()],
     ids=["slices", "pads", "gathers", "resizes", "transposed convolutions", "reductions", "others"],
 )  # fmt: skip
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_on_images(family: st.SearchStrategy[Case], data: st.DataObject) -> None:
     """A pool leaves its output with the channels last, as convolutions do; what follows must count as ONNX does."""

@@ -12,6 +12,7 @@ from mlfbuild.core.errors import MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType
 from mlfbuild.graph.evaluation import evaluate
+from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, model, reference
 from support.onnx_networks import quantized_network
 from support.onnx_quantized import RANDOM, assert_within_a_step, check, integers, values_of
@@ -201,7 +202,7 @@ def test_refused(name: str) -> None:
 SMALL = quantized_network().bytes()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(st.integers(0, len(SMALL) - 1), st.integers(0, 255))
 def test_a_damaged_byte_never_makes_a_traceback(position: int, value: int) -> None:
     data = bytearray(SMALL)

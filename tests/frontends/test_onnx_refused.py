@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
+from support.examples import examples
 from support.onnx_checks import floats, small_network
 from support.onnx_models import model
 
@@ -124,7 +125,7 @@ def test_mistakes(name: str) -> None:
 SMALL = small_network()
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=examples(600), deadline=None, derandomize=True)
 @given(st.integers(0, len(SMALL) - 1), st.integers(0, 255))
 def test_a_damaged_byte_never_makes_a_traceback(position: int, value: int) -> None:
     data = bytearray(SMALL)

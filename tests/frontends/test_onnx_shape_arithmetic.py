@@ -17,6 +17,7 @@ from mlfbuild.frontends.onnx.folding import fold
 from mlfbuild.frontends.onnx.reader import RawNode, read_model
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.graph import GraphError
+from support.examples import examples
 from support.onnx_models import model
 
 Array = npt.NDArray[Any]
@@ -45,7 +46,7 @@ def whole(*values: int) -> Array:
     return np.array(values, np.int64)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_slices_and_gathers(data: st.DataObject) -> None:
     shape = data.draw(st.tuples(*[st.integers(1, 4)] * 3))

@@ -12,6 +12,7 @@ from mlfbuild.frontends import read_model
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Quantization, Tensor, ops
 from mlfbuild.graph.evaluation import evaluate
+from support.examples import examples
 from support.networks import OPERATORS_AND_TYPES, cases, judged
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
@@ -21,7 +22,7 @@ FLOAT_TOLERANCE = 1e-5
 
 
 @pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_reference_equals_its_judge(operator: str, dtype: str, data: st.DataObject) -> None:
     case = data.draw(cases(operator, dtype))

@@ -7,12 +7,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluation import evaluate_in_turn
+from support.examples import examples
 from support.oracle import assert_equal, tflite_micro_cases
 from support.streaming_networks import STREAMING, streaming_cases
 
 
 @pytest.mark.parametrize("kind", STREAMING)
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_reference_equals_tflite_micro(kind: str, data: st.DataObject) -> None:
     case = data.draw(streaming_cases(kind))

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
+from support.snapshot import keep, restore
 
 ELF = "build/m4/app/app.elf"
 TREES = "build/mlf/m4/"
@@ -64,16 +65,23 @@ def assert_nothing_ran(ran: Rebuilt) -> None:
     assert (ran.reasons, ran.ninja, ran.written) == ({}, [], set())
 
 
-@pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    """A repo that has just been built."""
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)
-    repo = FirmwareRepo(tmp_path)
+    repo = FirmwareRepo(tmp_path_factory.mktemp("built"))
     repo.write("SConstruct", SCONSTRUCT.replace('"mlf"])', '"mlf"], MLFVERBOSE=True)'))
     repo.build()
-    assert (tmp_path / ELF).is_file()
+    assert (repo.root / ELF).is_file()
+    keep(repo.root)
     return repo
+
+
+@pytest.fixture
+def repo(built: FirmwareRepo) -> FirmwareRepo:
+    """A repo that has just been built."""
+    restore(built.root)
+    return built
 
 
 # Nothing -------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.firmware_repo import FirmwareRepo, Ran
+from support.snapshot import keep, restore
 
 PROJECT = """\
 mlfbuild: 1
@@ -44,12 +45,11 @@ APP = "build/app"
 LINKED = f"gcc {APP}"
 
 
-@pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    """A repo that has just been built."""
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
     tool("gcc")
-    repo = FirmwareRepo(tmp_path)
-    (tmp_path / "CMakeLists.txt").unlink()
+    repo = FirmwareRepo(tmp_path_factory.mktemp("built"))
+    (repo.root / "CMakeLists.txt").unlink()
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("SConstruct", SCONSTRUCT)
     repo.write("toolchain.py", 'CCFLAGS = ["-O1"]\n')
@@ -60,7 +60,15 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     assert len(ran.steps) == 13, (
         "2 archives, 2 trees, their fragment, 3 objects, 2 libraries, each with index, a program"
     )
+    keep(repo.root)
     return repo
+
+
+@pytest.fixture
+def repo(built: FirmwareRepo) -> FirmwareRepo:
+    """A repo that has just been built."""
+    restore(built.root)
+    return built
 
 
 def made_of(model: str, *, compiled: bool = True) -> list[str]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
-from support.host_c import run, write_tree
+from support.host_c import launcher, run, write_tree
 
 Array = npt.NDArray[Any]
 
@@ -83,7 +83,7 @@ def wrong_networks(
     for library, _, _ in jobs:
         write_tree(library, folder)
     names = [library.modules[0].name for library, _, _ in jobs]
-    parts = [_START, *(f'#include "{folder}/host/src/{name}_lib0.c"' for name in dict.fromkeys(names))]
+    parts = [_START, *(f'#include "host/src/{name}_lib0.c"' for name in dict.fromkeys(names))]
     parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
     calls = [
         f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}'
@@ -91,10 +91,11 @@ def wrong_networks(
     ]
     parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
     (folder / "main.c").write_text("\n".join(parts))
-    sources = [folder / "main.c", *sorted(BOARD_SUPPORT.glob("*.c"))]
-    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs",
-         "-I", folder / "host/include", "-I", BOARD_SUPPORT, *sources, "-nostartfiles", "-L", BOARD_SUPPORT,
-         "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", folder / "app.elf"])  # fmt: skip
+    compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs"]
+    headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
+    run([*launcher(), *compiler, *headers, "-c", "main.c", "-o", "main.o"], folder)
+    run([*compiler, *headers, "main.o", *sorted(BOARD_SUPPORT.glob("*.c")), "-nostartfiles", "-L", BOARD_SUPPORT,
+         "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", "app.elf"], folder)  # fmt: skip
     tool("qemu-system-arm")
     result = run_elf(folder / "app.elf", board, timeout=120)
     assert result.stdout.endswith("done\n"), result.stdout

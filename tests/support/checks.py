@@ -11,10 +11,12 @@ from support.host_c import run_many_on_host
 from support.oracle import assert_equal, tflite_micro_run
 
 
-def check_on_host(libraries: Sequence[Library], cases: Sequence[Case], names: Iterable[object]) -> None:
+def check_on_host(
+    libraries: Sequence[Library], cases: Sequence[Case], names: Iterable[object], *, optimise: str = "-O0"
+) -> None:
     """Run the C of ``libraries`` on ``cases`` under sanitizers; ``names`` tell which one comes out wrong."""
     jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for name, case, outputs in zip(names, cases, run_many_on_host(jobs), strict=True):
+    for name, case, outputs in zip(names, cases, run_many_on_host(jobs, optimise=optimise), strict=True):
         for got, wanted in zip(outputs, tflite_micro_run(case.model, case.inputs), strict=True):
             assert_equal(got, wanted, str(name))
 

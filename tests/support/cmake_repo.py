@@ -17,7 +17,7 @@ from support.firmware_repo import tiny_network
 
 GENERATORS = ("Ninja", "Unix Makefiles")
 MOSTLY_NINJA = ("Ninja", pytest.param("Unix Makefiles", marks=pytest.mark.sweep))
-"""For what does not hang on the generator, beside the tables of ``test_rebuild`` and ``test_rebuild_device``."""
+"""Ninja on each push and both generators in the sweep; ``test_rebuild`` also has a test of Makefiles for each push."""
 
 PROJECT = """\
 mlfbuild: 1
@@ -99,6 +99,7 @@ class CMakeRepo:
     """A firmware repo with two models for this machine; the folder's name has a space."""
 
     def __init__(self, folder: Path, generator: str = "Ninja", cmake: str = "cmake") -> None:
+        self.folder = folder
         self.root = folder / "my firmware"
         self.build_dir = self.root / "build"
         self.generator = generator

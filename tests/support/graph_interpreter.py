@@ -123,7 +123,10 @@ class Interpreter:
 
     def __init__(self, archive: Path, folder: Path, flags: Sequence[str] = ("-O1",)) -> None:
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            for member in filter(tarfile.TarInfo.isfile, tar):  # Python 3.11.2 has no extractall(filter=...)
+                path = folder / member.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(tar.extractfile(member).read())
         (graph,) = (folder / "executor-config/graph").iterdir()
         (params,) = (folder / "parameters").iterdir()
         self.graph = json.loads(graph.read_text())

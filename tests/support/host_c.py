@@ -8,6 +8,8 @@ on from case to case, with its own state and with one of the harness's.
 
 from __future__ import annotations
 
+import functools
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Sequence
@@ -100,42 +102,41 @@ def write_tree(library: Library, folder: Path) -> Path:
         for file in module.codegen:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.data)
+            if not path.exists() or path.read_bytes() != file.data:  # libraries share their kernels
+                path.write_bytes(file.data)
     return folder
 
 
-def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False) -> Path:
-    """Compile ``host/src/*.c`` of ``folder``, warnings being errors, and link them with the program ``main``.
+@functools.cache
+def launcher() -> tuple[str, ...]:
+    """The command in front of compilers: ccache if it is installed."""
+    return ("ccache",) if shutil.which("ccache") else ()
 
-    ``together`` compiles them as one translation unit, which is quicker for many small models.
+
+def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False) -> Path:
+    """Compile ``host/src/*.c`` of ``folder`` with all warnings as errors, and link them with the program ``main``.
+
+    ``together`` compiles them as one translation unit, which is quicker for many small models. The program itself is
+    compiled without optimisation and sanitizers. All paths are relative to ``folder``, so that ccache finds equal
+    files in another folder.
     """
-    sources = sorted((folder / "host/src").glob("*.c"))
+    sources = sorted(path.relative_to(folder) for path in (folder / "host/src").glob("*.c"))
     if together:
         (folder / "all.c").write_text("".join(f'#include "{source}"\n' for source in sources))
-        sources = [folder / "all.c"]
-    objects = [folder / f"{source.stem}.o" for source in sources]
-    for source, output in zip(sources, objects, strict=True):
-        run(["gcc", *WARNINGS, *flags, "-I", folder / "host/include", "-c", source, "-o", output])
+        sources = [Path("all.c")]
     (folder / "main.c").write_text(main)
-    run(
-        [
-            "gcc",
-            "-std=c11",
-            *flags,
-            "-I",
-            folder / "host/include",
-            folder / "main.c",
-            *objects,
-            "-o",
-            folder / "program",
-        ]
-    )
+    objects = [Path(f"{source.stem}.o") for source in (*sources, Path("main.c"))]
+    for source, output in zip(sources, objects, strict=False):
+        run([*launcher(), "gcc", *WARNINGS, *flags, "-I", "host/include", "-c", source, "-o", output], folder)
+    run([*launcher(), "gcc", "-std=c11", "-I", "host/include", "-c", "main.c", "-o", "main.o"], folder)
+    run(["gcc", *flags, *objects, "-o", "program"], folder)
     return folder / "program"
 
 
-def run(command: Sequence[object]) -> str:
-    """Run ``command``, which must succeed, and return what it prints."""
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def run(command: Sequence[object], folder: Path | None = None) -> str:
+    """Run ``command`` in ``folder``, which must succeed, and return what it prints."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, f"{command[0]} exits with {done.returncode}:\n{done.stdout}"
     return done.stdout
 
@@ -146,32 +147,40 @@ def run_on_host(library: Library, inputs: Sequence[Array], *, sanitize: bool = T
 
 
 def run_cases_on_host(
-    library: Library, cases: Sequence[Sequence[Array]], *, sanitize: bool = True, anew: Collection[int] = ()
+    library: Library,
+    cases: Sequence[Sequence[Array]],
+    *,
+    sanitize: bool = True,
+    optimise: str = "-O0",
+    anew: Collection[int] = (),
 ) -> list[list[Array]]:
     """As ``run_on_host`` for many cases in one program; before those at the indices ``anew`` its state is reset."""
     (module,) = library.modules
-    return run_many_on_host([(library, module, case) for case in cases], sanitize=sanitize, anew=anew)
+    jobs = [(library, module, case) for case in cases]
+    return run_many_on_host(jobs, sanitize=sanitize, optimise=optimise, anew=anew)
 
 
 def run_many_on_host(
     jobs: Sequence[tuple[Library, Module, Sequence[Array]]],
     *,
     sanitize: bool = True,
-    optimise: str = "-O1",
+    optimise: str = "-O0",
     anew: Collection[int] = (),
 ) -> list[list[Array]]:
     """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each.
 
+    GCC takes twice as long for -O1 with sanitizers; optimised code is tested on boards and in the sweep.
+
     Before the jobs at the indices ``anew`` the state of their model is reset.
     """
-    flags = [optimise, "-g", *(SANITIZERS if sanitize else ())]
+    flags = [optimise, *(SANITIZERS if sanitize else ())]
     modules = {module.name: module for _, module, _ in jobs}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for library in {id(library): library for library, _, _ in jobs}.values():
             write_tree(library, folder)
         program = build(
-            folder, _main(modules, [module for _, module, _ in jobs], anew), flags, together=len(modules) > 2
+            folder, _main(modules, [module for _, module, _ in jobs], anew), flags, together=len(modules) > 1
         )
         data = b"".join(np.ascontiguousarray(value).tobytes() for _, _, values in jobs for value in values)
         (folder / "inputs").write_bytes(data)

@@ -11,6 +11,7 @@ from hypothesis import settings, strategies as st
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType, Graph
 from mlfbuild.graph.evaluation import evaluate
+from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, reference
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -25,7 +26,7 @@ START = RANDOM.bit_generator.state
 BYTES = ("uint8", "int8")
 
 
-PROPERTIES = settings(max_examples=40, deadline=None, derandomize=True)
+PROPERTIES = settings(max_examples=examples(40), deadline=None, derandomize=True)
 
 
 def restart() -> None:

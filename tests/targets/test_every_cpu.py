@@ -16,14 +16,14 @@ from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import ToolNotFoundError
-from mlfbuild.targets import BOARDS, CPUS, Cpu, cpu_called, require_compiler, toolchain_file
+from mlfbuild.targets import BOARDS, Cpu, cpu_called, require_compiler, toolchain_file
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
+from support.cpu_rows import ROWS
 from support.oracle import tflite_micro_run
 from support.random_graphs import random_case
 
 WARNINGS = "-std=c99 -Wall -Wextra -Werror -Wshadow -Wconversion -Wpedantic -Wmissing-prototypes"
-ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
 CMAKELISTS = f"""\
 cmake_minimum_required(VERSION 3.22)
 project(firmware C)
@@ -101,6 +101,12 @@ ON_BOARDS = [
     *((board.cpu, board.name, "clang") for board in BOARDS.values()),
     *(("cortex-m4+nofp", "mps2-an386", compiler) for compiler in ("gcc", "clang")),
 ]
+ON_PUSH = {
+    ("cortex-m3", "mps2-an385", "clang"),
+    ("cortex-m55", "mps3-an547", "clang"),
+    ("cortex-m4+nofp", "mps2-an386", "gcc"),
+}
+"""``test_networks`` has the other boards."""
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +127,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "mlfbuild.yml"
 
 
-@pytest.mark.parametrize("index", range(len(ON_BOARDS)), ids=["-".join(row) for row in ON_BOARDS])
+@pytest.mark.parametrize("index", [
+    pytest.param(index, id="-".join(row), marks=[] if row in ON_PUSH else pytest.mark.sweep)
+    for index, row in enumerate(ON_BOARDS)
+])  # fmt: skip
 def test_a_network_is_right_on_the_board(
     project: Path,
     tool: Callable[[str], str],

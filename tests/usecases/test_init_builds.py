@@ -89,7 +89,9 @@ def test_the_example_works_and_can_be_edited(tmp_path: Path, template: str) -> N
     assert "127 -128 -128 -128\nedited\nFAIL\n" in output
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize(
+    "template", [pytest.param(name, marks=[] if name == "bare-metal" else pytest.mark.sweep) for name in TEMPLATES]
+)
 def test_an_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) -> None:
     """Floats, several inputs and outputs, and functions of the mathematics library."""
     archive = shared / "archives/many-aotc.tar"

@@ -12,22 +12,34 @@ import pytest
 from mlfbuild.build.beforehand import make_archives
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.cli.invocation import run
+from mlfbuild.compilers.tvm.interpreter import tvm_version
 from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.usecases.plan import plan_build as plan
 from support.program_repo import ProgramRepo
+from support.snapshot import keep, restore
 
 ALL = ["alpha cortex-m4", "alpha host", "beta cortex-m4", "beta host", "tvm"]
 ALPHA = ["alpha cortex-m4", "alpha host"]
 
 
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProgramRepo:
-    """A repo that has just been built."""
-    repo = ProgramRepo(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    build()
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> ProgramRepo:
+    repo = ProgramRepo(tmp_path_factory.mktemp("built"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(repo.root)
+        build()
     assert repo.ran() == ALL, "two targets with one CPU share an archive"
+    keep(repo.root)
     return repo
+
+
+@pytest.fixture
+def repo(built: ProgramRepo, monkeypatch: pytest.MonkeyPatch) -> ProgramRepo:
+    """A repo that has just been built."""
+    restore(built.root)
+    tvm_version.cache_clear()
+    monkeypatch.chdir(built.root)
+    return built
 
 
 def build() -> None:

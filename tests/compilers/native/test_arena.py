@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
 from mlfbuild.cgen.skyline import Skyline
+from support.examples import examples
 
 
 def simple(size: int, first: int, last: int) -> Buffer:
@@ -34,7 +35,7 @@ def overlap(a: Buffer, at: int, b: Buffer, bt: int) -> bool:
     return any(one.meets(other) and at < bt + other.size and bt < at + one.size for one in a.spans for other in b.spans)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(buffers(spans=3))
 def test_buffers_in_use_together_never_overlap(items: list[Buffer]) -> None:
     offsets, size = place(items)
@@ -45,7 +46,7 @@ def test_buffers_in_use_together_never_overlap(items: list[Buffer]) -> None:
     assert all(offset >= 0 and offset % 16 == 0 for offset in offsets)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(buffers(most=4, spans=2))
 def test_few_buffers_are_packed_as_well_as_possible(items: list[Buffer]) -> None:
     """Try every packing whose offsets are sums of sizes, among which there is always a best one."""
@@ -99,7 +100,7 @@ def exact(items: list[Buffer], size: int) -> bool:
     return search.exact and not search.offsets
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(buffers(most=9, spans=2))
 def test_up_to_nine_buffers_are_proved_to_be_packed_best(items: list[Buffer]) -> None:
     assert exact(items, place(items)[1])

@@ -27,7 +27,7 @@ from support.tflite_builder import Network
 
 Array = npt.NDArray[Any]
 
-NETWORKS = {"cortex-m0plus": 2, "cortex-m4": 4, "cortex-m55": 4}
+NETWORKS = {"cortex-m0plus": 2, "cortex-m4": 3, "cortex-m55": 3}
 """How many there are of each kind, for processors without and with the DSP extension, and with Helium."""
 LARGE = {"several layers": 1, "more than 32 bits": 2}
 """How many there are at most of these kinds."""

@@ -31,7 +31,9 @@ def test_every_vector_under_sanitizers(shared: Path, model: str, tool: Callable[
     request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
     library = compiler_called("native").compile(request)
     vectors = np.load(shared / "golden" / f"{model}.npz")
-    got = np.stack([case[0] for case in run_cases_on_host(library, [[case] for case in vectors["in0"]])])
+    got = np.stack(
+        [case[0] for case in run_cases_on_host(library, [[case] for case in vectors["in0"]], optimise="-O1")]
+    )
     expected = vectors["out0"].reshape(got.shape)
     if model in FLOAT_MODELS:
         assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()
@@ -52,5 +54,5 @@ def test_two_models_in_one_program(shared: Path) -> None:
         vectors = np.load(shared / "golden" / f"{model}.npz")
         jobs.append((library, library.modules[0], [vectors["in0"][1]]))
         expected.append(vectors["out0"][1])
-    for got, wanted in zip(run_many_on_host(jobs), expected, strict=True):
+    for got, wanted in zip(run_many_on_host(jobs, optimise="-O1"), expected, strict=True):
         np.testing.assert_array_equal(got[0], wanted.reshape(got[0].shape))

@@ -18,7 +18,7 @@ from support.host_c import WARNINGS, run, write_tree
 from support.mve_networks import KINDS
 from support.native import compile_bytes, generated
 
-NETWORKS = 14
+NETWORKS = 8
 SWEEP_NETWORKS = 150
 
 CALLS = {
@@ -66,7 +66,7 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
     seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = drawn(kind, seeds)
-    check_on_host(compiled(cases, kind), cases, seeds)
+    check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")
 
 
 def check_on_board(kind: str, seeds: Sequence[int], folder: Path, tool: Callable[[str], str], optimise: str) -> None:

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support.board_cases import Job, wrong_networks
+from support.drawing import Array, Case
 from support.native import compile_bytes
 from support.networks import OPERATORS_AND_TYPES, drawn, judged
 
 
-def jobs(cpu: str) -> list[Job]:
-    """One of the networks of each operator and type that its judge takes: not the smallest, the first."""
-    found: list[Job] = []
+@functools.cache
+def networks() -> list[tuple[str, Case, list[Array]]]:
+    """A network of each operator and type, which is not the smallest one, and its outputs."""
+    found = []
     for operator, dtype in OPERATORS_AND_TYPES:
         for case in reversed(drawn(operator, dtype, 3)):
             try:
                 expected = judged(operator, dtype, case)
             except RuntimeError:
                 continue
-            library = compile_bytes(case.model, f"{operator.lower()}_{dtype}", cpu)
-            found.append((library, case.inputs, expected))
+            found.append((f"{operator.lower()}_{dtype}", case, expected))
             break
     assert len(found) == len(OPERATORS_AND_TYPES)
     return found
+
+
+def jobs(cpu: str) -> list[Job]:
+    return [(compile_bytes(case.model, name, cpu), case.inputs, expected) for name, case, expected in networks()]
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])

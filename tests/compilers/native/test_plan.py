@@ -20,6 +20,7 @@ from mlfbuild.graph import Graph, State
 from mlfbuild.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice
 from mlfbuild.graph.ops.slice import Steps
 from mlfbuild.targets import CPUS
+from support.examples import examples
 from support.host_c import run_on_host
 from support.native import compile_bytes, generated
 from support.oracle import assert_equal, tflite_micro_run
@@ -109,7 +110,7 @@ def with_scratch(call: KernelCall, size: int) -> KernelCall:
     return replace(call, parameters=(*call.parameters, *scratch))
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.data(), graphs())
 def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) -> None:
     lowered = [lower(graph, node, CodegenSettings(CPUS["cortex-m4"])) for node in graph.nodes]

@@ -29,7 +29,7 @@ def check(seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: 
 
 
 def test_random_networks() -> None:
-    check(range(20), steps=16)
+    check(range(10), steps=16)
 
 
 @pytest.mark.sweep

@@ -1,0 +1,19 @@
+"""The rows of tests that take a CPU and a compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlfbuild.targets import CPUS
+
+ON_PUSH = {
+    ("cortex-m0plus", "gcc"), ("cortex-m23", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc"),
+    ("cortex-m85", "clang"), ("cortex-a9", "clang"), ("rv32imc", "gcc"),
+}  # fmt: skip
+"""Each architecture, each set of instructions that kernels use, and each compiler; the sweep has all rows."""
+
+ROWS = [
+    pytest.param(cpu, compiler, marks=[] if (cpu.name, compiler) in ON_PUSH else pytest.mark.sweep)
+    for cpu in CPUS.values()
+    for compiler in cpu.compilers
+]
