@@ -1,8 +1,8 @@
 """What every room uses: errors with fields, files that are whole or absent, external programs, and text for terminals.
 
 ``errors`` has one class for each exit code; ``files`` reads and writes whole files, atomically; ``processes`` finds and
-runs programs; ``system_packages`` says how to install them; ``text`` makes untrusted names fit for one line; ``lazy``
-makes the faces of rooms. Nothing here knows what a model, a target or an archive is.
+runs programs; ``system_packages`` says how to install them; ``text`` makes untrusted names fit for one line; ``table``
+lays out columns; ``lazy`` makes the faces of rooms. Nothing here knows what a model, a target or an archive is.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         tool_variable as tool_variable,
     )
     from mlfbuild.core.system_packages import HOST_COMPILER as HOST_COMPILER, how_to_install as how_to_install
+    from mlfbuild.core.table import text_table as text_table
     from mlfbuild.core.text import (
         advised as advised,
         counted as counted,
