@@ -1,8 +1,13 @@
-"""Imports point one way: a room of the house imports only rooms that stand before it."""
+"""The house: imports go one way and through the faces of rooms, without circles, and a name means one thing."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,57 +20,176 @@ ROOMS = (
     "core", "targets", "project", "graph", "frontends", "cgen", "c_analysis", "library", "archive", "compilers",
     "executor", "requirements", "build", "verify", "report", "usecases",
 )  # fmt: skip
-DRIVERS = {"scons": {*ROOMS, "scons"}, "cli": {*ROOMS, "cli"}}
+"""A room imports only rooms before it."""
+DRIVERS = {"scons", "cli"}
+"""These import any room, but not each other."""
+
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+FACES = {name for name, path in MODULES.items() if path.stem == "__init__"}
+INSIDE = {name: path for name, path in MODULES.items() if name.count(".") >= 1 and name != "mlfbuild.__main__"}
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
 
 
 def room_of(module: str) -> str:
-    parts = module.split(".")
-    return parts[1] if len(parts) > 1 else ""
+    return module.split(".")[1] if "." in module else ""
 
 
-def imports_of(path: Path) -> set[str]:
-    """The rooms that the file at ``path`` imports."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def is_for_type_checkers(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def imports(module: str, *, at_run_time: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield each import of ``module``: a module of the package, and the name that is taken of it, or ``""``."""
+    skipped: set[int] = set()
+    for node in ast.walk(tree(module)):
+        if at_run_time and isinstance(node, ast.stmt) and is_for_type_checkers(node) and isinstance(node, ast.If):
+            skipped |= {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        if id(node) in skipped:
+            continue
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            yield from ((alias.name, "") for alias in node.names if alias.name.split(".")[0] == "mlfbuild")
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide the room"
-            assert node.module is not None
-            names = [f"mlfbuild.{alias.name}" for alias in node.names]
-            found |= set(names) if node.module == "mlfbuild" else {node.module}
-    return {room_of(name) for name in found if name.split(".")[0] == "mlfbuild"} - {"", "__version__"}
+            assert node.level == 0, f"{module}: relative imports hide the room"
+            if node.module is not None and node.module.split(".")[0] == "mlfbuild":
+                yield from ((node.module, alias.name) for alias in node.names)
 
 
-def allowed(room: str) -> set[str]:
-    if room in DRIVERS:
-        return DRIVERS[room]
-    return set(ROOMS[: ROOMS.index(room) + 1])
+def face_names(face: str) -> dict[str, str]:
+    """Return what a face lists: each name, with the module that defines it."""
+    blocks = [node for node in tree(face).body if is_for_type_checkers(node)]
+    found = [node for block in blocks for node in ast.walk(block) if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in found for alias in node.names}
 
 
-FILES = sorted(
-    path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem not in {"__init__", "__main__"}
-)
+@pytest.mark.parametrize("module", INSIDE)
+def test_imports_go_one_way_and_through_faces(module: str) -> None:
+    room = room_of(module)
+    for imported, name in imports(module):
+        other = room_of(imported) or (name if f"mlfbuild.{name}" in MODULES else "")
+        if other in {"", room}:
+            continue
+        assert other in ROOMS and (room in DRIVERS or ROOMS.index(other) < ROOMS.index(room)), f"imports {imported}"
+        assert imported in FACES or other in PAST, f"imports {imported} past the face of its room"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_point_one_way(path: Path) -> None:
-    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    assert imports_of(path) <= allowed(room)
+PAST = {"graph", "frontends", "compilers"}
+"""Rooms whose faces other rooms still pass; the list only shrinks."""
 
 
-def test_only_the_cli_prints_and_exits() -> None:
-    for path in FILES:
-        calls = {
-            n.func.id
-            for n in ast.walk(ast.parse(path.read_text()))
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-        }
-        if path.relative_to(PACKAGE).parts[0] != "cli":
-            assert not calls & {"print", "exit", "quit"}, f"{path} prints or exits"
+def defined_names(module: str) -> Iterator[str]:
+    """Yield the names that ``module`` defines, and those of a sub-folder whose face it is."""
+    if module in FACES:
+        yield from face_names(module)
+    for statement in tree(module).body:
+        yield getattr(statement, "name", "")
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            yield from (node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+
+
+@pytest.mark.parametrize("face", sorted(FACES - {"mlfbuild"}))
+def test_faces_list_names_that_are_there(face: str) -> None:
+    for name, module in face_names(face).items():
+        assert f"{face}.{name}" not in MODULES, f"{name} is a module of {face}, too"
+        defined = set(defined_names(module))
+        assert name in defined, f"{module} has no {name}"
+
+
+def test_there_are_no_circles() -> None:
+    """Of imports when modules are loaded and of those inside functions, followed through faces."""
+    edges: dict[str, set[str]] = defaultdict(set)
+    for module in MODULES:
+        for imported, name in imports(module, at_run_time=True):
+            if (imported, name) == ("mlfbuild", "__version__"):
+                continue
+            target = f"{imported}.{name}" if f"{imported}.{name}" in MODULES else imported
+            if target in FACES and name in face_names(target):
+                target = face_names(target)[name]
+            edges[module].add(target)
+    assert {frozenset(circle) for circle in components(edges) if len(circle) > 1} == CIRCLES
+
+
+CIRCLES = {
+    frozenset({"mlfbuild.verify.host.isolated", "mlfbuild.verify.host.model"}),
+    frozenset({"mlfbuild.cli.live", "mlfbuild.cli.watch"}),
+    frozenset(
+        {f"mlfbuild.build.tree.dependency_{system}" for system in ("cmake", "make", "scons")}
+        | {"mlfbuild.build.tree.dependencies"}
+    ),
+}
+"""Circles that are still there; the set only shrinks."""
+
+
+def components(edges: dict[str, set[str]]) -> list[set[str]]:
+    """Return the strongly connected components of a graph (Tarjan, 1972)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(edges.get(node, ())):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            circle = set()
+            while node not in circle:
+                circle.add(stack.pop())
+            found.append(circle)
+
+    for node in sorted(MODULES):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    places = defaultdict(list)
+    for module in MODULES:
+        for node in tree(module).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module)
+    assert {name for name, modules in places.items() if len(modules) > 1} == USED_TWICE
+
+
+USED_TWICE = {
+    "Area", "Call", "Clash", "Code", "Comparison", "Compiled", "Context", "Difference", "Entry", "Extreme",
+    "Function", "Line", "Lines", "Listing", "Memory", "Network", "Node", "Package", "Parameters", "Part",
+    "Piece", "Place", "Program", "Registry", "Row", "RunResult", "Scratch", "Settings", "Site", "Step",
+    "Subject", "Sum", "Target", "Tensor", "Tree", "Value",
+}  # fmt: skip
+"""Names that still mean two things; the set only shrinks."""
+
+
+def called_names(module: str) -> set[str]:
+    calls = (node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call))
+    return {function.id for function in calls if isinstance(function, ast.Name)}
+
+
+def test_only_the_command_prints_and_exits() -> None:
+    for module in INSIDE:
+        assert room_of(module) == "cli" or not called_names(module) & {"print", "exit", "quit"}, module
 
 
 def test_only_the_scons_room_imports_scons() -> None:
-    for path in FILES:
-        if path.relative_to(PACKAGE).parts[0] != "scons":
-            assert "import SCons" not in path.read_text() and "from SCons" not in path.read_text(), path
+    for module, path in INSIDE.items():
+        text = path.read_text()
+        assert room_of(module) == "scons" or ("import SCons" not in text and "from SCons" not in text), module
+
+
+def loaded(code: str) -> list[str]:
+    """Return the modules of the package that a fresh Python has after ``code``."""
+    script = f"import sys\n{code}\nprint(*(name for name in sys.modules if name.split('.')[0] == 'mlfbuild'))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1].split()
