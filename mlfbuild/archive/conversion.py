@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed
-from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
+from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, ModuleTarget, text_of
 from mlfbuild.library.metadata import Format, written_format
 
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
@@ -47,7 +47,7 @@ def _converted(module: Module, form: Format) -> Module:
     return replace(module, targets=targets, codegen=codegen)
 
 
-def _by_device(module: Module, form: Format) -> tuple[Target, ...]:
+def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
     """Return the targets with a device type each, in the order of the device types; one of its own is the CPU."""
     if len(module.targets) == 1:
         (target,) = module.targets
@@ -62,7 +62,7 @@ def _by_device(module: Module, form: Format) -> tuple[Target, ...]:
     return tuple(sorted(module.targets, key=lambda target: target.device or CPU_DEVICE))
 
 
-def _listed_targets(module: Module) -> tuple[Target, ...]:
+def _listed_targets(module: Module) -> tuple[ModuleTarget, ...]:
     """Return the targets; that a single one is for the CPU goes without saying."""
     if [target.device for target in module.targets] == [CPU_DEVICE]:
         return (replace(module.targets[0], device=None),)

@@ -17,7 +17,16 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import ArchiveFile, CodegenFile, Context, ExternalDependency, Library, Module, Target, TensorInfo
+from mlfbuild.library import (
+    ArchiveFile,
+    CodegenFile,
+    DeviceContext,
+    ExternalDependency,
+    Library,
+    Module,
+    ModuleTarget,
+    TensorInfo,
+)
 from support.libraries import graph_library, native_library, native_module
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
 from support.tvm_archives import TVM_ARCHIVES, tvm_files
@@ -122,7 +131,7 @@ def test_what_only_mlfbuild_knows_is_kept(library: Library, version: int) -> Non
 @pytest.mark.parametrize("version", [5, 6, 7])
 def test_contexts_are_kept(version: int) -> None:
     (module,) = graph_library().modules
-    contexts = (Context("cpu"), Context("ethos-u", 1))
+    contexts = (DeviceContext("cpu"), DeviceContext("ethos-u", 1))
     assert read(Library((replace(module, contexts=contexts),)), version).modules[0].contexts == contexts
 
 
@@ -151,31 +160,31 @@ def test_names_that_no_other_place_tells_are_kept(shared: Path) -> None:
 # Targets
 
 
-def targets_of(*targets: Target) -> Library:
+def targets_of(*targets: ModuleTarget) -> Library:
     (module,) = graph_library().modules
     return Library((replace(module, targets=targets),))
 
 
 def test_a_single_target_is_for_the_cpu() -> None:
-    library = targets_of(Target("c"))
+    library = targets_of(ModuleTarget("c"))
     assert module_json(library, 5)["target"] == {"1": "c"}
     assert module_json(library, 6)["target"] == ["c"]
-    assert read(library, 5).modules[0].targets == (Target("c", 1),)
+    assert read(library, 5).modules[0].targets == (ModuleTarget("c", 1),)
     assert read(read(library, 5)) == library
 
 
 def test_devices_are_kept_where_the_version_has_none() -> None:
-    library = targets_of(Target("c", 1), Target("ethos-u", 12))
+    library = targets_of(ModuleTarget("c", 1), ModuleTarget("ethos-u", 12))
     assert module_json(library)["target"] == ["c", "ethos-u"]
     for version in (5, 6, 7):
         assert read(library, version).modules[0].targets == library.modules[0].targets
-    (target,) = read(targets_of(Target("ethos-u", 12))).modules[0].targets
-    assert target == Target("ethos-u", 12)
+    (target,) = read(targets_of(ModuleTarget("ethos-u", 12))).modules[0].targets
+    assert target == ModuleTarget("ethos-u", 12)
 
 
 def test_targets_by_device_are_sorted() -> None:
-    (module,) = convert(targets_of(Target("ethos-u", 12), Target("c", 1)), 5).modules
-    assert module.targets == (Target("c", 1), Target("ethos-u", 12))
+    (module,) = convert(targets_of(ModuleTarget("ethos-u", 12), ModuleTarget("c", 1)), 5).modules
+    assert module.targets == (ModuleTarget("c", 1), ModuleTarget("ethos-u", 12))
 
 
 # Names of generated files
@@ -243,12 +252,12 @@ def test_operators_stand_alone() -> None:
 @pytest.mark.parametrize(
     ("targets", "reason"),
     [
-        ((Target("a", 1), Target("b", 1)), "module net has 2 for device type 1"),
-        ((Target("a"), Target("b", 12)), "module net has 1 of unknown device"),
-        ((Target("a"), Target("b")), "module net has 2 of unknown device"),
+        ((ModuleTarget("a", 1), ModuleTarget("b", 1)), "module net has 2 for device type 1"),
+        ((ModuleTarget("a"), ModuleTarget("b", 12)), "module net has 1 of unknown device"),
+        ((ModuleTarget("a"), ModuleTarget("b")), "module net has 2 of unknown device"),
     ],
 )
-def test_version_5_has_one_target_a_device(targets: tuple[Target, ...], reason: str) -> None:
+def test_version_5_has_one_target_a_device(targets: tuple[ModuleTarget, ...], reason: str) -> None:
     library = targets_of(*targets)
     with pytest.raises(UsageError) as caught:
         archive_files(library, 5)

@@ -18,18 +18,18 @@ from mlfbuild.core.text import printable
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
-    Context,
+    DeviceContext,
     ExternalDependency,
     LazyBytes,
     Library,
     MainMemory,
     Module,
+    ModuleTarget,
     Network,
     NetworkOperator,
     OperatorBuffer,
     OperatorFunction,
     Pool,
-    Target,
     TensorInfo,
     TracedTensor,
 )
@@ -52,7 +52,7 @@ def operator_module() -> Module:
         name="add",
         executor="",
         style="operator",
-        targets=(Target("c -keys=cpu", 1), Target("ethos-u -accelerator_config=ethos-u55-256", 12)),
+        targets=(ModuleTarget("c -keys=cpu", 1), ModuleTarget("ethos-u -accelerator_config=ethos-u55-256", 12)),
         main=(),
         operator_functions=(),
         codegen=(CodegenFile(PurePosixPath("host/src/lib0.c"), b"int x;\n"),),
@@ -67,13 +67,13 @@ def planned_module() -> Module:
         name="npu",
         executor="aot",
         interface="c",
-        targets=(Target("c -keys=arm_cpu,cpu " + "-mattr=+feature " * 8),),
+        targets=(ModuleTarget("c -keys=arm_cpu,cpu " + "-mattr=+feature " * 8),),
         main=(MainMemory(100, 20, 3), MainMemory(4096, 0, 0, device=12)),
         operator_functions=(OperatorFunction("tvmgen_npu_ethos_u_main_0", ((1, 16), (12, 4096))),),
         codegen=(CodegenFile(PurePosixPath("host/src/npu_lib0.c"), b"int x;\n"),),
         pools=(Pool("sram", "workspace", 4096, external=True), Pool("flash", "constant", None, external=False)),
         devices=("ethos_u",),
-        contexts=(Context("cpu"), Context("ethos-u", 1)),
+        contexts=(DeviceContext("cpu"), DeviceContext("ethos-u", 1)),
         trace=(TracedTensor(TensorInfo("relu", "int8", 64, (1, 64)), "RELU", "tvmgen_npu_relu"),),
     )
 
@@ -178,7 +178,7 @@ def test_names_cannot_play_with_the_terminal() -> None:
 def test_any_name_is_told_on_one_line(name: str, other: str) -> None:
     dependency = ExternalDependency(name, other, other, name)
     module = replace(
-        native_module(), inputs=(TensorInfo(name, other, 4),), targets=(Target(name),), devices=(other,),
+        native_module(), inputs=(TensorInfo(name, other, 4),), targets=(ModuleTarget(name),), devices=(other,),
         external_dependencies=(dependency,), export_datetime=other, pools=(Pool(name, "workspace", None, True),),
     )  # fmt: skip
     library = Library((module,))

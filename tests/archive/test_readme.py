@@ -17,9 +17,9 @@ from mlfbuild.library import (
     LazyBytes,
     Library,
     Module,
+    ModuleTarget,
     OperatorBuffer,
     Pool,
-    Target,
     TensorInfo,
 )
 from support.libraries import graph_library, native_library, native_module
@@ -33,7 +33,7 @@ PLANNED = replace(
 )
 PACKED = replace(native_module("packed"), interface="packed", codegen=native_module("packed").codegen[1:])
 OPERATOR = Module(
-    name="add", executor="", style="operator", targets=(Target("c"),), main=(), operator_functions=(), codegen=(),
+    name="add", executor="", style="operator", targets=(ModuleTarget("c"),), main=(), operator_functions=(), codegen=(),
     buffers=(OperatorBuffer("add", 2, (2,), "int8", "A"), OperatorBuffer("add", 4, (), "float32")), tir=((1, b"x"),),
 )  # fmt: skip
 

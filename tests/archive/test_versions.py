@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.library import Context, Library, OperatorBuffer, StorageEntry, Target
+from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry
 from support.old_archives import (
     DATE,
     LAYOUT,
@@ -72,7 +72,7 @@ def test_a_model_of_each_version(version: int, executor: str) -> None:
     (module,) = library.modules
     assert (library.version, library.other_files) == (version, ())
     assert (module.name, module.executor, module.style) == ("add", executor, "full-model")
-    assert module.targets == (Target(TARGET, 1 if version <= 5 else None),)
+    assert module.targets == (ModuleTarget(TARGET, 1 if version <= 5 else None),)
     assert (module.source_text, module.export_datetime) == (RELAY, DATE)
     names = [LAYOUT[version]["lib"].format(n=n) + ".c" for n in (0, 1)]
     assert [str(file.path) for file in module.codegen] == [f"host/src/{name}" for name in names]
@@ -124,8 +124,8 @@ def test_the_sketch_of_the_first_rfc() -> None:
     library = read_files(sketch_archive(), "add.model-lib")
     (module,) = library.modules
     assert (library.version, module.executor, module.export_datetime) == (1, "graph", DATE)
-    assert module.contexts == (Context("cpu", 0),)
-    assert module.targets == (Target(TARGET),)
+    assert module.contexts == (DeviceContext("cpu", 0),)
+    assert module.targets == (ModuleTarget(TARGET),)
     assert [entry.input_binding for entry in module.storage] == ["a", "b", "p0", None]
     assert [str(file.path) for file in module.codegen] == [
         "ethos-u55/src/lib0.c", "host/src/lib0.c", "host/src/lib1.c",
@@ -211,7 +211,7 @@ def test_targets_by_device_stand_in_the_order_of_the_devices() -> None:
         model_archive(5), lambda document: document.update(target={"12": "ethos-u", "2": "cuda", "1": TARGET})
     )
     (module,) = read_files(files, "a.tar").modules
-    assert module.targets == (Target(TARGET, 1), Target("cuda", 2), Target("ethos-u", 12))
+    assert module.targets == (ModuleTarget(TARGET, 1), ModuleTarget("cuda", 2), ModuleTarget("ethos-u", 12))
 
 
 @pytest.mark.parametrize(

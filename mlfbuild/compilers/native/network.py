@@ -8,7 +8,7 @@ from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedF
 from mlfbuild.compilers.native.program import Program, Step, operator_label
 from mlfbuild.compilers.native.storages import Area
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.library.graph_json import CALL
 
 
@@ -78,7 +78,7 @@ def _operator(program: Program, step: Step, numbers: Mapping[str, int], constant
         macs=macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
-        scratch=Scratch(program.plan.scratch[step.index], scratch) if scratch else None,
+        scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
     )
 
 
