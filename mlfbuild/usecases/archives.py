@@ -12,7 +12,7 @@ from mlfbuild.archive.compare import Comparison, compare, comparison_text
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import Report, validate
-from mlfbuild.core import InputFileError, UsageError, advised, listed, open_binary, read_bytes
+from mlfbuild.core import InputFileError, UsageError, listed, open_binary, read_bytes
 from mlfbuild.library import Identity, Library, identities
 from mlfbuild.project import suggestion
 
@@ -88,7 +88,7 @@ def convert_archive(path: Path, version: int, output: Path, names: Sequence[str]
     try:
         library = rename_modules(library, new_names)
     except UsageError as error:
-        raise UsageError(advised(f"{path}: {error}", "choose another name")) from None
+        raise error.within(path) from None
     write_archive(library, output, version)
     return output.stat().st_size
 

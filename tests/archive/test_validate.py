@@ -198,17 +198,22 @@ def test_many_findings_of_one_code_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "reason"),
+    ("files", "code", "place"),
     [
-        ({}, "holds no metadata.json"),
-        (described(tiny(), "version", 8), "version: 8 of Model Library Format does not exist"),
-        (described(tiny(), "modules.tiny.memory", ...), "modules.tiny.memory: is missing"),
-        (without(tiny(), "parameters/tiny.params"), "member parameters/tiny.params: is missing"),
+        ({}, "metadata-missing", "a.tar"),
+        (described(tiny(), "version", 8), "format-version-unknown", "a.tar: metadata.json: version"),
+        (
+            described(tiny(), "modules.tiny.memory", ...),
+            "json-member-missing",
+            "a.tar: metadata.json: modules.tiny.memory",
+        ),
+        (without(tiny(), "parameters/tiny.params"), "archive-file-missing", "a.tar: parameters/tiny.params"),
     ],
 )
-def test_what_cannot_be_read_is_no_finding(files: Files, reason: str) -> None:
-    with pytest.raises(InputFileError, match=reason):
+def test_an_archive_that_cannot_be_read_is_refused(files: Files, code: str, place: str) -> None:
+    with pytest.raises(InputFileError) as caught:
         judged(files)
+    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 # Archives of every version

@@ -13,6 +13,7 @@ from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 _LARGEST = 2**63 - 1
+_EXPORT = "export the graph again"
 _MAX_DIMS = 64
 _MEMBERS = ("nodes", "arg_nodes", "heads", "attrs", "node_row_ptr")
 _NODE_MEMBERS = {"op", "name", "inputs", "attr", "attrs", "control_deps"}
@@ -32,7 +33,7 @@ def parse_graph(data: bytes, where: str) -> ExecutorGraph:
     TVM's graph executor could not load the graph or would use an index that is out of range. Members and attributes
     that TVM does not know are kept.
     """
-    return _Reader(where).graph(parse_json(data, where))
+    return _Reader(where).graph(parse_json(data, where, _EXPORT))
 
 
 _Items = TypeVar("_Items", bound=Sequence[object])
@@ -229,7 +230,7 @@ class _Reader:
 
     def error(self, at: str, reason: str, code: str = "graph-value-invalid") -> InputFileError:
         place = f"{self.where}: {shown(at)}" if at else self.where
-        return InputFileError(code, place=place, reason=reason, hint="export the graph again")
+        return InputFileError(code, place=place, reason=reason, hint=_EXPORT)
 
     def missing(self, at: str) -> InputFileError:
         return self.error(at, "is missing", "graph-member-missing")
