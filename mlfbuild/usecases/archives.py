@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.archive import open_archive, rename_modules, tar, write_archive
-from mlfbuild.archive.compare import Comparison, compare, comparison_text
+from mlfbuild.archive.compare import LibraryComparison, compare, comparison_text
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.validate import Report, validate
@@ -71,7 +71,7 @@ def validate_archive(path: Path) -> Report:
     return validate(tar.members(open_binary(path, "archive"), str(path)), str(path))
 
 
-def compare_archives(left: Path, right: Path) -> Comparison:
+def compare_archives(left: Path, right: Path) -> LibraryComparison:
     """Return in what the archive ``right`` differs from ``left``, by meaning; raises ``InputFileError``."""
     return compare(open_archive(left), open_archive(right))
 

@@ -125,7 +125,7 @@ def test_convert_and_compare(archives: Folder) -> None:
     for other in ("out/net5.tar", "net7.tar"):
         ended = archives.run("compare", "net.tar", other)
         assert ended.status == 0, ended.out
-        assert ended.out.startswith(f"net.tar and {other} mean the same\n")
+        assert ended.out.startswith(f"net.tar and {other} have the same meaning\n")
     assert archives.run("convert", "net.tar", "--to", "6", "-o", "net6.tar", "-q").out == ""
 
 
@@ -245,7 +245,7 @@ def test_compare_tells_what_differs(archives: Folder) -> None:
 
 def test_compare_of_equal_archives(archives: Folder) -> None:
     ended = archives.run("compare", "tiny.tar", "tiny.tar")
-    assert (ended.status, ended.out, ended.err) == (0, "tiny.tar and tiny.tar mean the same\n", "")
+    assert (ended.status, ended.out, ended.err) == (0, "tiny.tar and tiny.tar have the same meaning\n", "")
     assert archives.run("compare", "tiny.tar", "tiny.tar", "-q").out == ""
     assert archives.run("compare", "tiny.tar", "junk.tar").status == 5
 
