@@ -213,7 +213,7 @@ FLAWS = (
     # Graph
     Flaw(
         "MLF501",
-        NET_GRAPH,
+        f"{NET_GRAPH}: arg_nodes[1]",
         lambda: replaced(net(), NET_GRAPH, '"arg_nodes": [0, 1]', '"arg_nodes": [0, 9]' + " " * 17 * 1024 * 1024),
     ),
     Flaw(
