@@ -60,7 +60,8 @@ def test_inspect_shows_all_when_asked(archives: Folder) -> None:
     archives.write("wide.tar", pack_archive(Library((replace(module, params=params),))))
     short, full = archives.run("inspect", "wide.tar").out, archives.run("inspect", "wide.tar", "-v").out
     assert "52 more (-v shows all)" in short
-    assert [f"{8:>25}    p{i}  float32 [1, 2]" in full.splitlines() for i in range(1, 60)] == [True] * 59
+    listed = [line.split() for line in full.splitlines()]
+    assert all(["8", f"p{i}", "float32", "[1,", "2]"] in listed for i in range(1, 60))
 
 
 # validate
@@ -132,7 +133,7 @@ def test_convert_and_compare(archives: Folder) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("both.tar", "--to", "5"), "holds one module, and this library has 2: one, two"),
+        (("both.tar", "--to", "5"), "holds one module, but the library has 2: one, two"),
         (("tiny.tar", "--to", "4"), "version 4"),
         (("tiny.tar", "--to", "8"), "version 8"),
         (("tiny.tar", "--to", "-1"), "version -1"),
@@ -162,9 +163,9 @@ def test_convert_gives_modules_other_names(archives: Folder) -> None:
             ("both.tar", "--module-name", "x"),
             "both.tar: holds several modules (one, two); say which: --module-name OLD=x",
         ),
-        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three' to be renamed (of one, two)"),
-        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is no name for a module; use small letters"),
-        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is no name for a module; use small letters"),
+        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three'; choose one of one, two"),
+        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is not a valid name for a module"),
+        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is not a valid name for a module"),
     ],
 )
 def test_convert_refuses_names_that_modules_cannot_have(
@@ -232,7 +233,7 @@ def test_compare_tells_what_differs(archives: Folder) -> None:
     ended = archives.run("compare", "tiny.tar", "new.tar")
     assert ended.status == 1
     assert ended.out == (
-        "tiny.tar -> new.tar: 1 difference\n\nmodule tiny\n  memory      workspace on CPU: 0 -> 1,024 bytes\n"
+        "tiny.tar -> new.tar: 1 difference\n\nmodule tiny\n  memory  workspace on CPU: 0 -> 1,024 bytes\n"
     )
     assert ended.err == "mlfbuild: tiny.tar and new.tar differ\n"
     quiet = archives.run("compare", "tiny.tar", "new.tar", "-q")

@@ -26,6 +26,7 @@ LINES = """\
   }
 }
 """
+NOT_JSON = "the text is not valid JSON: "
 AGAIN = "restore it from git and run `mlfbuild report --update-baseline`, or let budget-file name another file"
 
 
@@ -64,12 +65,12 @@ def test_the_file_has_a_line_an_image_and_reads_back(tmp_path: Path) -> None:
         (LINES.replace("100}", "true}"), f"images.app for m4.kws.ram: must be a whole number of at least 0; {AGAIN}"),
         (LINES.replace('"ram": 9', '"rom": 9'), f"images.app for m7..ram: is missing; {AGAIN}"),
         (LINES.replace('"": {"flash": 8, "ram": 9}', ""), "app for m7: the sizes of the whole image are missing; "),
-        (LINES.replace("m7", "m4"), f"not sound JSON: a key stands twice in one object; {AGAIN}"),
-        ("<<<<<<< HEAD\n" + LINES, f"not sound JSON: Expecting value: line 1 column 1 (char 0); {AGAIN}"),
-        (LINES[:60], "not sound JSON: "),
-        ('{"mlfbuild_sizes": 1, "images": ' + "[" * 100_000, f"not sound JSON: nested too deeply; {AGAIN}"),
+        (LINES.replace("m7", "m4"), f"{NOT_JSON}an object has the same key twice; {AGAIN}"),
+        ("<<<<<<< HEAD\n" + LINES, f"{NOT_JSON}Expecting value: line 1 column 1 (char 0); {AGAIN}"),
+        (LINES[:60], NOT_JSON),
+        ('{"mlfbuild_sizes": 1, "images": ' + "[" * 100_000, f"{NOT_JSON}it is nested too deeply; {AGAIN}"),
         ('{"mlfbuild_sizes": 1, "images": {"\\u001b[2J": 4}}', f"images.'\\x1b[2J': must be an object; {AGAIN}"),
-        ("", f"not sound JSON: Expecting value: line 1 column 1 (char 0); {AGAIN}"),
+        ("", f"{NOT_JSON}Expecting value: line 1 column 1 (char 0); {AGAIN}"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_baseline(content: str, reason: str, tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ GOOD = report(
     image("app for m7", [kws(), model("net", [chain(3)])], others()),
 )
 GOOD["compared"] = comparison_json(compare_reports(GOOD, report(image("app for m4", [kws(7000)], others()))))
+NOT_JSON = "is no report, which `mlfbuild report -o FILE.json` writes: the text is not valid JSON: "
 AGAIN = "; make it again with `mlfbuild report -o FILE.json`"
 
 
@@ -102,13 +103,13 @@ def test_runs_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "is no report, which `mlfbuild report -o FILE.json` writes: not sound JSON: Expecting value: line 1"),
+        ("", f"{NOT_JSON}Expecting value: line 1"),
         ("{}", "is no report, which `mlfbuild report -o FILE.json` writes"),
         ("[]", "is no report, which"),
         ('{"mlfbuild_sizes": 1, "images": {}}', "is no report, which"),
-        (b"\xff\xfe{}", "is no report, which `mlfbuild report -o FILE.json` writes: not sound JSON: 'utf-8' codec"),
-        (json.dumps(GOOD)[:-1], "is no report, which `mlfbuild report -o FILE.json` writes: not sound JSON: Expecting"),
-        ("[" * 100_000, "is no report, which `mlfbuild report -o FILE.json` writes: not sound JSON: nested too deeply"),
+        (b"\xff\xfe{}", f"{NOT_JSON}'utf-8' codec"),
+        (json.dumps(GOOD)[:-1], f"{NOT_JSON}Expecting"),
+        ("[" * 100_000, f"{NOT_JSON}it is nested too deeply"),
         ('{"mlfbuild_report": ' + "9" * 5000 + "}", "is no report, which"),
     ],
 )  # fmt: skip

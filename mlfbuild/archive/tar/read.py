@@ -53,7 +53,7 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
         if fault is None and not member.folder:
             code, fault = "archive-member-conflict", paths.fault(path)
         if fault is not None:
-            raise source.member_error(code, member.name, fault)
+            raise source.member_error(code, fault, name=member.name)
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
@@ -92,7 +92,7 @@ class _Source:
     def error(self, code: str, reason: str) -> InputFileError:
         return InputFileError(code, place=self.where, reason=reason, hint=_COPY)
 
-    def member_error(self, code: str, name: str, reason: str) -> InputFileError:
+    def member_error(self, code: str, reason: str, *, name: str) -> InputFileError:
         return InputFileError(code, place=f"{self.where}: {quoted(name)}", reason=f"the member {reason}", hint=_REPACK)
 
     def header(self) -> bytes | None:
@@ -135,9 +135,9 @@ def _members(source: _Source) -> Iterator[_Member]:
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
-            raise source.member_error("archive-member-type-unsupported", name, f"is {_REFUSED_TYPES[kind]}")
+            raise source.member_error("archive-member-type-unsupported", f"is {_REFUSED_TYPES[kind]}", name=name)
         if kind not in _ACCEPTED_TYPES:
-            raise source.member_error("archive-member-type-unsupported", name, f"has the unknown type {kind!r}")
+            raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
         yield _Member(name, folder, source.at if folder else source.skip(size, f"member {quoted(name)}"), size)
 
