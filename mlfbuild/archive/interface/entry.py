@@ -79,7 +79,7 @@ def _struct_size(source: Iterator[Token]) -> int | None:
 
 
 def _behind_member(start: int, words: Sequence[str]) -> int | None:
-    """Return the end of ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` if the member before ends at ``start``."""
+    """Return the end of a member ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` that follows ``start``."""
     if len(words) < 4 or words[0] not in _SIZES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
         return None
     alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
