@@ -4,7 +4,7 @@ BIN := .venv/bin
 JOBS := 2
 PYTEST = $(BIN)/python -m pytest -n $(JOBS)
 
-.PHONY: help setup demo test lint docs lock benchmark screenshots sweep fuzz clean
+.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ lint: ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
+	@$(BIN)/python scripts/generate.py
 
 docs: ## build the documentation site, build/docs/index.html
 	@scripts/setup.sh docs

@@ -1,4 +1,4 @@
-"""Sphinx configuration of the documentation site: `make docs` builds it, from the Markdown that a forge shows, too."""
+"""Configure Sphinx for the documentation site, which `make docs` builds from the same Markdown that forges show."""
 
 import sys
 from pathlib import Path
@@ -14,9 +14,9 @@ root_doc = "index"
 exclude_patterns = ["_ext", "_static"]
 
 extensions = ["myst_parser", "mlfbuild_docs"]
-myst_heading_anchors = 4  # the anchors that a forge gives to headings
-smartquotes = False  # two hyphens are those of an option
-highlight_language = "none"  # a fence without a language is output, or a tree of files
+myst_heading_anchors = 4  # the same anchors for headings as on forges
+smartquotes = False  # two hyphens begin an option
+highlight_language = "none"  # fences without a language are outputs or trees of files
 suppress_warnings = ["misc.highlighting_failure"]  # JSON with `...` in it
 
 html_theme = "furo"

@@ -1,9 +1,9 @@
-"""What turns the Markdown pages of ``docs/`` into a site without a word in them that a forge would not understand.
+"""Adapt the Markdown pages of ``docs/`` for Sphinx, so that they need no syntax that a forge does not render.
 
 - The sections of ``index.md`` that list pages are the navigation: each becomes a hidden toctree with its title.
-- Links to files of the repository become downloads (MyST does that); links to its folders become plain text.
+- Links to files of the repository become downloads (by MyST); links to its folders become plain text.
 - ``changelog.md`` is the CHANGELOG.md of the repository.
-- A fence without a language whose first line is a command at a prompt is coloured as a console session.
+- If the first line of a fence without a language is a command at a prompt, it is highlighted as a console session.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _toctree(title: str, pages: list[str]) -> str:
 
 
 def changelog(repository: Path) -> str:
-    """Return the CHANGELOG.md of the repository with its links to pages as they are from ``docs/``."""
+    """Return the CHANGELOG.md of the repository with its links to pages relative to ``docs/``."""
     return (repository / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
 
 

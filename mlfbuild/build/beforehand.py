@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from mlfbuild.core import MlfError
 from mlfbuild.build.jobs import TargetJob
 from mlfbuild.build.models import compile_once, is_current
 from mlfbuild.build.progress import Progress, Silent, Task, raise_first
 from mlfbuild.build.twin_jobs import Twins, twins
 from mlfbuild.build.workers import map_in_workers
+from mlfbuild.core import MlfError
 
 __all__ = ["make_archives"]
 

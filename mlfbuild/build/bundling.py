@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.compilers import compiler_called
-from mlfbuild.requirements import Source
-from mlfbuild.core import MlfError
-from mlfbuild.core import sha256
-from mlfbuild.library import Library
-from mlfbuild.library import Wish
-from mlfbuild.project import Provision
 from mlfbuild.build.jobs import CompileJob
-from mlfbuild.core import package_fingerprint
 from mlfbuild.build.wanted import wishes_of
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import MlfError, package_fingerprint, sha256
+from mlfbuild.library import Library, Wish
+from mlfbuild.project import Provision
+from mlfbuild.requirements import Source
 
 
 def with_bundles(job: CompileJob, library: Library) -> Library:
@@ -24,8 +21,10 @@ def with_bundles(job: CompileJob, library: Library) -> Library:
     found = [wish for wish in _wishes(job, library) if wish.name in _names(job)]
     if not found:
         return library
-    from mlfbuild.requirements import bundled  # few projects bundle anything
-    from mlfbuild.requirements import resolve
+    from mlfbuild.requirements import (
+        bundled,  # few projects bundle anything
+        resolve,
+    )
 
     dependencies = resolve(found, job.bundles, _source)
     return bundled(library, {source.name: source for source in dependencies if isinstance(source, Source)})
@@ -40,8 +39,8 @@ def bundle_key(job: CompileJob) -> str:
     provisions = [each for each in job.bundles if each.name in _needed_names(job)]
     if not provisions:
         return ""
-    from mlfbuild.requirements import content_hash
     from mlfbuild.build.provided import provided_source
+    from mlfbuild.requirements import content_hash
 
     hashes = [f"{each.name} {content_hash(provided_source(each))}" for each in provisions]
     return sha256("\n".join([package_fingerprint(), *sorted(hashes)]).encode())

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.core import UsageError
-from mlfbuild.core import real_place
+from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, read_record
 from mlfbuild.build.tree.verification import HOST
+from mlfbuild.core import UsageError, quoted, real_place
 from mlfbuild.project import Project, suggestion
-from mlfbuild.core import quoted
-from mlfbuild.build.jobs import CompileJob, TargetJob
 
 
 def committed(

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild.archive import write_archive
-from mlfbuild.compilers import compiler_called
-from mlfbuild.core import UnsupportedModelError
-from mlfbuild.core import file_sha256, open_binary
-from mlfbuild.library import Library
 from mlfbuild.build.jobs import CompileJob
+from mlfbuild.compilers import compiler_called
+from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
+from mlfbuild.library import Library
 
 __all__ = ["Compiled", "check_ram", "compile_model"]
 

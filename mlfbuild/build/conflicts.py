@@ -1,16 +1,6 @@
-"""The two-model guarantee: no global symbol of one model appears in another one of the same image.
+"""The models of an image share no global symbol: which files an image is linked from, and the error if they do.
 
-Linkers promise less. Of two static libraries that define one name they take the one they meet first, without a word,
-and from then on one model computes with the other's function or data. So the objects themselves are compared:
-
-- Two models define the same global symbol, or share a common one (C without ``static``, ``-fcommon``): a clash.
-- One model takes a symbol from another, which it does not define itself: a clash.
-- A model and the rest of the firmware define the same global symbol: a clash, as the firmware's would be taken.
-- What both define as weak is one where it differs. Made to be merged are inline functions of C++, and helpers of LLVM.
-- Local symbols are not: kernels are ``static inline``, each model has its own.
-
-Objects that GCC leaves to link-time optimisation tell their symbols, too; those of clang do not, nor do formats other
-than ELF: they cannot be compared.
+``mlfbuild.c_analysis`` compares the objects; see its ``conflicts`` for what counts.
 """
 
 from __future__ import annotations
@@ -18,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from mlfbuild.core import CheckFailedError
-from mlfbuild.core import holds, read_bytes, write_atomic
-from mlfbuild.library import Fields, parse_json
-from mlfbuild.core import find_tool, run
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
-from mlfbuild.build.shared_symbols import Clash, clashes, compiled_objects
+from mlfbuild.c_analysis import SymbolConflict, compared_objects, symbol_conflicts
+from mlfbuild.core import CheckFailedError, find_tool, holds, read_bytes, run, write_atomic
+from mlfbuild.library import SHARED_WORKSPACE, Fields, parse_json
 
 _SHOWN = 4
 COMPARED = {".o", ".obj", ".a"}
@@ -31,9 +19,9 @@ COMPARED = {".o", ".obj", ".a"}
 
 
 def check_image(job: FirmwareJob) -> None:
-    """Raise ``CheckFailedError`` where two models in the image share a global symbol; what is to be checked is built.
+    """Check the image of ``job``, which is built, as ``check_libraries`` does.
 
-    Nothing is read unless the image was linked since it was last found right.
+    Nothing is read unless the image was linked after the last successful check.
     """
     stamp = job.build / ".mlfbuild-symbols"
     linked = _state(job.elf)
@@ -46,9 +34,9 @@ def check_image(job: FirmwareJob) -> None:
 
 
 def check_libraries(job: FirmwareJob) -> None:
-    """Raise ``CheckFailedError`` where two models that the image is linked from share a global symbol.
+    """Raise ``CheckFailedError`` if two models that the image is linked from share a global symbol.
 
-    Works for an image that could not be linked, too. Raises ``ProcessFailedError`` where Ninja does not know the image.
+    The image need not exist: it may have failed to link. Raises ``ProcessFailedError`` if Ninja does not know it.
     """
     owners = _owners([*job.target.models, *job.target.others])
     compiled: dict[str, list[Path]] = {}
@@ -63,33 +51,36 @@ def check_libraries(job: FirmwareJob) -> None:
 
 
 def check_models(compiled: Mapping[str, Sequence[Path]], image: str, firmware: Sequence[Path] = ()) -> None:
-    """Raise ``CheckFailedError`` where two models share a global symbol; the line names both and the symbol.
+    """Raise ``CheckFailedError`` if two models, or a model and the firmware, share a global symbol.
 
-    ``compiled`` has the objects (``.o``) and static libraries (``.a``) of each model in ``image``, ``firmware`` what
-    else it is linked from: where that defines a symbol of a model, too, the line says so. Raises ``InputFileError`` for
-    one that cannot be read.
+    ``compiled`` has the objects (``.o``) and static libraries (``.a``) of each model in ``image``, ``firmware`` the
+    other files that it is linked from. Raises ``InputFileError`` if one of them cannot be read.
     """
     if not compiled:
         return
-    objects = [found for model, paths in compiled.items() for path in paths for found in compiled_objects(model, path)]
-    objects += [found for path in firmware for found in compiled_objects(None, path)]
-    found = list(clashes(objects))
+    objects = [found for model, paths in compiled.items() for path in paths for found in compared_objects(model, path)]
+    objects += [found for path in firmware for found in compared_objects(None, path)]
+    found = list(symbol_conflicts(objects, frozenset({SHARED_WORKSPACE})))
     if found:
-        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-        shown = "; ".join(str(clash) for clash in found[:_SHOWN])
-        raise CheckFailedError(f"{image}: {shown}{more}; {_advice(found[0])}")
+        more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise CheckFailedError(
+            "symbols-in-conflict",
+            place=image,
+            reason=", ".join(str(conflict) for conflict in found[:_SHOWN]) + more,
+            hint=_hint(found[0]),
+        )
 
 
-def _advice(clash: Clash) -> str:
-    if clash.with_firmware:
+def _hint(conflict: SymbolConflict) -> str:
+    if conflict.with_firmware:
         return "rename it in the firmware, or make it static"
-    return "merge their archives with `mlfbuild merge`, or export one of them again so that its names are its own"
+    return "merge the archives with `mlfbuild merge`, or export one of them with another module name"
 
 
 def check_module_names(modules: Mapping[str, Sequence[str]]) -> None:
-    """Raise ``CheckFailedError`` where two models, which are the keys, have a module of one name.
+    """Raise ``CheckFailedError`` if two models, which are the keys of ``modules``, have a module of the same name.
 
-    All its symbols would clash, and in a build so do its targets and files, long before anything is linked.
+    All their symbols would conflict, and in a build their targets and files, too, long before anything is linked.
     """
     owners: dict[str, str] = {}
     for model, names in modules.items():
@@ -97,13 +88,14 @@ def check_module_names(modules: Mapping[str, Sequence[str]]) -> None:
             other = owners.setdefault(name, model)
             if other != model:
                 raise CheckFailedError(
-                    f"models {other} and {model} both have a module called {name!r}, so that all their symbols clash; "
-                    f"give one of them another name: 'options: {{module-name: {model}}}'"
+                    "module-name-twice",
+                    reason=f"models {other} and {model} both have a module called {name!r}: all their symbols conflict",
+                    hint=f"rename one of them with 'options: {{module-name: {model}}}'",
                 )
 
 
 def check_target(target: TargetJob) -> None:
-    """Raise ``CheckFailedError`` where two models of ``target``, whose trees are there, have a module of one name."""
+    """Check the module names of all models of ``target`` whose trees exist."""
     check_module_names({job.model: modules_of(job) for job in (*target.models, *target.others)})
 
 
@@ -119,7 +111,7 @@ def _state(elf: Path) -> bytes | None:
 
 
 def _link_inputs(job: FirmwareJob) -> Iterator[Path]:
-    """Yield what Ninja links the image from, itself and through other libraries."""
+    """Yield the files that Ninja links the image from, directly and through other libraries."""
     for line in run([find_tool("ninja"), "-C", job.build, "-t", "query", job.elf.name]).splitlines():
         if line.startswith("  outputs:"):
             return
@@ -128,7 +120,7 @@ def _link_inputs(job: FirmwareJob) -> Iterator[Path]:
 
 
 def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
-    """Return what messages call the model that a static library belongs to, by the library's file name."""
+    """Return the title of the model that each static library belongs to, by the library's file name."""
     owners: dict[str, str] = {}
     for job in jobs:
         names = modules_of(job)
@@ -139,9 +131,9 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
 
 
 def modules_of(job: CompileJob) -> list[str]:
-    """Return the names of the modules in the job's tree; none where it is not there: what this build left alone.
+    """Return the names of the modules in the job's tree; none if there is no tree, because this build left it out.
 
-    The native compiler calls its only module as the project calls the model.
+    The only module of the native compiler has the name of the model.
     """
     if job.compiler == "native":
         return [job.model]
@@ -149,6 +141,6 @@ def modules_of(job: CompileJob) -> list[str]:
     if not metadata.is_file():
         return []
     fields = Fields(parse_json(read_bytes(metadata, "metadata"), str(metadata)), str(metadata))
-    if "modules" not in fields:  # an operator's, which is the only module of its archive
+    if "modules" not in fields:  # operator style: one module
         return [fields.text("model_name")]
     return list(fields.member("modules").names())

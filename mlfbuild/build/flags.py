@@ -12,10 +12,18 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.core import InputFileError, ProcessFailedError, UsageError
-from mlfbuild.core import holds, read_bytes, real_place, sha256, write_atomic
-from mlfbuild.core import run
 from mlfbuild.build.jobs import FirmwareJob
+from mlfbuild.core import (
+    InputFileError,
+    ProcessFailedError,
+    UsageError,
+    holds,
+    read_bytes,
+    real_place,
+    run,
+    sha256,
+    write_atomic,
+)
 from mlfbuild.targets import cmake_folder, macro_rules
 
 _WITH_A_WORD = {"-o", "-MF", "-MT", "-MQ", "-isystem"}

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.compilers import CompileRequest
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
+from mlfbuild.compilers import CompileRequest
 from mlfbuild.project import Budget, BudgetFile, Provision
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 

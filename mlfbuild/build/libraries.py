@@ -13,18 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mlfbuild import archive as archives
-from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.requirements import Dependency, Source
-from mlfbuild.core import sha256, write_if_changed
+from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.tree import UnpackResult
 from mlfbuild.build.tree.dependencies import write_dependencies
 from mlfbuild.build.tree.record import RECORD
-from mlfbuild.library import Library, Module
-from mlfbuild.library import Wish
-from mlfbuild.project import Provision
-from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.core import package_fingerprint
 from mlfbuild.build.wanted import wishes_of
+from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
+from mlfbuild.core import package_fingerprint, sha256, write_if_changed
+from mlfbuild.library import Library, Module, Wish
+from mlfbuild.project import Provision
+from mlfbuild.requirements import Dependency, Source
 
 __all__ = ["Dependency", "Source", "copied_files", "dependency_settings", "memory_file", "original_files",
            "original_folders", "target_dependencies", "write_target_dependencies"]  # fmt: skip
@@ -114,7 +112,7 @@ def original_folders(target: TargetJob, dependencies: Sequence[Dependency]) -> l
 
 def _originals(target: TargetJob, dependencies: Sequence[Dependency]) -> Iterator[tuple[Path, PurePosixPath]]:
     """Yield the user's own folder and the path in it of each file that is copied from there."""
-    folders = {each.name: each.path for each in target.provisions if each.kind == "path" and each.path is not None}
+    folders = {each.name: each.folder for each in target.provisions if each.kind == "path" and each.folder is not None}
     for source in dependencies:
         if isinstance(source, Source) and source.name in folders:
             yield from ((folders[source.name], PurePosixPath(path)) for path in source.files)
@@ -144,8 +142,8 @@ def _library(job: CompileJob) -> Library | None:
 
 def _source(libraries: Mapping[str, Library], wanted: Provision | Wish) -> Source:
     """Return the sources of a provision, or what the archive of a wish has bundled."""
-    from mlfbuild.requirements import bundled_source
     from mlfbuild.build.provided import provided_source
+    from mlfbuild.requirements import bundled_source
 
     if isinstance(wanted, Wish):
         return bundled_source(libraries[wanted.origin], wanted, wanted.origin)

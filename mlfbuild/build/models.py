@@ -10,19 +10,25 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
-from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
-from mlfbuild.compilers.archive import check_placement
-from mlfbuild.requirements import Dependency
-from mlfbuild.core import CheckFailedError, ConflictError, InputFileError
-from mlfbuild.core import file_sha256, read_bytes, sha256, write_atomic
-from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
-from mlfbuild.library import Library
-from mlfbuild.project import Placement
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.core import package_fingerprint
+from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
+from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
+from mlfbuild.core import (
+    CheckFailedError,
+    ConflictError,
+    InputFileError,
+    file_sha256,
+    package_fingerprint,
+    read_bytes,
+    sha256,
+    write_atomic,
+)
+from mlfbuild.library import Library
+from mlfbuild.project import Placement
+from mlfbuild.requirements import Dependency
 
 _SHOWN = 12
 """Digits of a hash that messages show."""

@@ -7,13 +7,13 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from mlfbuild.build.jobs import CompileJob
+from mlfbuild.build.models import outline_of
 from mlfbuild.build.tree import tree_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.parts import Part, parts_of
 from mlfbuild.build.tree.record import RECORD
 from mlfbuild.library import Library
-from mlfbuild.build.jobs import CompileJob
-from mlfbuild.build.models import outline_of
 
 __all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlfbuild.requirements import without_secret
-from mlfbuild.requirements import GitPin
-from mlfbuild.requirements import Lock, LockedDependency, lock_path, read_lock
 from mlfbuild.project import Project, Provision
+from mlfbuild.requirements import GitPin, Lock, LockedDependency, lock_path, read_lock, without_secret
 
 _LOCK = "run `mlfbuild lock`, which writes down its commit, and commit that"
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mlfbuild.requirements import default_cache
-from mlfbuild.requirements import without_secret
-from mlfbuild.requirements import folder_source
-from mlfbuild.requirements import GitPin
-from mlfbuild.requirements import pin_of, root_of
-from mlfbuild.requirements import Source
 from mlfbuild.project import Provision
+from mlfbuild.requirements import GitPin, Source, default_cache, folder_source, pin_of, root_of, without_secret
 
 
 def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:
@@ -29,5 +24,5 @@ def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:
 
 def public_address(provision: Provision) -> str:
     """Return what may stand in an archive: neither a folder of this machine nor a password."""
-    local = provision.kind == "path" or provision.path is not None or provision.place.startswith("file:")
+    local = provision.kind == "path" or provision.folder is not None or provision.place.startswith("file:")
     return "" if local else without_secret(provision.place)

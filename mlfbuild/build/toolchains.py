@@ -9,17 +9,22 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mlfbuild.requirements import LockedToolchain
-from mlfbuild.core import ProcessFailedError, ToolNotFoundError
-from mlfbuild.core import file_sha256, open_binary, sha256, write_atomic
-from mlfbuild.core import shown
-from mlfbuild.core import HOST_COMPILER
-from mlfbuild.core import RUN_BY_HAND, find_tool, run
 from mlfbuild.build.jobs import TargetJob
-from mlfbuild.targets import cpu_of_toolchain, require_compiler
-from mlfbuild.targets import HOST_COMPILERS, compiler_path
-from mlfbuild.targets import compiler_program
-from mlfbuild.targets import GCC
+from mlfbuild.core import (
+    HOST_COMPILER,
+    RUN_BY_HAND,
+    ProcessFailedError,
+    ToolNotFoundError,
+    file_sha256,
+    find_tool,
+    open_binary,
+    run,
+    sha256,
+    shown,
+    write_atomic,
+)
+from mlfbuild.requirements import LockedToolchain
+from mlfbuild.targets import GCC, HOST_COMPILERS, compiler_path, compiler_program, cpu_of_toolchain, require_compiler
 
 _SECONDS = 20
 _PROBE = """\

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.library import Module
-from mlfbuild.library import Wish, wishes
+from mlfbuild.library import Module, Wish, wishes
 
 
 def wishes_of(module: Module, model: str, source: Path) -> tuple[Wish, ...]:

@@ -1,8 +1,14 @@
-"""What C sources and objects say, read without a compiler.
+"""Reading C sources, ELF objects and static libraries without a compiler.
 
-``c_text`` makes tokens of text, on which all others stand. ``c_symbols`` finds what a linker would see of a source
-(``c_declaration`` and ``c_macros`` are its parts), ``symbols`` the same of an object; ``c_file`` tells what is written
-in one: includes, macros, structs, functions.
+``c_text`` splits C into tokens; ``c_file`` finds includes, macros, structs and functions in them, and
+``source_symbols`` the symbols that a linker will see of a source (with ``c_declaration`` and ``c_macros``). ``objects``
+reads the symbols of compiled objects, ``attributes`` their target, ``static_library`` the objects of a ``.a`` file;
+``conflicts`` compares the symbols of the models in one image, and ``renamed`` renames symbols of an object.
+
+    >>> c_symbols("static int a; int f(void) { return a; }").defined
+    frozenset({'f'})
+
+Includes are not followed, and macros of other files are not known: see ``source_symbols``.
 """
 
 from __future__ import annotations
@@ -33,6 +39,12 @@ if TYPE_CHECKING:
         string_value as string_value,
         tokens as tokens,
     )
+    from mlfbuild.c_analysis.conflicts import (
+        ComparedObject as ComparedObject,
+        SymbolConflict as SymbolConflict,
+        compared_objects as compared_objects,
+        symbol_conflicts as symbol_conflicts,
+    )
     from mlfbuild.c_analysis.files import (
         CXX_SUFFIXES as CXX_SUFFIXES,
         HEADER_SUFFIXES as HEADER_SUFFIXES,
@@ -50,14 +62,8 @@ if TYPE_CHECKING:
         c_mentions as c_mentions,
         words_in as words_in,
     )
+    from mlfbuild.c_analysis.objects import Symbols as Symbols, object_symbols as object_symbols
     from mlfbuild.c_analysis.renamed import renamed_object as renamed_object
     from mlfbuild.c_analysis.source_symbols import c_symbols as c_symbols
-    from mlfbuild.c_analysis.static_library import members as members
-    from mlfbuild.c_analysis.symbols import Symbols as Symbols, object_symbols as object_symbols
-    from mlfbuild.c_analysis.weak import (
-        MERGED as MERGED,
-        SHARED as SHARED,
-        weak_definitions as weak_definitions,
-    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,7 +1,7 @@
-"""What a compiled object is for: machine, architecture, and where its functions pass floats.
+"""The target of a compiled object: machine, architecture, and where its functions pass floats.
 
-Arm's objects say it in the section ``.ARM.attributes`` ("Addenda to, and Errata in, the ABI for the Arm Architecture"),
-RISC-V's in the flags of the ELF header ("RISC-V ELF Specification").
+Arm objects record it in the section ``.ARM.attributes`` ("Addenda to, and Errata in, the ABI for the Arm
+Architecture"), RISC-V objects in the flags of the ELF header ("RISC-V ELF Specification").
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis.symbols import opened_object
+from mlfbuild.c_analysis.objects import damaged_object, opened_object
 from mlfbuild.core import InputFileError
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ _RISCV_FLOAT_ABI = 0x0006
 
 @dataclass(frozen=True)
 class ObjectFacts:
-    """What an ELF object was compiled for."""
+    """The target that an ELF object was compiled for."""
 
     machine: str
-    """``EM_ARM``, ``EM_X86_64``, ``EM_RISCV``, ... as the ELF specification calls them."""
+    """Its name in the ELF specification, such as ``EM_ARM``, ``EM_X86_64`` or ``EM_RISCV``."""
     bits: int
     attributes: dict[int, int]
-    """Numbers of Arm's attributes by tag; empty where the object has none, as data alone."""
+    """Numbers of Arm's attributes by tag; empty if the object has none, for example because it has only data."""
     hard_float: bool | None
-    """Whether functions take floats in FPU registers; ``None`` where the object does not say or does not care."""
+    """Whether functions take floats in FPU registers; ``None`` if the object does not record it or works with both."""
 
 
 def object_facts(data: bytes, where: str) -> ObjectFacts:
-    """Return what the ELF relocatable object ``data`` (``.o``) was compiled for.
+    """Return the target that the ELF relocatable object ``data`` (``.o``) was compiled for.
 
-    ``where`` names it in messages. Raises ``InputFileError`` where it is none, or is damaged.
+    ``where`` names it in messages. Raises ``InputFileError`` if it is not such an object or is damaged.
     """
     try:
         elf = opened_object(data, where)
@@ -49,9 +49,8 @@ def object_facts(data: bytes, where: str) -> ObjectFacts:
         attributes = dict(_attributes(elf, data)) if machine == "EM_ARM" else {}
     except InputFileError:
         raise
-    except Exception as error:  # noqa: BLE001 - pyelftools raises whatever happens
-        reason = f"{type(error).__name__} while its attributes were read"
-        raise InputFileError(f"{where}: is a damaged ELF object: {reason}; export the archive again") from None
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        raise damaged_object(where, f"{type(error).__name__} while its attributes were read") from None
     hard_float: bool | None = None
     if machine == "EM_RISCV":
         hard_float = bool(flags & _RISCV_FLOAT_ABI)
@@ -62,12 +61,12 @@ def object_facts(data: bytes, where: str) -> ObjectFacts:
 
 
 def _attributes(elf: ELFFile, data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (tag, number) of the whole object. Every step goes forward, so that time grows with the section alone."""
+    """Yield (tag, number) of the whole object. Every step goes forward: the time is linear in the section's size."""
     for section in elf.iter_sections():
         if section.name != ".ARM.attributes":
             continue
         content = data[section["sh_offset"] : section["sh_offset"] + section["sh_size"]]
-        at = 1  # behind the format's version, "A"
+        at = 1  # after the format's version, "A"
         while at + 4 <= len(content):
             (length,) = struct.unpack_from("<I" if elf.little_endian else ">I", content, at)
             if content.startswith(b"aeabi\0", at + 4):

@@ -1,7 +1,7 @@
-"""Symbols of a compiled object under other names, as ``objcopy --redefine-sym`` gives them, without that program.
+"""Rename symbols of a compiled object, as ``objcopy --redefine-sym`` does, without that program.
 
-Names stand in a string table, which symbols point into. The new ones are put behind a copy of it at the end of the
-file; nothing else moves, so that code, data and relocations stay as the exporter's compiler made them.
+Symbols point into a string table. A copy of the table with the new names is appended to the file; nothing else moves,
+so that code, data and relocations stay as the exporter's compiler made them.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis.gimple import gimple_symbols
-from mlfbuild.c_analysis.symbols import damaged_object, object_symbols, opened_object
+from mlfbuild.c_analysis.objects import damaged_object, lto_symbols, object_symbols, opened_object
 from mlfbuild.core import InputFileError
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
-_GLOBAL = 1  # STB_GLOBAL of the ELF specification; all that a linker sees is this or more
+_GLOBAL = 1  # STB_GLOBAL of the ELF specification; linkers see symbols of this binding and higher
 
 
 @dataclass(frozen=True)
 class _Form:
-    """Where fields stand in the tables of an ELF class."""
+    """The position of fields in the tables of an ELF class."""
 
     symbol: str
     info: int
@@ -32,7 +31,7 @@ class _Form:
     place: str
     """Offset and size of a section."""
     at: int
-    """Where these stand in a section's header."""
+    """The position of both in a section's header."""
 
 
 _FORMS = {32: _Form("IIIBBH", 3, "II", 16), 64: _Form("IBBHQQ", 1, "QQ", 24)}
@@ -41,17 +40,22 @@ _FORMS = {32: _Form("IIIBBH", 3, "II", 16), 64: _Form("IBBHQQ", 1, "QQ", 24)}
 def renamed_object(data: bytes, names: Mapping[str, str], where: str) -> bytes:
     """Return the ELF relocatable object ``data`` with the global symbols ``names`` under their new names.
 
-    Names that it does not have are passed over. ``where`` names it in messages. Raises ``InputFileError`` where it is
-    none, is damaged, or was left to link-time optimisation, so that its names stand elsewhere.
+    Names that it does not have are ignored. ``where`` names it in messages. Raises ``InputFileError`` if it is not such
+    an object, is damaged, or was compiled for link-time optimisation, which keeps names elsewhere.
     """
     object_symbols(data, where)  # every table ends within the file, and every name in its table
     elf = opened_object(data, where)
-    late = next((name for name, _ in gimple_symbols(elf, data) if name in names), None)
+    late = next((name for name in lto_symbols(elf, data) if name in names), None)
     if late is not None:
-        raise InputFileError(f"{where}: {late} is left to link-time optimisation (-flto); export it compiled")
+        raise InputFileError(
+            "object-left-to-lto",
+            place=where,
+            reason=f"{late} cannot be renamed in an object of link-time optimisation",
+            hint="compile it without -flto",
+        )
     try:
         return _renamed(elf, data, names)
-    except (KeyError, AttributeError, struct.error) as error:  # pyelftools raises whatever happens
+    except (KeyError, AttributeError, struct.error) as error:  # pyelftools raises these for damage
         raise damaged_object(where, f"{type(error).__name__} while its symbols were renamed") from None
 
 
@@ -79,7 +83,7 @@ def _content(section: Section, data: bytes) -> bytes:
 
 
 def _globals(symbols: bytes, strings: bytearray, order: str, form: _Form) -> Iterator[tuple[int, str]]:
-    """Yield where each symbol that linkers see begins in its table, and its name."""
+    """Yield the offset in the table and the name of each symbol that linkers see."""
     layout = struct.Struct(order + form.symbol)
     for at in range(0, len(symbols) // layout.size * layout.size, layout.size):
         values = layout.unpack_from(symbols, at)

@@ -22,7 +22,7 @@ from mlfbuild.c_analysis.c_macros import (
     expanded,
 )
 from mlfbuild.c_analysis.c_text import Token, tokens
-from mlfbuild.c_analysis.symbols import Symbols
+from mlfbuild.c_analysis.objects import Symbols
 
 _BODY = Token("punctuation", "{}", 0)
 """What stands in a declaration for all that braces hold: members, an initialiser."""

@@ -1,73 +1,50 @@
-"""Static libraries as ``ar`` writes them: the objects in a ``.a`` file, without the program."""
+"""Static libraries (``.a``): the objects in them, read with arpy."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 
 from mlfbuild.core import InputFileError
 
-_MAGIC = b"!<arch>\n"
-_THIN = b"!<thin>\n"
-_HEADER = 60  # bytes: name 16, time 12, owner 6, group 6, mode 8, size 10, end mark 2
-_END = b"`\n"
-_INDICES = {"/", "/SYM64/", "__.SYMDEF", "__.SYMDEF SORTED"}  # symbol tables of the library itself
-_NAMES = "//"  # long names of the System V and GNU variant
+_INDICES = {"__.SYMDEF", "__.SYMDEF SORTED"}  # symbol tables of BSD libraries
 
 
 def members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of each object of the static library ``data``, in the file's order.
+    """Yield (name, content) of each object in the static library ``data``, in the file's order.
 
-    The variants of System V, GNU and BSD are read; a name may stand there twice. ``where`` names the library in
-    messages. Raises ``InputFileError`` where it is none, is damaged, or is a thin one, whose objects lie elsewhere.
+    The System V, GNU and BSD formats are read; a name may occur twice. ``where`` names the library in messages. Raises
+    ``InputFileError`` if ``data`` is not a static library, is damaged, or is a thin one, whose objects are other files.
     """
-    if data.startswith(_THIN):
-        raise InputFileError(f"{where}: is a thin static library, which holds no objects; make it without the T of ar")
-    if not data.startswith(_MAGIC):
-        raise InputFileError(f"{where}: is no static library; build it again")
-    names = b""
-    offset = len(_MAGIC)
-    while offset < len(data):
-        header = data[offset : offset + _HEADER]
-        offset += _HEADER
-        size = _size(header, where)
-        if offset + size > len(data):
-            raise _damaged(where, "an object ends behind the file's end")
-        content = data[offset : offset + size]
-        offset += size + size % 2  # objects start at even places
-        name = header[:16].decode("latin-1").rstrip(" ")
-        if name == _NAMES:
-            names = content
-            continue
-        if name.startswith("#1/"):
-            name, content = _bsd(name, content, where)
-        elif name not in _INDICES:
-            name = _long(name, names, where) if name.startswith("/") else name.removesuffix("/")
-        if name not in _INDICES:
-            yield name, content
+    import arpy  # only builds that link models read libraries
 
-
-def _size(header: bytes, where: str) -> int:
-    digits = header[48:58].rstrip(b" ")
-    if header[58:] != _END or not digits.isdigit():
-        raise _damaged(where, "the header of an object is none")
-    return int(digits)
-
-
-def _bsd(name: str, content: bytes, where: str) -> tuple[str, bytes]:
-    length = name.removeprefix("#1/")
-    if not length.isascii() or not length.isdigit() or int(length) > len(content):
-        raise _damaged(where, "the name of an object does not end")
-    return content[: int(length)].rstrip(b"\0").decode(errors="backslashreplace"), content[int(length) :]
-
-
-def _long(name: str, names: bytes, where: str) -> str:
-    offset = name.removeprefix("/")
-    if not offset.isascii() or not offset.isdigit() or int(offset) >= len(names):
-        raise _damaged(where, "the name of an object is not among its long names")
-    start = int(offset)
-    end = names.find(b"/\n", start)
-    return names[start : end if end >= 0 else len(names)].decode(errors="backslashreplace")
-
-
-def _damaged(where: str, reason: str) -> InputFileError:
-    return InputFileError(f"{where}: is a damaged static library: {reason}; build it again")
+    if data.startswith(b"!<thin>\n"):
+        raise InputFileError(
+            "library-thin",
+            place=where,
+            reason="a thin static library, which does not contain its objects",
+            hint="create it without the `T` modifier of `ar`",
+        )
+    if not data.startswith(b"!<arch>\n"):
+        raise InputFileError(
+            "library-not-ar", place=where, reason="not a static library", hint="delete it and build it again"
+        )
+    try:
+        library = arpy.Archive(fileobj=io.BytesIO(data))
+        while (header := library.read_next_header()) is not None:
+            if header.size < 0:  # arpy would go back, and read the same headers for ever
+                raise arpy.ArchiveFormatError("the size of an object is negative")
+            if header.type not in {arpy.HEADER_NORMAL, arpy.HEADER_GNU, arpy.HEADER_BSD}:
+                continue
+            name = header.name.rstrip(b"\0").decode(errors="backslashreplace")
+            if header.file_offset + header.size > len(data):
+                raise arpy.ArchiveFormatError(f"{name!a} extends beyond the end of the file")
+            if name not in _INDICES:
+                yield name, data[header.file_offset : header.file_offset + header.size]
+    except (arpy.ArchiveFormatError, ValueError) as error:
+        raise InputFileError(
+            "library-damaged",
+            place=where,
+            reason=f"damaged static library: {error}",
+            hint="delete it and build it again",
+        ) from None

@@ -11,7 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlfbuild.core import INTERRUPTED_EXIT_CODE, Diagnostic, DriftError, MlfError, ProcessFailedError, ProjectFileError
+from mlfbuild.core import (
+    INTERRUPTED_EXIT_CODE,
+    Diagnostic,
+    DriftError,
+    MlfError,
+    OverBudgetError,
+    ProcessFailedError,
+    ProjectFileError,
+)
 
 _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
 
@@ -34,7 +42,7 @@ def error_event(error: MlfError) -> dict[str, Any]:
         **_error(error.exit_code, error.kind(), error.message),
         **_fields(error),
     }
-    if isinstance(error, (ProjectFileError, DriftError)):
+    if isinstance(error, (ProjectFileError, DriftError, OverBudgetError)):
         event["problems"] = [
             {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else _position(problem))}
             for problem in error.problems

@@ -133,7 +133,7 @@ def _report_saved(saved: Path, show_in: Callable[[Presented], None], *, operator
 
 
 def _report_of_image(elf: Path, linker_map: Path | None, show_in: Callable[[Presented], None]) -> None:
-    from mlfbuild.report.budgets import any_image_sizes
+    from mlfbuild.report import any_image_sizes
     from mlfbuild.usecases import presented
 
     show_in(presented([any_image_sizes(elf, linker_map)]))

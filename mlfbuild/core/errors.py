@@ -101,7 +101,20 @@ class CheckFailedError(MlfError):
 
 
 class OverBudgetError(CheckFailedError):
-    """An image, or a model in it, exceeds its budget. The image has been built and stays."""
+    """Images, or models in them, exceed budgets; the images have been built and stay.
+
+    ``problems`` has one for each budget, ``reports`` the files that say more. The error's fields are those of the first
+    problem.
+    """
+
+    def __init__(self, problems: Sequence[Diagnostic], reports: Sequence[str] = ()) -> None:
+        first = problems[0]
+        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint)
+        self.problems = tuple(problems)
+        self.reports = tuple(reports)
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.problems), *([f"see {', '.join(self.reports)}"] if self.reports else [])])
 
 
 class DriftError(CheckFailedError):
@@ -152,7 +165,7 @@ class UnsupportedModelError(MlfError):
 
 
 class InputFileError(MlfError):
-    """An input file is unreadable, unsafe or not what it claims to be."""
+    """An input file is unreadable, unsafe or not of the expected format."""
 
     exit_code = 5
 

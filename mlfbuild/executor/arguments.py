@@ -48,8 +48,9 @@ def graph_arguments(graph: ExecutorGraph, kernels: Kernels) -> GraphArguments:
     missing = next((name for name in others if name not in linked and _is_missing(module, name)), None)
     if missing is not None:
         raise InputFileError(
-            f"{module.name}: the graph takes {quoted(missing)}, which is neither an input nor in the parameters "
-            f"(parameters/{module.name}.params); export the archive again"
+            "graph-argument-missing",
+            place=module.name,
+            reason=f"the graph reads {quoted(missing)}, neither an input nor in parameters/{module.name}.params",
         )
     return GraphArguments(frozenset(known), linked)
 
@@ -58,8 +59,10 @@ def _check_type(module: Module, argument: TensorInfo, info: ParamInfo) -> None:
     types = (parse_dtype(info.dtype), parse_dtype(argument.dtype))
     if info.shape != argument.shape or (types[0] != types[1] and None not in types):
         raise InputFileError(
-            f"{module.name}: parameter {quoted(argument.name)} is {info.dtype}{list(info.shape)}, the graph takes "
-            f"{argument.dtype}{list(argument.shape or ())}; export the archive again"
+            "parameter-mismatch",
+            place=module.name,
+            reason=f"parameter {quoted(argument.name)} is {info.dtype}{list(info.shape)}, and the graph reads "
+            f"{argument.dtype}{list(argument.shape or ())}",
         )
 
 

@@ -20,6 +20,10 @@ def chosen_module(library: Library, name: str | None, where: str) -> Module:
     if name is None and len(modules) == 1:
         (name,) = modules
     if name is None or name not in modules:
-        what = "holds several modules" if name is None else f"has no module {name!r}"
-        raise UsageError(f"{where}: {what}; choose one (of {listed(list(modules))})")
+        raise UsageError(
+            "module-not-chosen" if name is None else "unknown-module",
+            place=where,
+            reason="the archive has several modules" if name is None else f"the archive has no module {name!r}",
+            hint=f"choose one of {listed(list(modules))}",
+        )
     return replace(modules[name], runtime="")

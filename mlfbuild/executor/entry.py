@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.compilers.native.source import wrapped
-from mlfbuild.compilers.native.storages import ALIGNMENT
-from mlfbuild.compilers.native.workspace import SECTION
+from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, wrapped
 from mlfbuild.executor.identity import has_identity, print_identity, read_identity
 from mlfbuild.executor.runtime import BUNDLED_HEADER, RUNTIME_NAME, WORKSPACE_HEADER
 from mlfbuild.library import CInterface, Module, sanitize_name, struct_prefix
@@ -71,7 +69,7 @@ def print_begin(workspace: str, size: int, *, bundled: bool) -> Iterator[str]:
 
 def print_workspace(prefix: str, size: int, section: str | None = None) -> str:
     """Return the definition of the static workspace of ``size`` bytes; empty where the module needs none."""
-    attributes = f'__attribute__((section("{section or SECTION}"), aligned({ALIGNMENT})))'
+    attributes = f'__attribute__((section("{section or WORKSPACE_SECTION}"), aligned({ALIGNMENT})))'
     return f"{attributes}\nstatic uint8_t {prefix}_workspace[{size}];" if size else ""
 
 

@@ -11,13 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.compilers.native.names import member_name
-from mlfbuild.compilers.native.workspace import SECTION as WORKSPACE_SECTION
+from mlfbuild.cgen import WORKSPACE_SECTION, member_name
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.entry import notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
-from mlfbuild.executor.graph_source import Array, Entry, GraphSource, print_graph
+from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
 from mlfbuild.executor.identity import print_identity, read_identity
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
@@ -85,14 +84,19 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         return None
     if not _NAME.fullmatch(module.name):
         raise InputFileError(
-            f"{module.name!a}: the module has a name that C does not; export it under one of letters, digits and _"
+            "module-name-not-c",
+            place=f"{module.name!a}",
+            reason="the name of the module is not a C identifier",
+            hint="rename it with `mlfbuild convert --module-name`, using letters, digits and _",
         )
     kernels.require_called()
     found = _executable(kernels, placement)
     if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
         raise UsageError(
-            f"{module.name}: placement of the workspace: its own C code has a section for that, or there is none; "
-            f"remove it, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script"
+            "placement-without-workspace",
+            place=module.name,
+            reason="the workspace cannot be placed: the module's own code defines its section, or it has none",
+            hint=f"remove the key, or place *libmlf_{module.name}.a:*({WORKSPACE_SECTION}) in the linker script",
         )
     return found
 
@@ -145,7 +149,9 @@ def _with_functions(kernels: Kernels, placement: Placement) -> Executable:
     functions = operator_functions(kernels.module)
     if not functions:
         raise UnsupportedModelError(
-            f"{kernels.module.name}: does not tell the arguments of its functions; export the operator again"
+            "operator-arguments-unknown",
+            place=kernels.module.name,
+            reason="the metadata does not list the arguments of the operator's functions",
         )
     for function in functions:
         kernels.require(function.name, "firmware")
@@ -174,7 +180,7 @@ def _with_entries(
         for each in called
     ]
     count = len(plan.calls) // len(called)
-    entries = tuple(Entry(interface, at * count, count) for at, interface in enumerate(interfaces))
+    entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
     code = units(kernels, renamed)
     entry = f"{FOLDER}/{module.name}_entry.c"
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
@@ -260,5 +266,10 @@ def _members(module: Module, tensors: Collection[TensorInfo]) -> tuple[Member, .
     members = tuple(Member(member_name(tensor.name or "unnamed"), tensor.size) for tensor in tensors)
     if len({member.name.upper() for member in members}) < len(members):
         names = ", ".join(repr(tensor.name) for tensor in tensors)
-        raise InputFileError(f"{module.name}: the names {names} are not different in C; rename them in the model")
+        raise InputFileError(
+            "tensor-names-equal-in-c",
+            place=module.name,
+            reason=f"the tensor names {names} are equal in C",
+            hint="rename them in the model",
+        )
     return members

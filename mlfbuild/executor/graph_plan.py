@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from mlfbuild.compilers.native.arena import Buffer, Span, place
-from mlfbuild.compilers.native.storages import aligned
+from mlfbuild.cgen import Buffer, Span, aligned, place
 from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
@@ -34,7 +33,7 @@ class Area(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Place:
+class TensorPlace:
     """Where a tensor lies."""
 
     area: Area
@@ -46,19 +45,19 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Tensor:
+class PlannedTensor:
     """An entry of the graph, or an output that one is copied to."""
 
     entry: int
-    place: Place
+    place: TensorPlace
 
 
 @dataclass(frozen=True)
-class Call:
+class PackedCall:
     """A call of a packed function with tensors, or a copy of the first one to the second."""
 
     function: str | None
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[PlannedTensor, ...]
     name: str = field(default="", compare=False)
     """Of the graph's node; of an output that is copied, what it is a copy of."""
 
@@ -68,7 +67,7 @@ class GraphPlan:
     """All that a static executor has to know."""
 
     graph: ExecutorGraph
-    calls: tuple[Call, ...]
+    calls: tuple[PackedCall, ...]
     storage_size: int
     """Bytes."""
     linked: tuple[int, ...] = ()
@@ -96,7 +95,10 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
         raise UnsupportedModelError(
-            f"{where}: has {len(graph.shape)} tensors, at most {MOST_TENSORS} are supported; use a smaller model"
+            "graph-too-large",
+            place=where,
+            reason=f"the graph has {len(graph.shape)} tensors, and at most {MOST_TENSORS} are supported",
+            hint="use a smaller model",
         )
     return _Planning(graph, params, linked, where).plan()
 
@@ -108,7 +110,7 @@ class _Planning:
         self._graph = graph
         self._where = where
         self._roots = self._aliases()
-        self._places: dict[int, Place] = {}
+        self._places: dict[int, TensorPlace] = {}
         self._linked = self._name_arguments(params, linked)
 
     def plan(self) -> GraphPlan:
@@ -120,10 +122,13 @@ class _Planning:
             self._graph,
             (
                 *(
-                    Call(None if node.function == COPY else node.function, self._tensors(entries), node.name)
+                    PackedCall(None if node.function == COPY else node.function, self._tensors(entries), node.name)
                     for node, entries in calls
                 ),
-                *(Call(None, (*self._tensors([entry]), Tensor(entry, to)), self._name(entry)) for entry, to in copies),
+                *(
+                    PackedCall(None, (*self._tensors([entry]), PlannedTensor(entry, to)), self._name(entry))
+                    for entry, to in copies
+                ),
             ),
             size,
             self._linked,
@@ -151,8 +156,10 @@ class _Planning:
         sizes = [self._graph.tensor(self._graph.entry(source), "").size for source in node.inputs]
         if end - first != 1 or sizes != [self._graph.tensor(first, "").size]:
             raise InputFileError(
-                f"{self._where}: node {index} {node.name!r}: {node.function} needs one input and one output of "
-                f"the same size, has {len(node.inputs)} and {end - first} ({sizes} bytes); export the archive again"
+                "graph-node-invalid",
+                place=f"{self._where}: node {index} {node.name!r}",
+                reason=f"{node.function} requires one input and one output of the same size, and has "
+                f"{len(node.inputs)} and {end - first} ({sizes} bytes)",
             )
 
     def _name_arguments(self, params: Collection[str], linked: Collection[str]) -> tuple[int, ...]:
@@ -162,16 +169,16 @@ class _Planning:
         for node in self._graph.arg_nodes:
             entry, name = self._graph.node_row_ptr[node], self._graph.nodes[node].name
             if name in params:
-                self._places[entry] = Place(Area.CONSTANT, entry)
+                self._places[entry] = TensorPlace(Area.CONSTANT, entry)
             else:
                 (behind if name in linked else inputs).append(entry)
-        self._places.update((entry, Place(Area.INPUT, at)) for at, entry in enumerate((*inputs, *behind)))
+        self._places.update((entry, TensorPlace(Area.INPUT, at)) for at, entry in enumerate((*inputs, *behind)))
         return tuple(behind)
 
-    def _place_outputs(self) -> Iterator[tuple[int, Place]]:
+    def _place_outputs(self) -> Iterator[tuple[int, TensorPlace]]:
         """Place what can be written where the caller wants it; yield (entry, place) of what is to be copied there."""
         for index, head in enumerate(self._graph.heads):
-            entry, place = self._graph.entry(head), Place(Area.OUTPUT, index)
+            entry, place = self._graph.entry(head), TensorPlace(Area.OUTPUT, index)
             if self._roots[entry] in self._places:
                 yield entry, place
             else:
@@ -196,7 +203,7 @@ class _Planning:
         apart = [[root] for root in spans]
         plans = [_packed(apart, spans), _packed(self._in_place(spans), spans), self._by_storage_id(list(spans))]
         offsets, size = min(plans, key=itemgetter(1))
-        self._places.update((root, Place(Area.STORAGE, at)) for root, at in offsets.items())
+        self._places.update((root, TensorPlace(Area.STORAGE, at)) for root, at in offsets.items())
         return size
 
     def _in_place(self, spans: Mapping[int, Span]) -> list[list[int]]:
@@ -231,8 +238,8 @@ class _Planning:
             end += size
         return {root: offsets[self._graph.storage_id[root]] for root in roots}, end
 
-    def _tensors(self, entries: Collection[int]) -> tuple[Tensor, ...]:
-        return tuple(Tensor(entry, self._places[self._roots[entry]]) for entry in entries)
+    def _tensors(self, entries: Collection[int]) -> tuple[PlannedTensor, ...]:
+        return tuple(PlannedTensor(entry, self._places[self._roots[entry]]) for entry in entries)
 
 
 def _packed(groups: Sequence[Sequence[int]], spans: Mapping[int, Span]) -> tuple[dict[int, int], int]:

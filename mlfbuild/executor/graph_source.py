@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.literals import array_lines, integer, record_lines
-from mlfbuild.compilers.native.names import comment_text
-from mlfbuild.compilers.native.source import PARAMS_SECTION
-from mlfbuild.compilers.native.storages import ALIGNMENT
+from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
 from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
-from mlfbuild.executor.graph_plan import COPY, Area, Call, GraphPlan, Tensor
+from mlfbuild.executor.graph_plan import COPY, Area, GraphPlan, PackedCall, PlannedTensor
 from mlfbuild.executor.runtime import RUNTIME_NAME
 from mlfbuild.library import (
     C_TYPES,
@@ -33,7 +30,7 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunFunction:
     """A function that firmware calls: a run of the plan's calls in order."""
 
     interface: CInterface
@@ -48,7 +45,7 @@ class GraphSource:
 
     module: str
     """What the runtime's names end with."""
-    entries: tuple[Entry, ...]
+    entries: tuple[RunFunction, ...]
     plan: GraphPlan
     params: Mapping[str, Array]
     """By the names of the graph's arguments."""
@@ -112,7 +109,7 @@ def _operators(source: GraphSource) -> Iterator[HookedOperator]:
         yield HookedOperator(comment_text(name), comment_text(kind))
 
 
-def _distinct(calls: Sequence[Call]) -> dict[Tensor, int]:
+def _distinct(calls: Sequence[PackedCall]) -> dict[PlannedTensor, int]:
     """Return the number in the table of every tensor that calls name."""
     tensors = dict.fromkeys(tensor for call in calls for tensor in call.tensors)
     return {tensor: index for index, tensor in enumerate(tensors)}
@@ -175,7 +172,7 @@ def _numbers(values: Array) -> Array:
     return values
 
 
-def _shapes(plan: GraphPlan, tensors: Mapping[Tensor, int]) -> Iterator[str]:
+def _shapes(plan: GraphPlan, tensors: Mapping[PlannedTensor, int]) -> Iterator[str]:
     shapes = sorted({plan.graph.shape[tensor.entry] for tensor in tensors})
     for shape in shapes:
         if shape:
@@ -187,7 +184,7 @@ def _shape_name(shape: Sequence[int]) -> str:
     return f"mlf_shape_{'x'.join(str(size) for size in shape)}" if shape else "NULL"
 
 
-def _tables(source: GraphSource, tensors: Mapping[Tensor, int]) -> Iterator[str]:
+def _tables(source: GraphSource, tensors: Mapping[PlannedTensor, int]) -> Iterator[str]:
     graph = source.plan.graph
     rows = [f"    {_tensor_row(tensor, graph.shape[tensor.entry], graph.dltype[tensor.entry])}," for tensor in tensors]
     yield "\n".join(["static const struct mlf_tensor mlf_tensors[] = {", *rows, "};"])
@@ -198,7 +195,7 @@ def _tables(source: GraphSource, tensors: Mapping[Tensor, int]) -> Iterator[str]
     yield "\n".join(["static const struct mlf_call mlf_calls[] = {", *_call_rows(source.plan), "};"])
 
 
-def _tensor_row(tensor: Tensor, shape: tuple[int, ...], dtype: str) -> str:
+def _tensor_row(tensor: PlannedTensor, shape: tuple[int, ...], dtype: str) -> str:
     kind = parse_dtype(dtype)
     assert kind is not None  # the graph's reader has seen to it
     constant = tensor.place.area is Area.CONSTANT
@@ -217,7 +214,7 @@ def _call_rows(plan: GraphPlan) -> Iterator[str]:
         first += len(call.tensors)
 
 
-def _body(source: GraphSource, entry: Entry) -> Iterator[str]:
+def _body(source: GraphSource, entry: RunFunction) -> Iterator[str]:
     interface, plan = entry.interface, source.plan
     linked = [f"mlf_linked_parameter({plan.graph.storage_id[parameter]})" for parameter in plan.linked]
     for kind, members, more in (("inputs", interface.inputs, linked), ("outputs", interface.outputs, [])):

@@ -26,10 +26,14 @@ def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
     library = dependency_of_header(found[1])
     if library is not None:
         return UnsupportedModelError(
-            f"{module.name}: its code includes {found[1]} of {library.title}, which is not in the archive; name "
-            f"{library.name} under dependencies in the project file, or export it for the target c alone"
+            "header-not-in-archive",
+            place=module.name,
+            reason=f"its code includes {found[1]} of {library.title}, which is not in the archive",
+            hint=f"name {library.name} under `dependencies` in the project file",
         )
     return UnsupportedModelError(
-        f"{module.name}: its code includes {found[1]}, which is not in the archive; export it for the target c alone, "
-        "or build it into firmware that has this library"
+        "header-not-in-archive",
+        place=module.name,
+        reason=f"its code includes {found[1]}, which is not in the archive",
+        hint="build it into firmware that has this library, or export the model for the target `c` only",
     )

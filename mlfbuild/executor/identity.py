@@ -6,7 +6,7 @@ Native modules have theirs in their own code.
 from __future__ import annotations
 
 from mlfbuild import __version__
-from mlfbuild.compilers.native.source import PARAMS_SECTION
+from mlfbuild.cgen import PARAMS_SECTION
 from mlfbuild.library import Identity, Module, identities
 
 

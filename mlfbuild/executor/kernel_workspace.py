@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from mlfbuild.compilers.native.storages import aligned
+from mlfbuild.cgen import aligned
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.executor.kernels import Kernels
 
@@ -40,8 +40,10 @@ def _size(module: str, text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     if found is None:
         raise UnsupportedModelError(
-            f"{module}: takes {text[:60]!a} bytes of workspace, which only a run can tell; export the module with "
-            f"fixed shapes, or with tir.usmp.enable, which plans memory"
+            "workspace-size-unknown",
+            place=module,
+            reason=f"a kernel allocates {text[:60]!a} bytes of workspace, which are only known at run time",
+            hint="export the module with fixed shapes, or with tir.usmp.enable, which plans the memory",
         )
     return aligned(int(found[1]))
 
@@ -57,7 +59,9 @@ def _of_objects(kernels: Kernels) -> int:
         sizes = [size for function in module.operator_functions for _, size in function.workspace]
     if not sizes:
         raise UnsupportedModelError(
-            f"{module.name}: its objects take memory, and its metadata does not tell how much; export C sources, or "
-            "with TVM 0.8 or later"
+            "workspace-size-unknown",
+            place=module.name,
+            reason="its objects allocate memory, and the metadata does not contain the size",
+            hint="export C sources, or export with TVM 0.8 or later",
         )
     return aligned(max(sizes)) + aligned(1) * _PIECES

@@ -89,8 +89,10 @@ class Kernels:
         """Raise ``CheckFailedError`` where no file of the module defines ``name``, which ``caller`` calls."""
         if not _IDENTIFIER.fullmatch(name) or not self.defines(name):
             raise CheckFailedError(
-                f"{self.module.name}: {caller} calls {printable(name)}, which no code of the archive defines; "
-                "export it again"
+                "function-not-defined",
+                place=self.module.name,
+                reason=f"{caller} calls {printable(name)}, which no code in the archive defines",
+                hint="use an archive that contains all generated code",
             )
 
     def require_called(self) -> None:
@@ -98,8 +100,11 @@ class Kernels:
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(
-                    f"{self.module.name}: codegen/{path} calls {printable(name)}, which neither the archive nor "
-                    "mlfbuild's runtime has; export it for TVM's C runtime (crt), with functions that call each other"
+                    "runtime-function-not-defined",
+                    place=self.module.name,
+                    reason=f"codegen/{path} calls {printable(name)}, which neither the archive nor mlfbuild's runtime "
+                    "defines",
+                    hint="export it for TVM's C runtime (crt) with unpacked-api or direct calls",
                 )
 
     @cached_property

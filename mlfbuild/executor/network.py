@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from mlfbuild.executor.arguments import GraphArguments, graph_arguments
-from mlfbuild.executor.graph_plan import NO_CALL, Area, Call, Place, plan_graph
+from mlfbuild.executor.graph_plan import NO_CALL, Area, PackedCall, TensorPlace, plan_graph
 from mlfbuild.executor.graph_source import parameter_name
 from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
@@ -68,11 +68,11 @@ class _Planned:
         return roots
 
     @cached_property
-    def _places(self) -> dict[int, Place]:
+    def _places(self) -> dict[int, TensorPlace]:
         """Where each root lies that is no parameter: the caller's inputs first, then what calls write."""
         known = self._arguments.params | self._arguments.linked
         inputs = [node for node in self._graph.arg_nodes if self._graph.nodes[node].name not in known]
-        places = {self._graph.node_row_ptr[node]: Place(Area.INPUT, at) for at, node in enumerate(inputs)}
+        places = {self._graph.node_row_ptr[node]: TensorPlace(Area.INPUT, at) for at, node in enumerate(inputs)}
         linked = {*self._plan.linked}
         for tensor in (tensor for call in self._calls for tensor in call.tensors):
             root = self._roots[tensor.entry]
@@ -96,14 +96,14 @@ class _Planned:
             times[self._roots[self._graph.entry(head)]].append(max(len(self._calls) - 1, 0))
         return times
 
-    def _tensor(self, root: int, place: Place, name: str, times: list[int]) -> NetworkTensor:
+    def _tensor(self, root: int, place: TensorPlace, name: str, times: list[int]) -> NetworkTensor:
         info, memory = self._graph.tensor(root, name), _MEMORIES[place.area]
         shape = self._graph.shape[root]
         return NetworkTensor(name, info.dtype, shape, info.size, memory, place.position, min(times), max(times))
 
     # Operators
 
-    def _operator(self, at: int, node: GraphNode, call: Call) -> NetworkOperator:
+    def _operator(self, at: int, node: GraphNode, call: PackedCall) -> NetworkOperator:
         function, told = call.function or "", self._told(at, call)
         prefix = f"{symbol_prefix(self._module.name)}_"
         tensors = [self._numbers.get(self._roots[tensor.entry]) for tensor in call.tensors]
@@ -119,12 +119,12 @@ class _Planned:
             scratch=self._scratch(function),
         )
 
-    def _told(self, at: int, call: Call) -> NetworkOperator | None:
+    def _told(self, at: int, call: PackedCall) -> NetworkOperator | None:
         """Return what the compiler told of a call, if it told of these calls."""
         told = self._module.network.operators if self._module.network else ()
         return told[at] if len(told) == len(self._calls) and told[at].function == call.function else None
 
-    def _parameters(self, call: Call) -> Iterator[str]:
+    def _parameters(self, call: PackedCall) -> Iterator[str]:
         """Yield the names in C of the parameters that ``call`` reads."""
         for tensor in call.tensors:
             if tensor.place.area is Area.CONSTANT:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import InputFileError, quoted
-from mlfbuild.executor.graph_plan import Area, Call, GraphPlan, Place, Tensor
+from mlfbuild.executor.graph_plan import Area, GraphPlan, PackedCall, PlannedTensor, TensorPlace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.library import Module, TensorInfo, element_size, parse_dtype, symbol_prefix
 from mlfbuild.library.graph_json import ExecutorGraph
@@ -56,15 +56,15 @@ def packed_plan(functions: Sequence[Module]) -> GraphPlan:
     )
     entries = iter(range(len(tensors)))
     calls = (
-        Call(packed_name(function), tuple(Tensor(next(entries), place) for _, place in its))
+        PackedCall(packed_name(function), tuple(PlannedTensor(next(entries), place) for _, place in its))
         for function, its in zip(functions, arguments, strict=True)
     )
     return GraphPlan(graph, tuple(calls), 0)
 
 
-def _arguments(function: Module) -> Iterator[tuple[TensorInfo, Place]]:
+def _arguments(function: Module) -> Iterator[tuple[TensorInfo, TensorPlace]]:
     both = ((Area.INPUT, function.inputs), (Area.OUTPUT, function.outputs))
-    found = [(tensor, Place(area, at)) for area, tensors in both for at, tensor in enumerate(tensors)]
+    found = [(tensor, TensorPlace(area, at)) for area, tensors in both for at, tensor in enumerate(tensors)]
     if function.buffers:
         order = [buffer.input_binding for buffer in function.buffers]
         found.sort(key=lambda argument: order.index(argument[0].name))
@@ -75,8 +75,9 @@ def _check_types(function: Module, tensors: Sequence[TensorInfo]) -> None:
     for tensor in tensors:
         if parse_dtype(tensor.dtype) is None:
             raise InputFileError(
-                f"{function.name}: {quoted(tensor.name)} is of the type {quoted(tensor.dtype, 40)}, which TVM does not "
-                "know; export the archive again"
+                "tensor-type-unknown",
+                place=function.name,
+                reason=f"{quoted(tensor.name)} has the type {quoted(tensor.dtype, 40)}, which TVM does not have",
             )
 
 

@@ -29,7 +29,7 @@ class Activation(enum.Enum):
 
 @dataclass(frozen=True)
 class Operator(abc.ABC):
-    """An operator with its attributes. Subclasses are frozen dataclasses, one file each in ``graph/ops``."""
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file a family in ``graph/ops``."""
 
     name: ClassVar[str]
     """TFLite's name, as in ``BuiltinOperator`` of its schema: ``CONV_2D``."""
@@ -37,6 +37,11 @@ class Operator(abc.ABC):
     """The element types of the first input that it takes."""
     results: ClassVar[tuple[DType, ...]] = ()
     """The element types of the outputs, where they are others than ``types``."""
+
+    @classmethod
+    def family(cls) -> str:
+        """Return the stem of its file in ``graph/ops``, which those in other rooms share."""
+        return cls.__module__.rpartition(".")[2]
 
     @abc.abstractmethod
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:

@@ -1,4 +1,19 @@
-"""What is in a firmware image, and whose it is."""
+"""Reports of firmware images: flash, RAM, stack and instructions by model, operator and library.
+
+A report goes through these rooms:
+
+- ``sizes`` reads the ELF file and its linker map, and adds up bytes by owner; ``stack`` finds the worst-case stack;
+  ``operators`` divides models by operator and counts instructions of runs.
+- ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
+- ``budgets`` checks limits and growth after a link, ``sbom`` writes the bill of materials.
+
+Example: the flash of each model in any ELF image with a map of GNU ld::
+
+    found = any_image_sizes(Path("app.elf"))
+    {owner.name: owner.flash for owner in found.sizes.models}
+
+It does not build images, and it reads only maps of GNU ld.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +22,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.report.compare import (
-        Comparison as Comparison,
+    from mlfbuild.report.document.compare import (
+        ReportComparison as ReportComparison,
         compare_reports as compare_reports,
         comparison_json as comparison_json,
     )
-    from mlfbuild.report.compare_text import comparison_text as comparison_text
-    from mlfbuild.report.image_networks import networks_of as networks_of
-    from mlfbuild.report.image_runs import check_boards as check_boards, profiled as profiled
-    from mlfbuild.report.instructions import ModelRun as ModelRun
-    from mlfbuild.report.network import NetworkSizes as NetworkSizes, network_json as network_json
-    from mlfbuild.report.operators_text import all_operators as all_operators
-    from mlfbuild.report.read import (
+    from mlfbuild.report.document.read import (
         Report as Report,
         networks_in as networks_in,
         read_report as read_report,
@@ -26,10 +35,21 @@ if TYPE_CHECKING:
         sizes_in as sizes_in,
         title_of as title_of,
     )
-    from mlfbuild.report.runs import profiles as profiles, run_text as run_text
-    from mlfbuild.report.runs_text import all_runs as all_runs
-    from mlfbuild.report.schema import FORMAT as FORMAT, report_schema as report_schema
-    from mlfbuild.report.sizes import Owner as Owner
-    from mlfbuild.report.text import kinds_of as kinds_of, sizes_text as sizes_text
+    from mlfbuild.report.document.schema import FORMAT as FORMAT, report_schema as report_schema
+    from mlfbuild.report.operators.image_networks import networks_of as networks_of
+    from mlfbuild.report.operators.image_runs import check_boards as check_boards, profiled as profiled
+    from mlfbuild.report.operators.model_run import ModelRun as ModelRun
+    from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
+    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text
+    from mlfbuild.report.sizes.images import (
+        ImageSizes as ImageSizes,
+        any_image_sizes as any_image_sizes,
+        image_sizes as image_sizes,
+    )
+    from mlfbuild.report.sizes.owners import Owner as Owner
+    from mlfbuild.report.text.comparison import comparison_text as comparison_text
+    from mlfbuild.report.text.operators import all_operators as all_operators
+    from mlfbuild.report.text.runs import all_runs as all_runs
+    from mlfbuild.report.text.sizes import kinds_of as kinds_of, sizes_text as sizes_text
 else:
     __getattr__ = lazy_attributes(__name__)

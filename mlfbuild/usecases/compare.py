@@ -13,11 +13,11 @@ import numpy.typing as npt
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
-    Difference,
-    Pair,
+    ComparedNetwork,
+    ElementDifference,
     RunComparison,
-    Side,
     TensorDifference,
+    TensorPair,
     Traced,
     first_difference,
     load_inputs,
@@ -68,10 +68,10 @@ class _Runner:
         except ProcessFailedError as error:
             raise _of_archive(self.archive, error) from None
 
-    def side(self) -> Side:
+    def side(self) -> ComparedNetwork:
         """Return what a report says of it."""
         count = len(self.model.traced)
-        return Side(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
+        return ComparedNetwork(str(self.archive), self.model.name, count, "" if count else self.model.how_to_trace)
 
 
 def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
@@ -82,18 +82,15 @@ def _loaded(archive: Path, name: str | None, timeout: float) -> _Runner:
 
 
 def _of_archive(archive: Path, error: MlfError) -> MlfError:
-    """Return ``error`` with the archive in front: modules of both may have one name."""
-    if error.message.startswith(str(archive)):
-        return error
-    message = f"{archive}: {error.message}"
-    return type(error)(message, error.output) if isinstance(error, ProcessFailedError) else type(error)(message)
+    """Return ``error`` within the archive: modules of both may have the same name."""
+    return error if error.message.startswith(str(archive)) else error.within(archive)
 
 
 class _Tally:
     """The differences of numbered tensors over all cases."""
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[int, int, Difference]] = {}
+        self._found: dict[int, tuple[int, int, ElementDifference]] = {}
 
     def note(self, number: int, case: int, first: Array, second: Array) -> None:
         """Compare two arrays, the first of which is right."""
@@ -144,7 +141,7 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
     )
 
 
-def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
+def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[TensorPair, ...]:
     sides = ((runner.model.inputs if kind == "input" else runner.model.outputs) for runner in (first, second))
     try:
         return pair_ports(kind, *sides)
@@ -154,7 +151,9 @@ def _ports(kind: str, first: _Runner, second: _Runner) -> tuple[Pair, ...]:
         ) from None
 
 
-def _first_operator(model: Model, pairs: Sequence[Pair], tally: _Tally, *, anyhow: bool) -> TensorDifference | None:
+def _first_operator(
+    model: Model, pairs: Sequence[TensorPair], tally: _Tally, *, anyhow: bool
+) -> TensorDifference | None:
     """Return the first tensor that differs: one of the same name, unless outputs differ ``anyhow`` or there is none.
 
     What a state was after a case is what the next one begins with, so the first wrong case is where to look then.

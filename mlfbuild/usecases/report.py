@@ -12,27 +12,21 @@ from mlfbuild.core import CheckFailedError
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import (
     FORMAT,
+    ImageSizes,
     ModelRun,
     NetworkSizes,
     Owner,
     all_operators,
     all_runs,
+    any_image_sizes,
+    image_sizes,
     kinds_of,
     network_json,
     networks_of,
     sizes_text,
 )
-from mlfbuild.report.budgets import (
-    ImageSizes,
-    any_image_sizes,
-    baseline_of,
-    difference_lines,
-    image_sizes,
-    measured_stacks,
-    stacks,
-    update_baseline,
-)
-from mlfbuild.report.stack import StackDepth, stack_json, stack_lines
+from mlfbuild.report.budgets import baseline_of, difference_lines, update_baseline
+from mlfbuild.report.stack import StackDepth, measured_stacks, stack_json, stack_lines, stacks
 from mlfbuild.usecases.report_files import Presented
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -136,8 +130,10 @@ def _owner(owner: Owner) -> dict[str, Any]:
 
 
 def presented(found: Sequence[ImageSizes], *, operators: bool = False) -> Presented:
-    """Return the reports, to be shown or written in any form; their text has ``operators``, too, if asked for."""
-    return Presented(report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators))
+    """Return the reports, to be shown or written in any form; the text has a table of operators if ``operators``."""
+    return Presented(
+        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+    )
 
 
 def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: bool = False) -> None:

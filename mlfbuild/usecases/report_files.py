@@ -1,19 +1,20 @@
-"""Reports as files and as text: of a build or from a file, alone or compared with an older one."""
+"""Reports as files and as text: of a build or from a file, optionally compared with an older one."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.build import check_replaced
 from mlfbuild.core import InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
 from mlfbuild.report import (
-    Comparison,
     Report,
+    ReportComparison,
     all_operators,
     all_runs,
     compare_reports,
@@ -32,37 +33,42 @@ from mlfbuild.report.stack import measured_in, stack_lines, stacks_in
 
 @dataclass(frozen=True)
 class Presented:
-    """A report as it is shown: in full, or what changed since an older one."""
+    """A report to be shown: in full, or its changes since an older one."""
 
-    report: Report
-    """The JSON form."""
+    make: Callable[[], Report]
+    """Returns the JSON form."""
     text: Callable[[bool], str]
-    """The text form; of everything where its argument is true."""
+    """Returns the text form; the argument is whether it is verbose."""
     before: Report | None = None
-    """The older one."""
+    """The older report."""
     before_name: str = ""
-    """What that is called."""
+    """The older report's file."""
+
+    @cached_property
+    def report(self) -> Report:
+        """The JSON form, made only if it is needed."""
+        return self.make()
 
     @property
-    def comparison(self) -> Comparison | None:
-        """What changed, where there is an older report."""
+    def comparison(self) -> ReportComparison | None:
+        """The changes, if there is an older report."""
         return compare_reports(self.report, self.before) if self.before is not None else None
 
     def as_text(self, *, verbose: bool = False) -> str:
-        """Return the report for people; what changed where there is an older one."""
+        """Return the report as text, or its changes if there is an older one."""
         comparison = self.comparison
         if comparison is None:
             return self.text(verbose)
         return comparison_text(comparison, self.before_name, verbose=verbose)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report for programs, with what changed where there is an older one."""
+        """Return the report as JSON values, with its changes if there is an older one."""
         comparison = self.comparison
         return {**self.report, **({"compared": comparison_json(comparison)} if comparison else {})}
 
     def write(self, path: Path) -> None:
-        """Write it to ``path`` in the form that its suffix tells; raises as ``form_of``, and ``StorageError``."""
-        write_atomic(path, f"{_FORMS[form_of(path)](self)}\n".encode())
+        """Write it to ``path`` in the form of its suffix; raises as ``form_of``, and ``StorageError``."""
+        write_atomic(path, f"{FORMS[form_of(path)](self)}\n".encode())
 
 
 def _json_file(presented: Presented) -> str:
@@ -75,7 +81,7 @@ def _html_file(presented: Presented) -> str:
     return page(presented.report, presented.before)
 
 
-_FORMS: Mapping[str, Callable[[Presented], str]] = {
+FORMS: Mapping[str, Callable[[Presented], str]] = {
     ".txt": Presented.as_text,
     ".json": _json_file,
     ".html": _html_file,
@@ -86,12 +92,12 @@ _MARKS = {
     ".json": re.compile(rb'\s*\{\s*"mlfbuild_report"\s*:'),
     ".html": re.compile(rb"<!DOCTYPE html>.*? mlfbuild report</title>", re.DOTALL),
 }
-"""How a report of each form begins."""
+"""The beginning of a report in each form."""
 
 
 def form_of(path: Path) -> str:
-    """Return the suffix of ``path``, which says what form a report has; raises ``UsageError`` where none does."""
-    if path.suffix not in _FORMS:
+    """Return the suffix of ``path``, which selects the form of a report; raises ``UsageError`` for others."""
+    if path.suffix not in FORMS:
         raise UsageError(f"{path}: reports are text, JSON or HTML: call it .txt, .json or .html")
     return path.suffix
 
@@ -120,7 +126,7 @@ def saved(path: Path, *, operators: bool = False) -> Presented:
     def text(verbose: bool) -> str:
         return "\n\n".join(_image_text(image, path, verbose=verbose, operators=operators) for image in found["images"])
 
-    return Presented(found, text)
+    return Presented(lambda: found, text)
 
 
 def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) -> str:
@@ -143,7 +149,7 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
 
 
 def older(path: Path) -> Report:
-    """Return the report in the file ``path``, to compare one with; raises as ``read_report``."""
+    """Return the report in the file ``path`` for a comparison; raises as ``read_report``."""
     return read_report(path)
 
 
@@ -158,7 +164,7 @@ def compared_with(presented: Presented, before: Report, old: Path) -> Presented:
             f"{old}: is a report of other firmware: it has {_shown(titles)}, this report {_shown(own)}; name one of "
             "the same firmware and target"
         )
-    return Presented(presented.report, presented.text, before, str(old))
+    return replace(presented, before=before, before_name=str(old))
 
 
 def _shown(titles: list[str]) -> str:

@@ -1,8 +1,15 @@
-"""Prove the numbers: run a module on an emulator or on this machine and compare every output with what was expected.
+"""Check the numbers: run a module on an emulator or on this machine, and compare every output with the expected one.
 
-``emulator`` runs firmware images on QEMU, ``host`` runs archives in Python; ``vectors`` reads inputs and expected
-outputs, ``module`` verifies one module, ``compare`` finds the first difference and ``locate`` the first operator whose
-result is wrong.
+``emulator`` runs firmware images on QEMU, ``host`` runs archives in Python. ``vectors`` reads inputs and expected
+outputs, ``module`` verifies one module, ``compare`` finds the first difference, and ``locate`` the first operator with
+a wrong result. ``compare_tensors`` and ``compare_report`` compare two networks tensor by tensor.
+
+Example: verify a module of an unpacked tree on an emulated Cortex-M55::
+
+    report = verify_module(tree, module, BOARDS["mps3-an547"], Path("kws.npz"), workdir, toolchain=toolchain)
+    report.passed  # False if an output element differs, or if the run wrote outside its buffers
+
+It does not choose models, targets or boards of a project; ``mlfbuild.usecases`` does.
 """
 
 from __future__ import annotations
@@ -12,14 +19,17 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.verify.compare import Difference as Difference, first_difference as first_difference
+    from mlfbuild.verify.compare import (
+        ElementDifference as ElementDifference,
+        first_difference as first_difference,
+    )
     from mlfbuild.verify.compare_report import (
+        ComparedNetwork as ComparedNetwork,
         RunComparison as RunComparison,
-        Side as Side,
         TensorDifference as TensorDifference,
     )
     from mlfbuild.verify.compare_tensors import (
-        Pair as Pair,
+        TensorPair as TensorPair,
         Traced as Traced,
         pair_ports as pair_ports,
         pair_traced as pair_traced,

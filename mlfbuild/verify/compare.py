@@ -1,4 +1,4 @@
-"""Compare outputs with what was expected: integers exactly, floats within a fraction of the tensor's largest value."""
+"""Compare outputs with expected ones: integers exactly, floats within a fraction of the tensor's largest value."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 FLOAT_TOLERANCE = 1e-5
-"""Floats pass where max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output tensor of one case."""
+"""Floats pass if max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output tensor of one case."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """The first element of an output that is wrong, and how many there are."""
+class ElementDifference:
+    """The first wrong element of an output, and the number of wrong elements."""
 
     element: int
     expected: str
@@ -29,14 +29,14 @@ class Difference:
         )
 
 
-def first_difference(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> Difference | None:
-    """Return where the flat arrays differ, ``None`` where they are equal (integers) or close enough (floats)."""
+def first_difference(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> ElementDifference | None:
+    """Return the difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats)."""
     wrong = _wrong_floats(expected, got) if expected.dtype.kind == "f" else expected != got
     indices = np.flatnonzero(wrong)
     if indices.size == 0:
         return None
     element = int(indices[0])
-    return Difference(element, str(expected[element]), str(got[element]), indices.size, expected.size)
+    return ElementDifference(element, str(expected[element]), str(got[element]), indices.size, expected.size)
 
 
 def _wrong_floats(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

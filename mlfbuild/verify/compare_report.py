@@ -1,4 +1,4 @@
-"""What came of running two networks on the same inputs, in words and as JSON."""
+"""The result of running two networks on the same inputs, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 from mlfbuild.core import counted, quoted
 from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.verify.compare import Difference
-from mlfbuild.verify.compare_tensors import Pair
+from mlfbuild.verify.compare import ElementDifference
+from mlfbuild.verify.compare_tensors import TensorPair
 
 
 @dataclass(frozen=True)
 class TensorDifference:
-    """A tensor of the first network that is another one in the second."""
+    """A tensor of the first network whose values differ in the second."""
 
     tensor: TracedTensor
-    """Of an output neither operator nor function is told."""
+    """For an output, operator and function are empty."""
     by_name: bool
-    """Whether it is called the same in both; else it is known by its place among others."""
+    """Whether the two tensors were paired by name; otherwise by their order."""
     case: int
-    """The first case in which it differs."""
+    """The first case with a difference."""
     cases: int
-    """In how many cases it does."""
-    difference: Difference
-    """In that case; the first network's element is the expected one."""
+    """The number of cases with a difference."""
+    difference: ElementDifference
+    """The difference in ``case``; the first network's element is the expected one."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the difference as JSON-ready data."""
@@ -43,7 +43,7 @@ class TensorDifference:
         }
 
     def described(self) -> str:
-        """Return what the tensor is, on one line."""
+        """Return operator, name, type and function on one line."""
         tensor, function = self.tensor.tensor, self.tensor.function
         called = f", function {quoted(function)}" if function and function != tensor.name else ""
         return f"{self.tensor.operator} {quoted(tensor.name)}, {_type(tensor)}{called}".lstrip()
@@ -54,30 +54,30 @@ def _type(tensor: TensorInfo) -> str:
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedNetwork:
     """One of the two networks."""
 
     archive: str
     model: str
     tensors: int
-    """How many it hands out, beside its outputs."""
+    """The number of intermediate tensors that it exposes."""
     advice: str
-    """How to see more of it, where it hands out none."""
+    """How to make it expose intermediate tensors, if it exposes none."""
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What is the same in two networks and what is not."""
+    """Equal and different tensors of two networks."""
 
-    sides: tuple[Side, Side]
+    sides: tuple[ComparedNetwork, ComparedNetwork]
     cases: int
     by_position: tuple[str, ...]
-    """``inputs`` and ``outputs``, where their names in one network are not those in the other."""
+    """``inputs`` and ``outputs`` if their names differ, so that they were paired by position."""
     outputs: int
-    pairs: tuple[Pair, ...]
-    """Of what operators write."""
+    pairs: tuple[TensorPair, ...]
+    """Pairs of tensors that operators write."""
     operator: TensorDifference | None
-    """The first that differs."""
+    """The first of these tensors that differs."""
     wrong_outputs: tuple[TensorDifference, ...]
 
     @property
@@ -87,7 +87,7 @@ class RunComparison:
 
     @property
     def by_name(self) -> int:
-        """How many of the pairs have one name."""
+        """The number of pairs by name."""
         return sum(pair.by_name for pair in self.pairs)
 
     def to_json(self) -> dict[str, Any]:
@@ -107,32 +107,30 @@ class RunComparison:
         }
 
     def text(self) -> str:
-        """Return the comparison as lines for people, the last one without a line end."""
+        """Return the comparison as lines, without a line end after the last one."""
         return "\n".join([*self._compared(), *self._found()])
 
     def _compared(self) -> Iterator[str]:
         what = counted(self.outputs, "output")
         if self.pairs:
-            what += f" and {counted(len(self.pairs), 'tensor')} on the way"
+            what += f" and {counted(len(self.pairs), 'intermediate tensor')}"
         yield f"{self.sides[0].archive} and {self.sides[1].archive}: {counted(self.cases, 'case')}, {what} compared"
         if self.by_position:
-            yield f"  {' and '.join(self.by_position)} are paired by position, as they have other names"
+            yield f"  {' and '.join(self.by_position)} were paired by position, because their names differ"
         by_order = len(self.pairs) - self.by_name
         if by_order:
-            yield f"  paired by name: {self.by_name:,}, by the order among tensors of one type and shape: {by_order:,}"
-        yield from (
-            f"  {side.archive} hands out its outputs alone: {side.advice}" for side in self.sides if side.advice
-        )
+            yield f"  paired by name: {self.by_name:,}, by order among tensors of the same type and shape: {by_order:,}"
+        yield from (f"  {side.archive} exposes only its outputs: {side.advice}" for side in self.sides if side.advice)
         if all(side.tensors for side in self.sides):
             counts = [(side.tensors - len(self.pairs), side.archive) for side in self.sides]
-            alone = [f"{count:,} of {archive}" for count, archive in counts if count]
-            if alone:
-                yield f"  not compared, as they have no counterpart: {' and '.join(alone)}"
+            unpaired = [f"{count:,} of {archive}" for count, archive in counts if count]
+            if unpaired:
+                yield f"  not compared, because they have no counterpart: {' and '.join(unpaired)}"
 
     def _found(self) -> Iterator[str]:
         if self.operator is not None:
             sure = self.operator.by_name or self.wrong_outputs
-            what = "the first operator that differs" if sure else "differs, but no output does"
+            what = "the first operator that differs" if sure else "an operator differs, but no output does"
             yield f"{what}: {self.operator.described()}"
             yield from self._where(self.operator)
         for output in self.wrong_outputs:
@@ -146,4 +144,4 @@ class RunComparison:
         if self.cases > 1:
             yield f"  differs in {found.cases:,} of {counted(self.cases, 'case')}"
         if not found.by_name and found.tensor.function:
-            yield "  paired by order: perhaps it is not the same tensor in both"
+            yield "  paired by order, so these may be different tensors"

@@ -1,8 +1,8 @@
-"""What test firmware reads and writes: the inputs of all cases go in, a record and the outputs of each run come out.
+"""The files of test firmware: it reads the inputs of all cases, and writes a record and the outputs of each run.
 
     inputs.bin -> [image on QEMU or this machine] -> outputs.bin
 
-``runtime/verify/verify.c`` is the other side.
+``runtime/verify/verify.c`` implements the other side.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from mlfbuild.verify.emulator.harness import run_harness
 Array = npt.NDArray[Any]
 
 SECONDS_A_CASE = 120.0
-"""How long a check waits for the next result, by default: generous, as QEMU is slow and machines are busy."""
-ENDED_EARLY = "the firmware ended before it was done"
-"""Of an image that reached its end, as far as it says, and left cases out."""
+"""Default time limit for one result: generous, because QEMU is slow and machines may be busy."""
+ENDED_EARLY = "the firmware ended before all cases had run"
+"""The reason if an image ends successfully but without some cases."""
 _INPUTS, _OUTPUTS = "inputs.bin", "outputs.bin"
 _FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
 _FILES_STATUS = 2  # EXIT_FILES
@@ -32,7 +32,7 @@ _RECORD = [(name, "<i4" if name == "status" else "<u4") for name in ("status", "
 
 
 def interleaved(inputs: Sequence[Array]) -> bytes:
-    """Return ``inputs``, of which each holds all cases, case by case."""
+    """Return ``inputs``, each (cases, elements), as bytes case by case."""
     cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
     return np.concatenate(cases, axis=1).tobytes()
 
@@ -46,33 +46,38 @@ def run_cases(
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
 ) -> str | None:
-    """Run the image on ``inputs`` in ``workdir``; returns why it stopped early, ``None`` where nothing says that.
+    """Run the image on ``inputs`` in ``workdir``; return why it stopped early, ``None`` if it ended by itself.
 
-    It may take ``timeout`` seconds from one result to the next. ``plugin`` is one of QEMU's, for a board. ``grown`` is
-    told now and then how many bytes of results there are. Raises ``StorageError`` where the results do not fit the
-    disk, ``ProcessFailedError`` where the emulator itself fails.
+    Each result may take ``timeout`` seconds. ``plugin`` is a plugin of QEMU. ``grown`` is called with the bytes of the
+    results so far. Raises ``StorageError`` if the results cannot be written, ``ProcessFailedError`` if the emulator
+    itself fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
     (workdir / _OUTPUTS).unlink(missing_ok=True)
     try:
         result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin, grown)
     except TimedOutError:
-        return f"no result after {timeout:g} s, stopped"
+        return f"no result after {timeout:g} s, so it was stopped"
     if result.exit_status == 0:
         return None
     if result.exit_status == _FAULT_STATUS:
         return f"the firmware faulted\n{result.stdout.strip()}"
     if result.exit_status == _FILES_STATUS:
-        raise StorageError(f"{workdir}: the test firmware cannot write its results there; check free space")
+        raise StorageError(
+            "results-not-written",
+            place=workdir,
+            reason="the test firmware cannot write its results to this folder",
+            hint="check the free space of the disk",
+        )
     if result.exit_status < 0:
         return f"the program was ended by signal {-result.exit_status}"
     return f"the firmware ended with exit status {result.exit_status}\n{result.stdout.strip()}".rstrip()
 
 
 def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
-    """Return a record array of the cases that were finished, each with ``runs`` runs: ``run0``, ``run1``.
+    """Return a record array of the finished cases, each with ``runs`` runs: ``run0``, ``run1``.
 
-    Each run has the fields of verify.c's record, and ``out0``, ...: the outputs, flat.
+    Each run has the fields of verify.c's record and the flat outputs ``out0``, ``out1``, ...
     """
     layout = _layout(subject, runs)
     path = workdir / _OUTPUTS
@@ -81,7 +86,7 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
 
 def case_size(subject: Subject, runs: int) -> int:
-    """Return how many bytes the firmware writes for a case of ``runs`` runs."""
+    """Return the bytes that the firmware writes for a case of ``runs`` runs."""
     return _layout(subject, runs).itemsize
 
 
@@ -94,25 +99,25 @@ def _layout(subject: Subject, runs: int) -> np.dtype[Any]:
 
 
 def flaws(subject: Subject, run: Any) -> Iterator[str]:
-    """Yield what went wrong in a run, whatever the numbers are: it failed, or wrote where it must not."""
+    """Yield the faults of a run other than wrong numbers: an error code, or a write outside its buffers."""
     if run["status"] != 0:
         yield f"the run function returned {run['status']}, not 0"
     index = int(run["index"])
     texts = (
         None,
-        f"input {index} was changed",
-        f"wrote beside input {index}",
-        f"wrote beside output {index}",
-        _beside_workspace(subject, index),
-        f"wrote beside the state of {subject.state_size} bytes",
+        f"changed input {index}",
+        f"wrote outside input {index}",
+        f"wrote outside output {index}",
+        _outside_workspace(subject, index),
+        f"wrote outside the state of {subject.state_size} bytes",
     )
     text = texts[run["damage"]]
     if text is not None:
         yield text
 
 
-def _beside_workspace(subject: Subject, index: int) -> str:
+def _outside_workspace(subject: Subject, index: int) -> str:
     if index < len(subject.pools):
         name, size = subject.pools[index]
-        return f"wrote beside the pool {shown(name)} of {size} bytes"
-    return f"wrote beside the workspace of {subject.workspace_size} bytes"
+        return f"wrote outside the pool {shown(name)} of {size} bytes"
+    return f"wrote outside the workspace of {subject.workspace_size} bytes"

@@ -1,4 +1,4 @@
-"""What an image of test firmware says of itself, read from an ELF file that nobody vouches for."""
+"""The self-description of a test-firmware image, read from an untrusted ELF file."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ _ELEMENTS = {
     **{f"float{8 * size}": size for size in (2, 4, 8)},
 }
 """Bytes of an element, by numpy's name of its type."""
-_NOT_ONE = (
-    f"is no test firmware of mlfbuild (no symbol {SYMBOL}, or stripped); build the target mlf_<model>_verify of a tree "
-    "that `mlfbuild build --tree <folder> --with-verify` wrote"
-)
 
 
 def read_subject(image: Path) -> Subject:
-    """Return what the test firmware ``image`` checks.
+    """Return the module that the test firmware ``image`` runs, and its board.
 
-    Raises ``InputFileError`` where the file is no ELF image, no test firmware, or damaged. Time and memory grow with
-    the length of the file, whatever its tables claim.
+    Raises ``InputFileError`` if the file is not an ELF image, not test firmware, or damaged. Time and memory are
+    bounded by the length of the file, regardless of what its tables claim.
     """
     where = str(image)
     content = _constant(read_bytes(image, "image"), where)
@@ -39,20 +35,28 @@ def read_subject(image: Path) -> Subject:
 
 def _check(subject: Subject, where: str) -> None:
     if subject.board != HOST and subject.board not in BOARDS:
-        known = ", ".join(BOARDS)
         raise InputFileError(
-            f"{where}: is for the board {quoted(subject.board)}, which this mlfbuild does not know ({known}); "
-            "install the mlfbuild that built it"
+            "unknown-board-in-image",
+            place=where,
+            reason=f"this version of mlfbuild does not know the board {quoted(subject.board)}",
+            hint="use the version of mlfbuild that built the image",
         )
     if not subject.name.isidentifier() or not subject.inputs or not subject.outputs:
-        raise InputFileError(f"{where}: {SYMBOL}: names no module with inputs and outputs; build the image again")
+        raise InputFileError(
+            "test-firmware-damaged",
+            place=f"{where}: {SYMBOL}",
+            reason="it names no module with inputs and outputs",
+            hint="build the image again",
+        )
     for tensor in (*subject.inputs, *subject.outputs):
         size = _ELEMENTS.get(tensor.dtype, 0)
         whole = size > 0 and 0 < tensor.size <= _LARGEST_TENSOR and tensor.size % size == 0
         if not whole or (tensor.shape is not None and _bytes(tensor.shape, size) != tensor.size):
             raise InputFileError(
-                f"{where}: {SYMBOL}: tensor {quoted(tensor.name)} cannot have {tensor.size} bytes of "
-                f"{quoted(tensor.dtype)}; build the image again"
+                "test-firmware-damaged",
+                place=f"{where}: {SYMBOL}: tensor {quoted(tensor.name)}",
+                reason=f"{tensor.size} bytes do not fit its shape and type {quoted(tensor.dtype)}",
+                hint="build the image again",
             )
 
 
@@ -60,7 +64,7 @@ def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
     size = itemsize
     for extent in shape:
         size *= extent
-        if size > _LARGEST_TENSOR:  # enough to know, and the numbers stay small
+        if size > _LARGEST_TENSOR:  # too large in any case, and the numbers stay small
             break
     return size
 
@@ -73,13 +77,13 @@ _IDENT = 16  # bytes
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the numbers of a class of ELF files stand."""
+    """The structures of a class of ELF files, in the format of ``struct``."""
 
     header: str
     section: str
     symbol: str
     symbol_fields: tuple[int, int, int]
-    """Places of st_value, st_size and st_shndx in a symbol; st_name comes first."""
+    """Positions of st_value, st_size and st_shndx in a symbol; st_name comes first."""
 
 
 _LAYOUTS = {
@@ -98,9 +102,14 @@ class _Section:
 
 
 def _constant(data: bytes, where: str) -> bytes:
-    """Return the content of the constant ``SYMBOL``, without the zero byte behind it."""
+    """Return the content of the constant ``SYMBOL``, without the final zero byte."""
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{where}: is no ELF image; name what the linker wrote, not a .bin or .hex of it")
+        raise InputFileError(
+            "not-an-elf-image",
+            place=where,
+            reason="the file is not an ELF image",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
+        )
     if len(data) < 64 or data[4] not in _LAYOUTS or data[5] not in {1, 2}:
         raise _damaged(where, "its header cannot be read")
     layout, order = _LAYOUTS[data[4]], "<" if data[5] == 1 else ">"
@@ -110,7 +119,12 @@ def _constant(data: bytes, where: str) -> bytes:
             found = _symbol(data, table, sections, layout, order, where)
             if found is not None:
                 return found.rstrip(b"\0")
-    raise InputFileError(f"{where}: {_NOT_ONE}")
+    raise InputFileError(
+        "not-test-firmware",
+        place=where,
+        reason=f"the image is not test firmware of mlfbuild, or is stripped (it has no symbol {SYMBOL})",
+        hint="build the target mlf_<model>_verify of a tree from `mlfbuild build --tree FOLDER --with-verify`",
+    )
 
 
 def _sections(data: bytes, layout: _Layout, order: str, where: str) -> list[_Section]:
@@ -126,7 +140,7 @@ def _sections(data: bytes, layout: _Layout, order: str, where: str) -> list[_Sec
 def _symbol(
     data: bytes, table: _Section, sections: list[_Section], layout: _Layout, order: str, where: str
 ) -> bytes | None:
-    """Return the content of the constant ``SYMBOL`` where the symbol table has it."""
+    """Return the content of the constant ``SYMBOL``, or ``None`` if the symbol table does not have it."""
     entry, wanted = struct.Struct(order + layout.symbol), SYMBOL.encode() + b"\0"
     names = _content(data, _one_of(sections, table.link, where), where)
     entries = _content(data, table, where)
@@ -135,9 +149,9 @@ def _symbol(
             value, size, index = (fields[place] for place in layout.symbol_fields)
             section = _one_of(sections, index, where)
             if not section.address <= value <= value + size <= section.address + section.size:
-                raise _damaged(where, f"its symbol {SYMBOL} lies outside its section")
+                raise _damaged(where, f"its symbol {SYMBOL} is outside its section")
             if size > _LARGEST_SUBJECT or section.kind == _NOBITS:
-                raise _damaged(where, f"its symbol {SYMBOL} is no constant")
+                raise _damaged(where, f"its symbol {SYMBOL} is not a constant")
             return _part(data, section.offset + value - section.address, size, where)
     return None
 
@@ -154,9 +168,11 @@ def _content(data: bytes, section: _Section, where: str) -> bytes:
 
 def _part(data: bytes, offset: int, size: int, where: str) -> bytes:
     if offset + size > len(data):
-        raise _damaged(where, "a table or symbol lies outside the file")
+        raise _damaged(where, "a table or symbol is outside the file")
     return data[offset : offset + size]
 
 
 def _damaged(where: str, reason: str) -> InputFileError:
-    return InputFileError(f"{where}: is a damaged ELF image: {reason}; build it again")
+    return InputFileError(
+        "image-damaged", place=where, reason=f"the ELF image is damaged ({reason})", hint="build it again"
+    )

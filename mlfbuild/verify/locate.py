@@ -1,7 +1,7 @@
-"""Find the operator that a wrong result comes from.
+"""Find the operator that causes a wrong result.
 
-The model is compiled once more with the result of every operator as an output, run on the target with the inputs of the
-case that went wrong, and compared, operator by operator, with the numpy reference of each.
+The model is compiled again with the result of every operator as an output, run on the target with the inputs of the
+wrong case, and compared with the numpy reference of each operator.
 """
 
 from __future__ import annotations
@@ -17,48 +17,47 @@ from mlfbuild.build import CompileJob, TargetJob, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
 from mlfbuild.frontends import read_model
-from mlfbuild.graph import Array, Graph
-from mlfbuild.graph.evaluation import evaluate_in_turn
+from mlfbuild.graph import Array, Graph, evaluate_in_turn
 from mlfbuild.verify.module import VerifyReport, verify_module
 from mlfbuild.verify.vectors import load_vectors
 
 
 def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, report: VerifyReport) -> str:
-    """Return a line about the first operator that goes wrong on the target, for the first wrong case of ``report``.
+    """Return a line about the first operator with a wrong result on the target, in the first wrong case of ``report``.
 
-    Everything is built below ``folder``. Empty where that cannot be told: the model was compiled elsewhere, or all its
-    tensors together do not fit the board.
+    Everything is built below ``folder``. The line is empty if the operator cannot be found: the model was compiled
+    elsewhere, or its tensors together do not fit the board.
     """
     if job.compiler != "native":
         return ""
     try:
         return _locate(job, target, vectors, folder / "operators", report.wrong[0][0])
     except MlfError:
-        return ""  # a hint: what is wrong has been said, and this must not hide it
+        return ""  # only a hint: its failure must not hide the mismatch
 
 
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
     graph = observed(read_model(job.request.source, job.model))
     library, archive_id = open_archive_with_id(job.archive)
     arrays = load_vectors(vectors, library.modules[0]).inputs
-    cases = range(case + 1) if graph.states else [case]  # a state comes from all cases before
+    cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases
     runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
     found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)))
     board = target.board.name if target.board else "this machine"
     if not found.wrong:
         return (
-            f"{job.model}: every operator gives on {board} what its reference gives, so the expected outputs come from "
-            "other arithmetic: make them with TensorFlow Lite Micro, from this model file"
+            f"{job.model}: on {board} every operator matches its reference, so the expected outputs come from other "
+            "arithmetic: create them with TensorFlow Lite Micro from this model file"
         )
     name = graph.outputs[found.wrong[0][1]]
     node = next(node for node in graph.nodes if name in node.outputs)
-    return f"{job.model}: the first operator that goes wrong on {board} is {node.operator.name} {node.name!r}"
+    return f"{job.model}: the first operator with a wrong result on {board} is {node.operator.name} {node.name!r}"
 
 
 def observed(graph: Graph) -> Graph:
     """Return ``graph`` with the result of every node as an output, in order of execution, and tensors renamed t0, t1..
 
-    The names of a model's inner tensors need not be different in C.
+    The names of a model's inner tensors may be the same identifier in C.
     """
     names = {name: f"t{index}" for index, name in enumerate(graph.tensors)}
     nodes = [
@@ -87,7 +86,7 @@ def _inputs(graph: Graph, arrays: list[Array]) -> dict[str, Array]:
 def _run(
     job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, runs: list[dict[str, Array]]
 ) -> VerifyReport:
-    from mlfbuild.compilers.native.build import compile_graph
+    from mlfbuild.compilers.native import compile_graph
 
     library = compile_graph(graph, job.request, model_id)
     make_folder(folder)

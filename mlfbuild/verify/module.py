@@ -1,7 +1,7 @@
-"""Verify a module: run its vectors in a test firmware on the target's board and compare every output element.
+"""Verify a module: run its vectors in test firmware on the target's board and compare every output element.
 
-Each case runs twice in one image, so that state kept between runs shows; ``runtime/verify/verify.c`` tells how memory
-around the module is guarded and measured. The image does not depend on the vectors.
+Each case runs twice in one image, to detect state that is kept between runs. ``runtime/verify/verify.c`` documents how
+memory around the module is guarded and measured. The image does not depend on the vectors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from mlfbuild.verify.vectors import Vectors, load_vectors
 __all__ = ["VerifyReport", "verify_image", "verify_module"]
 
 _RUNS = 2
-"""Of each case, in one image."""
+"""Runs of each case in one image."""
 
 
 def verify_module(
@@ -53,14 +53,19 @@ def verify_module(
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
     ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the
-    fragment that puts sections into memory regions. A case may take ``timeout`` seconds, by default generously many.
-    Everything is built and kept in ``workdir``, and ``tell`` is told how far it is. What is wrong with the module is in
-    the report; raised are ``CheckFailedError`` where the file holds no cases, ``InputFileError``,
-    ``UnsupportedModelError``, ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` where the test
-    firmware cannot be built or the emulator fails.
+    fragment that assigns sections to memory regions. A case may take ``timeout`` seconds (default ``SECONDS_A_CASE``).
+    Everything is built and kept in ``workdir``; ``tell`` receives progress. Faults of the module are in the report.
+    Raises ``CheckFailedError`` if the file holds no cases, ``InputFileError``, ``UnsupportedModelError``,
+    ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` if the test firmware cannot be built or the
+    emulator fails.
     """
     if board is None and toolchain is not None:
-        raise UsageError(f"{module.name}: the target has no board to be verified on; give it one QEMU emulates")
+        raise UsageError(
+            "target-without-board",
+            place=module.name,
+            reason="the target has no board to run on",
+            hint="set `board` of the target to one that QEMU emulates",
+        )
     loaded = load_vectors(vectors, module)
     subject = subject_of(module, board.name if board else HOST)
     image = build_harness(tree, module, board, toolchain, workdir, placement=placement, tell=tell)
@@ -76,14 +81,19 @@ def verify_image(
     timeout: float | None = None,
     tell: Tell = tell_nobody,
 ) -> VerifyReport:
-    """Check the test firmware ``image``, which says itself what it is, against the file ``vectors``.
+    """Check the test firmware ``image``, which describes its module and board, against the file ``vectors``.
 
-    It runs in ``workdir``. Raises as ``verify_module``, ``InputFileError`` also where the image is no test firmware,
-    and ``UsageError`` where it is for another board than ``board``.
+    It runs in ``workdir``. Raises as ``verify_module``, ``InputFileError`` also if the image is not test firmware, and
+    ``UsageError`` if it is for another board than ``board``.
     """
     subject = read_subject(image)
     if board is not None and board != subject.board:
-        raise UsageError(f"{image}: runs on {_place(subject)}, not on {board}; link it for the board you want")
+        raise UsageError(
+            "image-for-another-board",
+            place=image,
+            reason=f"the image runs on {_place(subject)}, not on {board}",
+            hint=f"link it for {board}",
+        )
     return _check(image, subject, load_vectors(vectors, subject), workdir, timeout, tell)
 
 
@@ -95,7 +105,7 @@ def _check(
     image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None, tell: Tell
 ) -> VerifyReport:
     board = None if subject.board == HOST else BOARDS[subject.board]
-    # A single case twice, as the arena is measured with two paints; a module with state would go on from the first.
+    # Run a single case twice, because two paints measure the arena; a module with state would continue from the first.
     again = vectors.cases == 1 and not subject.state_size
     inputs = interleaved(vectors.inputs) * (2 if again else 1)
     size = case_size(subject, _RUNS)
@@ -138,7 +148,7 @@ def _problems(module: Subject, vectors: Vectors, runs: npt.NDArray[Any]) -> Iter
 
 
 def _failed(run: Any) -> bool:
-    """Whether a run of the case returned an error: what it left in the outputs means nothing."""
+    """Whether a run of the case returned an error, so that its outputs mean nothing."""
     return any(run[f"run{number}"]["status"] != 0 for number in range(_RUNS))
 
 

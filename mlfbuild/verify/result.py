@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The result of a verification."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ _SHOWN = 10
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """Result of one module on one board; bytes are as measured by painting memory before each run."""
+    """The result of one module on one board; bytes are measured by painting memory before each run."""
 
     module: str
     board: str
     """QEMU's machine name, or ``host``."""
     cases: int
     problems: tuple[str, ...]
-    """One line for each thing that is wrong, ``kws: case 3, output 0 ('Identity'), element 7: expected ...``."""
+    """One line for each fault, such as ``kws: case 3, output 0 ('Identity'), element 7: expected ...``."""
     wrong: tuple[tuple[int, int], ...]
-    """(case, output) of every output that is not as expected."""
+    """(case, output) of every wrong output."""
     workspace_size: int
-    """What the library says the module needs."""
+    """Bytes of workspace that the library declares."""
     workspace_used: int | None
-    """From the start of the workspace to the last byte written; ``None`` where the module owns its workspace."""
+    """Bytes from the start of the workspace to the last byte written; ``None`` if the module owns its workspace."""
     stack_used: int | None
-    """Of the deepest run; ``None`` on this machine, where it is not measured."""
+    """Bytes of stack of the deepest run; ``None`` on this machine, because it is measured on boards only."""
     hint: str = ""
-    """Where to look, if anything is known about that."""
+    """The operator to look at; empty if unknown."""
 
     @property
     def passed(self) -> bool:
-        """Whether every output element of every case was right and nothing was damaged."""
+        """Whether every output element of every case was right and no write was out of bounds."""
         return not self.problems
 
     def text(self) -> str:
-        """Return the report for people: one line where all is well, else the first problems and their number."""
+        """Return one line if the module passed, otherwise the first problems and their number."""
         if self.passed:
             plural = "case" if self.cases == 1 else "cases"
             return ", ".join([f"{self.module}: {self.cases} {plural} right on {self.board}", *self._memory()])

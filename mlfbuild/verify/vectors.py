@@ -1,4 +1,4 @@
-"""Vectors: inputs and expected outputs of a module, from a ``.npz`` file that nobody vouches for.
+"""Vectors: inputs and expected outputs of a module, from an untrusted ``.npz`` file.
 
 Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``; the first axis counts cases.
 """
@@ -18,19 +18,20 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.core import CheckFailedError, InputFileError, read_bytes
+from mlfbuild.core import CheckFailedError, InputFileError, listed, printable, quoted, read_bytes, shown
 from mlfbuild.library import TensorInfo, sanitize_name
 
 Array = npt.NDArray[Any]
 
+_SAVEZ = "write the file with numpy.savez"
 _LARGEST = 1 << 30
-"""Bytes that a vectors file may unpack to."""
+"""Maximum unpacked bytes of a vectors file."""
 
 _UNREADABLE = (
     zipfile.BadZipFile, zlib.error, tokenize.TokenError, SyntaxError, ValueError, OSError, EOFError, KeyError,
     MemoryError, RuntimeError,
 )  # fmt: skip
-"""What zipfile and numpy's parser of headers raise for files that are broken, encrypted or made to confuse them."""
+"""Exceptions of zipfile and of numpy's header parser for files that are damaged, encrypted or malicious."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Vectors:
 
 
 class HasTensors(Protocol):
-    """What vectors are for: a module, or what an image says of its module."""
+    """A module, or the description of a module in an image."""
 
     @property
     def name(self) -> str:
@@ -61,24 +62,27 @@ class HasTensors(Protocol):
 def load_vectors(path: Path, module: HasTensors) -> Vectors:
     """Read the vectors of ``module`` from ``path``.
 
-    Raises ``InputFileError`` where the file is not what it should be or does not fit the module, and
-    ``CheckFailedError`` where it holds no cases: a check of nothing must not pass.
+    Raises ``InputFileError`` if the file is damaged or does not fit the module, and ``CheckFailedError`` if it holds no
+    cases: a check of nothing must not pass.
     """
     arrays = _read(path)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     outputs = _arrays_of(path, arrays, "out", module.outputs)
     if arrays:
         raise InputFileError(
-            f"{path}: {', '.join(sorted(arrays))}: no such input or output, {module.name} has "
-            f"{_names('in', module.inputs)} and {_names('out', module.outputs)}; rename or remove it"
+            "vectors-unknown-array",
+            place=f"{path}: {listed([shown(name) for name in sorted(arrays)])}",
+            reason=f"no such input or output, {module.name} has {_names('in', module.inputs)} and "
+            f"{_names('out', module.outputs)}",
+            hint="rename or remove the array",
         )
     return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs)
 
 
 def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:
-    """Return the number of cases in ``path`` and the inputs of ``module`` there, as ``Vectors`` has them.
+    """Return the number of cases in ``path`` and the inputs of ``module``, in the form of ``Vectors``.
 
-    An array may also be called as the input itself; expected outputs in the file are left alone. Raises as
+    An array may also have the name of the input without a prefix; expected outputs in the file are ignored. Raises as
     ``load_vectors``.
     """
     arrays = _read(path)
@@ -94,10 +98,18 @@ def _cases(path: Path, arrays: Sequence[Array]) -> int:
     counts = {len(array) for array in arrays}
     if len(counts) > 1:
         raise InputFileError(
-            f"{path}: the arrays hold different numbers of cases: {sorted(counts)}; give all equally many"
+            "vectors-case-counts",
+            place=path,
+            reason=f"the arrays hold different numbers of cases: {listed([str(count) for count in sorted(counts)])}",
+            hint="make the first axis of all arrays equally long",
         )
     if counts <= {0}:
-        raise CheckFailedError(f"{path}: holds no cases, which the first axis of each array counts; add one at least")
+        raise CheckFailedError(
+            "vectors-without-cases",
+            place=path,
+            reason="the file holds no cases, which the first axis of each array counts",
+            hint="add at least one case",
+        )
     return counts.pop()
 
 
@@ -110,18 +122,28 @@ def _read(path: Path) -> dict[str, Array]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > _LARGEST:
-                raise InputFileError(f"{path}: unpacks to more than {_LARGEST >> 20} MiB; split the vectors")
+                raise InputFileError(
+                    "vectors-too-large",
+                    place=path,
+                    reason=f"the file unpacks to more than {_LARGEST >> 20} MiB",
+                    hint="split the vectors into several files",
+                )
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of headers that numpy reads in a slower way
+            warnings.simplefilter("ignore")  # about headers that numpy reads in a slower way
             read = {name: arrays[name] for name in arrays.files}
     except _UNREADABLE as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputFileError(
-            f"{path}: not a .npz file that numpy reads without pickle: {reason}; write it with numpy.savez"
+            "not-a-vectors-file",
+            place=path,
+            reason=f"the file is not a .npz file that numpy reads without pickle ({printable(reason)})",
+            hint=_SAVEZ,
         ) from None
     for name, array in read.items():
         if not isinstance(array, np.ndarray):
-            raise InputFileError(f"{path}: {name}: is not an array; write the file with numpy.savez")
+            raise InputFileError(
+                "not-a-vectors-file", place=f"{path}: {shown(name)}", reason="this member is not an array", hint=_SAVEZ
+            )
     return read
 
 
@@ -133,27 +155,37 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
         key = next((key for key in keys if key in arrays), None)
         if key is None:
             raise InputFileError(
-                f"{path}: has no {keys[0]} (or {keys[1]}) for {prefix}put {index} of the model; add it"
+                "vectors-array-missing",
+                place=path,
+                reason=f"no array for {prefix}put {index} of the model",
+                hint=f"add an array {keys[0]} or {shown(keys[1])}",
             )
-        taken.append(_checked(f"{path}: {key}", arrays.pop(key), tensor))
+        taken.append(_checked(f"{path}: {shown(key)}", arrays.pop(key), tensor))
     return tuple(taken)
 
 
 def _checked(where: str, array: Array, tensor: TensorInfo) -> Array:
     if array.dtype.name != tensor.dtype:
-        raise InputFileError(f"{where}: holds {array.dtype}, {tensor.name!r} is {tensor.dtype}; convert it")
-    if not _shape_fits(array, tensor):
-        shape = f"shape {list(tensor.shape)}" if tensor.shape is not None else f"{tensor.size} bytes"
         raise InputFileError(
-            f"{where}: has shape {list(array.shape)}; the first axis counts cases, the others must be {tensor.name!r}, "
-            f"which has {shape}"
+            "vectors-array-type",
+            place=where,
+            reason=f"the array has the type {array.dtype}, but {quoted(tensor.name)} is {tensor.dtype}",
+            hint=f"convert the array to {tensor.dtype}",
+        )
+    if not _shape_fits(array, tensor):
+        wanted = f"the shape {list(tensor.shape)}" if tensor.shape is not None else f"{tensor.size} bytes"
+        raise InputFileError(
+            "vectors-array-shape",
+            place=where,
+            reason=f"the array has the shape {list(array.shape)}, but a case of {quoted(tensor.name)} has {wanted}",
+            hint="let the first axis count cases and the others be one case",
         )
     elements = tensor.size // array.itemsize
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(len(array), elements)
 
 
 def _shape_fits(array: Array, tensor: TensorInfo) -> bool:
-    """Whether each case of ``array`` is ``tensor``; the model's batch axis may be left out where it is 1."""
+    """Whether a case of ``array`` has the shape of ``tensor``; a batch axis of 1 may be omitted."""
     if array.ndim == 0:
         return False
     if tensor.shape is None:

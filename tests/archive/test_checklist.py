@@ -18,7 +18,7 @@ import pytest
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.read import read_files
-from mlfbuild.c_analysis.symbols import object_symbols
+from mlfbuild.c_analysis.objects import object_symbols
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import MainMemory, Module, OperatorFunction, TensorInfo, text_of
 from mlfbuild.library.graph_json import parse_graph

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import RegistryTable, parse_object_registry, parse_registry, registry_source
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
+from mlfbuild.c_analysis.objects import Symbols, object_symbols
 from mlfbuild.library import Library
 from support.libraries import native_library
 

@@ -13,8 +13,8 @@ from counting.report import PAGES
 from counting.results import load
 from reports import NETWORKS, TARGETS, checked, image_path, instructions, reports, row
 
-from mlfbuild.report.read import read_report
-from mlfbuild.report.schema import report_schema
+from mlfbuild.report.document.read import read_report
+from mlfbuild.report.document.schema import report_schema
 
 _ON_DEVICE = re.compile(
     r"^ (\.(?!debug|comment|ARM\.attributes)\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) \S*\blibmlf_(\w+)\.a\(", re.MULTILINE

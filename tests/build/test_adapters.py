@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import open_archive
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, tree_damage, unpack, write_target_tree
 from mlfbuild.build.tree.adapters import ModelFiles, Package, adapter_files, adapter_paths, model_files
 from mlfbuild.build.tree.parts import parts_of
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.library import CodegenFile, Library
 from mlfbuild.targets import CPUS
 from support.command import Folder

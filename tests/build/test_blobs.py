@@ -14,14 +14,14 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import open_archive
-from mlfbuild.verify.emulator.qemu import run_elf
-from mlfbuild.core.errors import UsageError
 from mlfbuild.build.tree import unpack, write_target_tree
 from mlfbuild.build.tree.blobs import blob_files
+from mlfbuild.core.errors import UsageError
 from mlfbuild.library import LazyBytes, Library
 from mlfbuild.library.params import save_params
 from mlfbuild.project import Placement
 from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.verify.emulator.qemu import run_elf
 from support.libraries import graph_library
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.cli.run import run as mlfbuild
 from mlfbuild.build.tree import tree_damage
+from mlfbuild.cli.run import run as mlfbuild
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons
@@ -85,8 +85,8 @@ def test_the_image_alone_is_verified_on_a_third_machine(elsewhere: Path, capfd: 
 
 
 IS_NONE = (
-    "is no test firmware of mlfbuild (no symbol mlf_verify_subject, or stripped); build the target mlf_<model>_verify "
-    "of a tree that `mlfbuild build --tree <folder> --with-verify` wrote"
+    "the image is not test firmware of mlfbuild, or is stripped (it has no symbol mlf_verify_subject); build the "
+    "target mlf_<model>_verify of a tree from `mlfbuild build --tree FOLDER --with-verify`"
 )
 
 
@@ -102,7 +102,7 @@ IS_NONE = (
         (
             ["--elf", "alpha.npz", "--vectors", "alpha.npz"],
             5,
-            "alpha.npz: is no ELF image; name what the linker wrote, not a .bin or .hex of it",
+            "alpha.npz: the file is not an ELF image; name the ELF file that the linker wrote, not a .bin or .hex file",
         ),
         (
             ["--elf", "none.elf", "--vectors", "alpha.npz"],
@@ -112,7 +112,7 @@ IS_NONE = (
         (
             ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps2-an386"],
             2,
-            "alpha_verify.elf: runs on mps3-an547, not on mps2-an386; link it for the board you want",
+            "alpha_verify.elf: the image runs on mps3-an547, not on mps2-an386; link it for mps2-an386",
         ),
         (
             ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps3-an574"],

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.requirements.types import Package
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.build.tree import tree_damage
 from mlfbuild.build.tree.dependencies import write_dependencies
 from mlfbuild.build.tree.dependency_cmake import cmake_text
@@ -24,7 +22,9 @@ from mlfbuild.build.tree.fragment import library_fragment
 from mlfbuild.build.tree.make import make_fragment
 from mlfbuild.build.tree.parts import parts_of
 from mlfbuild.build.tree.sconscript import scons_fragment
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.library import ExternalDependency, Library
+from mlfbuild.requirements.types import Package
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
 from support.tree_firmware import PROJECTS, scons
 

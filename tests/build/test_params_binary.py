@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core.errors import InputFileError
 from mlfbuild.build.tree.params_binary import has_symbol, linked_section, section_names
+from mlfbuild.core.errors import InputFileError
 
 SOURCE = """\
 const unsigned char params[40] __attribute__((section(".mlf_params"))) = {1, 2, 3};

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.verify.emulator import run_elf
 from mlfbuild.build.tree import tree_damage, write_target_tree
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.targets import BOARDS, CPUS, Board, toolchain_file
+from mlfbuild.verify.emulator import run_elf
 
 PARAMS = PlacedSection(".mlf_params", "QSPI", memory=False)
 AXI = PlacedSection(".axi", "AXI_SRAM", memory=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core.errors import ConflictError, UsageError
 from mlfbuild.build.tree import read_record, target_tree, tree_damage, unpack, write_target_tree
+from mlfbuild.core.errors import ConflictError, UsageError
 from mlfbuild.targets import BOARDS, CPUS
 from support.libraries import native_library
 

@@ -13,8 +13,6 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, write_archive
-from mlfbuild.core.errors import ConflictError, InputFileError, StorageError
-from mlfbuild.core.files import write_atomic
 from mlfbuild.build.tree import (
     UnpackResult,
     read_record,
@@ -27,6 +25,8 @@ from mlfbuild.build.tree import (
 )
 from mlfbuild.build.tree.record import Record
 from mlfbuild.build.tree.tree import write_tree
+from mlfbuild.core.errors import ConflictError, InputFileError, StorageError
+from mlfbuild.core.files import write_atomic
 from mlfbuild.library import ArchiveFile, CodegenFile, LazyBytes, Library
 from support.libraries import graph_library, native_library, native_module
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from mlfbuild.c_analysis.objects import MERGED, SHARED, Symbols, object_symbols, weak_definitions
 from mlfbuild.c_analysis.source_symbols import c_symbols
-from mlfbuild.c_analysis.symbols import Symbols, object_symbols
-from mlfbuild.c_analysis.weak import MERGED, SHARED, weak_definitions
 from mlfbuild.core.errors import InputFileError
 from support.native import compile_bytes
 from support.tvm_headers import write_tvm_headers
@@ -56,7 +55,7 @@ def members(archive: Path, *suffixes: str) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("pattern", ["add-*.tar", "byoc-*.tar", pytest.param("*.tar", marks=pytest.mark.sweep)])
-def test_sources_of_tvm_define_what_the_compiler_says(pattern: str, shared: Path, tmp_path: Path, tool: Tool) -> None:
+def test_symbols_of_tvm_sources(pattern: str, shared: Path, tmp_path: Path, tool: Tool) -> None:
     compiler = tool("arm-none-eabi-gcc")
     include = write_tvm_headers(tmp_path / "include")
     for archive in archives(shared, pattern):
@@ -74,7 +73,7 @@ def test_sources_of_tvm_define_what_the_compiler_says(pattern: str, shared: Path
 
 
 @pytest.mark.parametrize("name", ["kws_int8", pytest.param("ad_f32", marks=pytest.mark.sweep)])
-def test_native_sources_define_what_the_compiler_says(name: str, shared: Path, tmp_path: Path, tool: Tool) -> None:
+def test_symbols_of_native_sources(name: str, shared: Path, tmp_path: Path, tool: Tool) -> None:
     library = compile_bytes((shared / f"models/{name}.tflite").read_bytes(), name)
     for file in library.modules[0].codegen:
         path = tmp_path / file.path
@@ -187,13 +186,13 @@ def test_functions_that_macros_of_tvm_define() -> None:
     assert c_symbols(source, cplusplus=True).defined == {"net", "net_wrapper_()"}
 
 
-def test_c_symbols_tell_what_is_only_declared() -> None:
+def test_c_symbols_include_declarations() -> None:
     found = c_symbols("int f(int); extern int a; TVM_DLL int32_t g(void* args);\nint h(void) { return f(a); }\n")
     assert found == Symbols(defined=frozenset({"h"}), declared=frozenset({"f", "a", "g"}))
 
 
 @given(st.text(alphabet="{}()[];,=\"'#/*\\\n aif<:"))
-def test_any_text_is_taken(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     c_symbols(text)
     c_symbols(text, cplusplus=True)
 
@@ -242,15 +241,16 @@ def test_objects_agree_with_nm(name: str, tmp_path: Path, tool: Tool) -> None:
 
 
 @pytest.mark.parametrize("name", ["gcc", "arm-none-eabi-gcc"])
-def test_objects_left_to_link_time_optimisation_tell_the_same_as_others(name: str, tmp_path: Path, tool: Tool) -> None:
+def test_objects_of_link_time_optimisation_have_the_same_symbols(name: str, tmp_path: Path, tool: Tool) -> None:
     data = compiled(OBJECT_SOURCE, tmp_path, tool(name), "-O2", "-fcommon", "-flto", "-fno-fat-lto-objects")
     found = object_symbols(data, "source.o")
     assert found.defined == {"defined", "data", "user"}
     assert found.weak - {"__gnu_lto_slim"} == {"weak_one", "common_or_bss"}
     assert found.declared == {"missing"}
     at = data.index(b"weak_one\0\0") + len(b"weak_one\0\0")
-    with pytest.raises(InputFileError, match="damaged ELF object: ValueError while its sections were read"):
+    with pytest.raises(InputFileError) as error:
         object_symbols(data[:at] + b"\x77" + data[at + 1 :], "source.o")
+    assert (error.value.code, error.value.place) == ("object-damaged", "source.o")
 
 
 WEAK_SOURCE = """
@@ -263,7 +263,7 @@ __attribute__((weak)) int weak_data;
 
 
 @pytest.mark.parametrize("name", ["gcc", "arm-none-eabi-gcc"])
-def test_weak_definitions_are_told_apart(name: str, tmp_path: Path, tool: Tool) -> None:
+def test_weak_definitions_differ_if_their_bytes_do(name: str, tmp_path: Path, tool: Tool) -> None:
     def definitions(source: str, *flags: str) -> Mapping[str, str]:
         data = compiled(source, tmp_path, tool(name), "-O2", *flags)
         return weak_definitions(data, {"weak_one", "weak_two", "weak_data", "common_one"}, "source.o")
@@ -282,13 +282,8 @@ def test_weak_definitions_are_told_apart(name: str, tmp_path: Path, tool: Tool) 
 
 def test_damaged_objects_with_weak_symbols_are_refused_or_read(tmp_path: Path, tool: Tool) -> None:
     data = compiled(WEAK_SOURCE, tmp_path, tool("arm-none-eabi-gcc"), "-DNUMBER=2")
-    reasons = [
-        reason
-        for at in range(0, len(data), 5)
-        if (reason := refusal(data[:at] + b"\xff" + data[at + 1 :], weak_one_and_two))
-    ]
-    assert len(reasons) > 10
-    assert all(reason.startswith("a.o: is ") and "\n" not in reason for reason in reasons)
+    codes = [refusal(data[:at] + b"\xff" + data[at + 1 :], weak_one_and_two) for at in range(0, len(data), 5)]
+    assert len(codes) - codes.count("") > 10
 
 
 def test_big_endian_objects(tmp_path: Path, tool: Tool) -> None:
@@ -307,19 +302,19 @@ def test_objects_of_tvm_agree_with_nm(shared: Path, tmp_path: Path, tool: Tool) 
     assert checked == 2
 
 
-def test_objects_that_are_none(tmp_path: Path, tool: Tool) -> None:
+def test_files_that_are_not_relocatable_objects(tmp_path: Path, tool: Tool) -> None:
     (tmp_path / "main.c").write_text("int main(void) { return 0; }")
     subprocess.run([tool("gcc"), str(tmp_path / "main.c"), "-o", str(tmp_path / "main")], check=True)
     program = (tmp_path / "main").read_bytes()
-    for data, reason in [
-        (b"", "is no ELF object"),
-        (b"\xcf\xfa\xed\xfe" + bytes(100), "is no ELF object"),
-        (program, "is an ELF file of another kind, not a relocatable object"),
-        (b"\x7fELF", "is a damaged ELF object"),
+    for data, code in [
+        (b"", "object-not-elf"),
+        (b"\xcf\xfa\xed\xfe" + bytes(100), "object-not-elf"),
+        (program, "object-not-relocatable"),
+        (b"\x7fELF", "object-damaged"),
     ]:
-        with pytest.raises(InputFileError, match=rf"^a\.o: {reason}") as caught:
+        with pytest.raises(InputFileError) as caught:
             object_symbols(data, "a.o")
-        assert "\n" not in str(caught.value)
+        assert (caught.value.code, caught.value.place) == (code, "a.o")
 
 
 def test_damaged_objects_are_refused_or_read(tmp_path: Path, tool: Tool) -> None:
@@ -327,14 +322,13 @@ def test_damaged_objects_are_refused_or_read(tmp_path: Path, tool: Tool) -> None
     for length in range(0, len(data), 7):
         with pytest.raises(InputFileError):
             object_symbols(data[:length], "a.o")
-    refused = [
-        reason
+    codes = [
+        refusal(data[:at] + bytes([value]) + data[at + 1 :])
         for at in range(0, len(data), 3)
         for value in (0x00, 0x7F, 0xFF)
-        if (reason := refusal(data[:at] + bytes([value]) + data[at + 1 :]))
     ]
-    assert len(refused) > 20
-    assert all(reason.startswith("a.o: is ") and "\n" not in reason for reason in refused)
+    assert len(codes) - codes.count("") > 20
+    assert set(codes) <= {"", "object-not-elf", "object-not-relocatable", "object-damaged"}
 
 
 def weak_one_and_two(data: bytes, where: str) -> Mapping[str, str]:
@@ -345,12 +339,13 @@ def refusal(data: bytes, read: Callable[[bytes, str], object] = object_symbols) 
     try:
         read(data, "a.o")
     except InputFileError as error:
-        return str(error)
+        return error.code
     return ""
 
 
 def test_an_object_of_a_billion_sections_is_refused_at_once() -> None:
     header = b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 1, 40, 1, 0, 0, 52, 0, 52, 0, 0, 40, 0, 0)
     section = struct.pack("<10I", 0, 0, 0, 0, 0, 2**30, 0, 0, 0, 0)  # e_shnum is 0: sh_size of the first one counts
-    with pytest.raises(InputFileError, match="its section table is larger than the file"):
+    with pytest.raises(InputFileError) as error:
         object_symbols(header + section, "a.o")
+    assert error.value.code == "object-damaged"

@@ -208,7 +208,7 @@ def unsupported() -> bytes:
         ("--model big.tflite", 4, "big.tflite: needs an arena of 42"),
         ("--model net.tflite --archive net.tar", 2, "--model and --archive: a project starts with one of them"),
         ("--vectors v.npz", 2, "--vectors v.npz: of which network? name it with --model or --archive"),
-        ("--model net.tflite --vectors v.npz", 5, "v.npz: has no in0 (or in_t0) for input 0 of the model"),
+        ("--model net.tflite --vectors v.npz", 5, "v.npz: no array for input 0 of the model; add an array in0 or in_"),
         ("--model net.tflite --vectors no.npz", 5, "no.npz: no such vectors file; check the path"),
     ],
 )  # fmt: skip

@@ -52,7 +52,7 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     ended = folder.run("profile", "--target", "own")
     assert ended.status == 1
     assert ended.err.splitlines()[-1] == (
-        "mlfbuild: mlfbuild.yml: nothing to profile: no board that QEMU emulates for own; add one to a target"
+        "mlfbuild: mlfbuild.yml: no board that QEMU emulates for own; add `board` to a target"
     )
 
 

@@ -71,11 +71,11 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     assert re.search(r"^  model alpha: [\d,]+ of 16,384 bytes of flash \(\d+ %\)$", ended.out, re.MULTILINE)
     ended = project.run("report", "--operators")
     (row,) = re.findall(
-        r"^  0  FULLY_CONNECTED .* 32 +[\d,]+ +[\d,]+ +0 +4$",
+        r"^ *0  FULLY_CONNECTED .* 32 +[\d,]+ +[\d,]+ +0 +4$",
         ended.out.partition("model beta, 1 operator")[2],
         re.MULTILINE,
     )
-    assert len(row) == 80
+    assert len(row) <= 80
     facts = project.run("report", "--format", "json").json
     (image,) = facts["images"]
     assert image["size"] == {"text": text, "data": data, "bss": bss}
@@ -109,12 +109,10 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     for verb in ("build", "build", "report"):
         ended = project.run(verb)
         assert ended.status == 1
-        assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: model alpha takes {taken:,} bytes"), (
+        assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: model alpha: takes {taken:,} bytes"), (
             ended.err
         )
-        assert (
-            "1 byte over its budget of" in ended.err and "as many as in the last build that was within it" in ended.err
-        )
+        assert "1 byte over its budget of" in ended.err and "as in the last build within its budget" in ended.err
         assert ("model alpha, largest in flash" in ended.out) == (verb == "report"), "the report is what explains it"
     set_budget(project, str(taken))
     assert project.run("build").status == 0
@@ -122,8 +120,7 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     ended = project.run("report")
     assert ended.status == 5
     assert ended.err.splitlines()[-1] == (
-        "mlfbuild: build/m4/app/app.elf.map: no such linker map; let the linker write it: "
-        "target_link_options(app PRIVATE LINKER:-Map=%.map)"
+        "mlfbuild: build/m4/app/app.elf.map: no such linker map; add target_link_options(app PRIVATE LINKER:-Map=%.map)"
     )
 
 
@@ -138,7 +135,9 @@ def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> Non
     beta = "  beta: {source: beta.tflite}\n"
     with_baseline(project, models=beta)
     sizes = project.root / "sizes.json"
-    missing = "sizes.json: no such file, which budget-file names; make it with `mlfbuild report --update-baseline` and "
+    missing = (
+        "sizes.json: no such file, which budget-file names; create it with `mlfbuild report --update-baseline` and "
+    )
     for verb in ("report", "build"):
         ended = project.run(verb)
         assert (ended.status, ended.err.splitlines()[-1]) == (2, f"mlfbuild: {missing}commit it")
@@ -165,9 +164,14 @@ def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> Non
     for verb in ("build", "build", "report"):
         ended = project.run(verb)
         assert ended.status == 1
-        assert ended.err.splitlines()[-1].startswith(f"mlfbuild: app.elf for m4: the image takes {text + data:,} bytes")
-        assert f"more than the {smaller:,} in sizes.json (+2." in ended.err and "%): all else +" in ended.err
-        assert ended.err.endswith("; accept it with `mlfbuild report --update-baseline`\n")
+        assert ended.err.splitlines()[-1].startswith(
+            f"mlfbuild: app.elf for m4: the image: takes {text + data:,} bytes"
+        )
+        assert (
+            f"more than the {smaller:,} in sizes.json (+2." in ended.err
+            and "%), which allows 2 %: all else +" in ended.err
+        )
+        assert ended.err.endswith("), or accept the growth with `mlfbuild report --update-baseline`\n")
         assert ("since sizes.json\n" in ended.out) == (verb == "report"), "the report is what explains it"
     with_baseline(project, "budget-growth: 3 %\n", models=beta)
     assert project.run("build").status == 0, "what is allowed counts as soon as it changes"
@@ -176,9 +180,9 @@ def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> Non
     jsonschema.validate(facts, project.run("schema", "--report").json)
     with_baseline(project, models=beta)
     project.write("sizes.json", first.replace('"app for m4"', '"old for m4"'))
-    gone = "sizes.json: has image old for m4, which the project no longer has; `mlfbuild report --update-baseline` "
+    gone = "sizes.json: the project no longer has image old for m4; run `mlfbuild report --update-baseline` "
     ended = project.run("report")
-    assert (ended.status, ended.err) == (5, f"mlfbuild: {gone}leaves that out\n")
+    assert (ended.status, ended.err) == (5, f"mlfbuild: {gone}to remove the entries\n")
     assert project.run("report", "--update-baseline").status == 0
     assert sizes.read_text() == first
 
@@ -188,13 +192,13 @@ def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> Non
     gone = gone.replace("image old for m4", "model beta of app for m4")
     for verb in ("report", "build"):
         ended = project.run(verb)
-        assert (ended.status, ended.err.splitlines()[-1]) == (5, f"mlfbuild: {gone}leaves that out")
+        assert (ended.status, ended.err.splitlines()[-1]) == (5, f"mlfbuild: {gone}to remove the entries")
     assert project.run("report", "--update-baseline").status == 0
     assert sorted(json.loads(sizes.read_text())["images"]["app for m4"]) == ["", "alpha"]
 
     for content, reason in (
-        ("{}", "is no baseline of sizes"),
-        (first.replace('sizes": 1', 'sizes": 9'), "is a baseline of"),
+        ("{}", "the file is not a baseline of sizes"),
+        (first.replace('sizes": 1', 'sizes": 9'), "the baseline has format 9"),
     ):
         project.write("sizes.json", content)
         for arguments in (("build",), ("report",), ("report", "--update-baseline")):
@@ -214,11 +218,11 @@ def test_a_larger_model_has_to_be_accepted(project: Folder) -> None:
     ended = project.run("build")
     assert ended.status == 1
     lines = ended.err.splitlines()
-    model = next(line for line in lines if "model alpha takes " in line and " of flash, " in line)
+    model = next(line for line in lines if "model alpha: takes " in line and " of flash, " in line)
     assert f" more than the {before['alpha']['flash']:,} in sizes.json (+" in model
-    assert "; 1 % more is allowed; " in model
-    assert re.search(r"; most of it: tvmgen_alpha_fully_connected_0_filter [\d,]+ \(weights\), ", model)
-    image = next(line for line in lines if "the image takes " in line and " of flash, " in line)
+    assert "which allows 1 %" in model
+    assert re.search(r"\(tvmgen_alpha_fully_connected_0_filter [\d,]+ \(weights\), ", model)
+    image = next(line for line in lines if "the image: takes " in line and " of flash, " in line)
     ended = project.run("report", "--update-baseline")
     assert ended.status == 0
     after = json.loads((project.root / "sizes.json").read_text())["images"]["app for m4"]
@@ -233,7 +237,7 @@ def test_an_image_over_its_budget_is_not_accepted(project: Folder) -> None:
     project.write("mlfbuild.yml", PROJECT.replace("FLASH", "1") + "budget-file: sizes.json\n")
     ended = project.run("report", "--update-baseline")
     assert ended.status == 1
-    assert "of flash, " in ended.err and "over its budget of 1 byte; most of it: " in ended.err
+    assert "of flash, " in ended.err and "over its budget of 1 byte; reduce its largest parts (" in ended.err
     assert not (project.root / "sizes.json").exists()
 
 
@@ -257,7 +261,8 @@ def test_the_baseline_of_other_targets_is_kept(project: Folder) -> None:
 def test_update_baseline_needs_a_project_with_a_file_for_it(folder: Folder) -> None:
     ended = folder.run("report", "--update-baseline")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: mlfbuild.yml: has no budget-file to update; name one, as in `budget-file: sizes.json`\n"
+        2, ("mlfbuild: mlfbuild.yml: the project has no budget-file to update; add one, "
+        "such as `budget-file: sizes.json`\n")
     )  # fmt: skip
     ended = folder.run("report", "--elf", "app.elf", "--update-baseline")
     assert (ended.status, ended.err) == (

@@ -38,7 +38,7 @@ int main(void)
 }
 """
 ELF, MAP = "build/m4/app/app.elf", "build/m4/app/app.elf.map"
-STAMP = "build/m4/app/.mlfbuild-budgets"
+RECORD = "build/m4/app/.mlfbuild-sizes.json"
 """What tells a build that the budgets of an image hold; without it they are checked again."""
 OTHER_MAPS = {
     "lld": """\
@@ -90,7 +90,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
 def repo(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """That repo, and all as it was afterwards."""
     before = {name: (built / name).read_bytes() for name in (ELF, MAP, "mlfbuild.yml", "good.json")}
-    (built / STAMP).unlink(missing_ok=True)
+    (built / RECORD).unlink(missing_ok=True)
     monkeypatch.chdir(built)
     yield built
     for name, content in before.items():
@@ -138,48 +138,53 @@ def test_the_repo_is_sound(repo: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_stripped_image(repo: Path, refused: Refused) -> None:
     subprocess.run(["arm-none-eabi-strip", repo / ELF], check=True)
-    assert everywhere(refused) == f"{ELF}: has no symbols (stripped); name the ELF that the linker wrote"
+    assert (
+        everywhere(refused)
+        == f"{ELF}: the image has no symbol table (it is stripped); name the ELF file that the linker wrote"
+    )
 
 
 def test_an_image_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
     shutil.copyfile(linked / "app.elf", repo / ELF)
     assert re.fullmatch(
-        rf"{MAP}: is not the map of this image: \S+ has [\d,]+ bytes there and [\d,]+ in the image; link it again",
+        rf"{MAP}: section \S+ has [\d,]+ bytes in the map, but [\d,]+ in the image; link the image again",
         everywhere(refused),
     )
 
 
 def test_a_map_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
     shutil.copyfile(linked / "app.elf.map", repo / MAP)
-    assert everywhere(refused).startswith(f"{MAP}: is not the map of this image: ")
+    assert everywhere(refused).startswith(f"{MAP}: section ")
 
 
 def test_a_map_that_was_cut_off(repo: Path, refused: Refused) -> None:
     text = (repo / MAP).read_text()
     (repo / MAP).write_text(text[: text.index("Linker script and memory map")])
-    assert everywhere(refused).startswith(f"{MAP}: is no map of GNU ld; link the image with GNU ld, -Wl,-Map=FILE")
+    assert everywhere(refused).startswith(
+        f"{MAP}: the file is not a map of GNU ld; link the image with GNU ld and -Wl,-Map=FILE"
+    )
     begin = text.index("Linker script and memory map")
     (repo / MAP).write_text(text[: text.index("libmlf_alpha.a(", begin)])
-    assert everywhere(refused).startswith(f"{MAP}: is not the map of this image: ")
+    assert everywhere(refused).startswith(f"{MAP}: section ")
 
 
 @pytest.mark.parametrize("linker", OTHER_MAPS)
 def test_a_map_of_another_linker(linker: str, repo: Path, refused: Refused) -> None:
     (repo / MAP).write_text(OTHER_MAPS[linker])
     assert everywhere(refused) == (
-        f"{MAP}: is the map of {linker}, and only that of GNU ld can be read; link the image with GNU ld, -Wl,-Map=FILE"
+        f"{MAP}: the file is a map of {linker}, not of GNU ld; link the image with GNU ld and -Wl,-Map=FILE"
     )
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "is no ELF image"),
-        (b"\x7fELF", "is a damaged ELF image: "),
-        (b":020000040000FA\n:00000001FF\n", "is no ELF image"),
+        (b"", "the file is not an ELF image"),
+        (b"\x7fELF", "the ELF image is damaged ("),
+        (b":020000040000FA\n:00000001FF\n", "the file is not an ELF image"),
     ],
 )
-def test_what_is_no_image(content: bytes, reason: str, repo: Path, refused: Refused) -> None:
+def test_other_files_are_not_read_as_images(content: bytes, reason: str, repo: Path, refused: Refused) -> None:
     (repo / ELF).write_bytes(content)
     assert everywhere(refused).startswith(f"{ELF}: {reason}")
 
@@ -189,20 +194,20 @@ def test_a_report_of_another_version(version: int, repo: Path, refused: Refused)
     text = (repo / "good.json").read_text()
     (repo / "good.json").write_text(text.replace('"mlfbuild_report": 2', f'"mlfbuild_report": {version}'))
     reason = (
-        f"good.json: is a report of version {version}, which another version of mlfbuild made; this one reads version "
-        "2: make the report again with this one"
+        f"good.json: the report has format {version}, and this version of mlfbuild reads format 2; create the report "
+        "with this version of mlfbuild"
     )
     assert refused("report", "--compare", "good.json", *OUTPUTS) == reason
     assert refused("report", "--from", "good.json", *OUTPUTS) == reason
 
 
-def test_a_report_whose_sizes_somebody_changed(repo: Path, refused: Refused) -> None:
+def test_a_report_with_edited_sizes(repo: Path, refused: Refused) -> None:
     facts = json.loads((repo / "good.json").read_text())
     facts["images"][0]["models"][0]["pieces"][0]["size"] -= 2
     (repo / "good.json").write_text(json.dumps(facts))
     assert re.fullmatch(
-        r"good\.json: is a damaged report: images\[0\]\.models\[0\]\.\w+: is [\d,]+, but its pieces have [\d,]+; "
-        r"make it again with `mlfbuild report -o FILE\.json`",
+        r"good\.json: images\[0\]\.models\[0\]\.\w+: it is [\d,]+, but its pieces have [\d,]+; "
+        r"create the report with `mlfbuild report -o FILE\.json`",
         refused("report", "--compare", "good.json", *OUTPUTS),
     )
 
@@ -227,5 +232,5 @@ def test_a_baseline_of_what_no_longer_exists(images: object, gone: str, repo: Pa
     (repo / "mlfbuild.yml").write_text(f"{PROJECT}budget-file: sizes.json\n")
     (repo / "sizes.json").write_text(json.dumps({"mlfbuild_sizes": 1, "images": images}))
     assert refused("report", *OUTPUTS) == (
-        f"sizes.json: has {gone}, which the project no longer has; `mlfbuild report --update-baseline` leaves that out"
+        f"sizes.json: the project no longer has {gone}; run `mlfbuild report --update-baseline` to remove the entries"
     )

@@ -50,7 +50,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
         (
             ["net.tar", "--inputs", "bad.npz", "-o", "y.npz"],
             5,
-            "bad.npz: has no in1 (or in_x) for input 1",
+            "bad.npz: no array for input 1 of the model; add an array in1 or in_x",
         ),
         (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file to write with -o"),
         (
@@ -63,7 +63,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
         (
             ["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--model", "kws"],
             2,
-            "net.tar: has no module 'kws'; choose one (of net)",
+            "net.tar: the archive has no module 'kws'; choose one of net",
         ),
         (["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--timeout", "0"], 2, "--timeout"),
     ],

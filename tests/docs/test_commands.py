@@ -1,4 +1,4 @@
-"""What the pages show is run: commands, their output, and files in every language that a page has blocks of."""
+"""Run the blocks of code in README.md and docs/: commands and their output, project files, C, CMake, Python, JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_SKIPPED = 27
 
 @pytest.fixture
 def shell(tmp_path: Path, request: pytest.FixtureRequest, tool: Callable[[str], str]) -> Callable[[Page], Shell]:
-    """A function that prepares the folder of a page."""
+    """Return a function that prepares the folder of a page."""
     for name in ("bash", "gcc", "git", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
         tool(name)
 
@@ -51,7 +51,7 @@ def shell(tmp_path: Path, request: pytest.FixtureRequest, tool: Callable[[str], 
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.path.relative_to(REPOSITORY).as_posix())
-def test_the_page_tells_how_it_is(page: Page, shell: Callable[[Page], Shell]) -> None:
+def test_the_page_is_right(page: Page, shell: Callable[[Page], Shell]) -> None:
     here = shell(page)
     for block in page.blocks:
         reason = "" if "skip" in block.words or block.quoted else wrong(block, here)
@@ -59,7 +59,7 @@ def test_the_page_tells_how_it_is(page: Page, shell: Callable[[Page], Shell]) ->
 
 
 def wrong(block: Block, shell: Shell) -> str:
-    """Return what is wrong with ``block``, ``""`` where it is as the page says."""
+    """Return the reason why ``block`` is wrong, or ``""`` if it is right."""
     if "before" in block.words:
         ran = shell.run(block.words["before"])
         if ran.status != 0:
@@ -72,13 +72,13 @@ def wrong(block: Block, shell: Shell) -> str:
 
 
 def untested(block: Block, _shell: Shell) -> str:
-    return "" if "file" in block.words else "nothing says how it is tested, or why it is not"
+    return "" if "file" in block.words else "it has no command, and docs/blocks.yml has no entry for it"
 
 
 def console(block: Block, shell: Shell) -> str:
-    told = list(steps(block.text))
-    for number, (command, shown) in enumerate(told, 1):
-        status = int(block.words.get("status", 0)) if number == len(told) else 0
+    shown_steps = list(steps(block.text))
+    for number, (command, shown) in enumerate(shown_steps, 1):
+        status = int(block.words.get("status", 0)) if number == len(shown_steps) else 0
         reason = problem(shell.run(command), shown, status, wrapped="wrapped" in block.words)
         if reason:
             return f"`{command}` {reason}"
@@ -98,7 +98,7 @@ def commands(block: Block, shell: Shell) -> str:
 
 
 def project_file(block: Block, shell: Shell) -> str:
-    """A whole project file, or keys that are laid over a small one."""
+    """Load a whole project file, or keys that are merged into a small one."""
     if "merge" in block.words:
         load_project(shell.path("mlfbuild.yml"))
         return ""
@@ -119,15 +119,14 @@ def project_file(block: Block, shell: Shell) -> str:
 
 
 def laid(below: Any, above: Any) -> Any:
-    """Return two values of YAML, one laid over the other, key by key."""
+    """Return two values of YAML merged key by key; those of ``above`` win."""
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return above
     return {**below, **{key: laid(below.get(key), value) for key, value in above.items()}}
 
 
 def merge(path: Path, over: dict[str, Any]) -> None:
-    """Lay ``over`` over the project file at ``path``, key by key."""
-
+    """Merge ``over`` into the project file at ``path``, key by key."""
     path.write_text(yaml.safe_dump(laid(yaml.safe_load(path.read_text()), over), sort_keys=False))
 
 
@@ -148,7 +147,7 @@ def python(block: Block, _shell: Shell) -> str:
 
 
 def cmake(block: Block, shell: Shell) -> str:
-    """CMake reads a file to its end before it runs the first command of it; this one runs none."""
+    """Parse the block: CMake reads a file to its end before it runs the first command, which is ``return()``."""
     path = shell.folder / "of-a-page.cmake"
     path.write_text(f"return()\n{block.text}")
     done = subprocess.run(["cmake", "-P", path], capture_output=True, text=True)
@@ -157,7 +156,7 @@ def cmake(block: Block, shell: Shell) -> str:
 
 
 def c(block: Block, shell: Shell) -> str:
-    """Compiled with the headers and declarations that ``with`` names, in a function where ``inside`` says so."""
+    """Compile the block after the lines of ``with``, and as the body of a function if it has ``inside``."""
     before = f"{block.words.get('with', '')}\n"
     body = (
         f"int page(void);\nint page(void)\n{{\n{block.text}\nreturn 0;\n}}\n" if "inside" in block.words else block.text
@@ -182,14 +181,14 @@ CHECKS: dict[str, Callable[[Block, Shell], str]] = {
 }
 
 
-def test_what_is_not_tested_says_why() -> None:
+def test_a_skipped_block_has_a_reason() -> None:
     skipped = [block for page in WITH_BLOCKS for block in page.blocks if "skip" in block.words]
     assert [block.place for block in skipped if len(block.words["skip"].split()) < 3] == []
     assert len(skipped) <= MOST_SKIPPED, Counter(block.page.name for block in skipped)
     assert sum(len(page.blocks) for page in WITH_BLOCKS) > 3 * len(skipped)
 
 
-def test_pages_that_are_not_tested_are_the_generated_ones() -> None:
+def test_only_generated_pages_are_untested() -> None:
     generated = {path for path in PAGES if read_page(path).generated}
     assert {path.parent.name for path in generated} == {"reference"}
 
@@ -248,18 +247,18 @@ def test_an_entry_of_the_side_file_that_fits_nothing_is_refused(
         ("x.y\n", "xzy\n", False),
     ],
 )
-def test_output_is_compared_to_the_letter_but_for_ellipses(shown: str, printed: str, same: bool) -> None:
+def test_output_is_compared_exactly_except_for_ellipses(shown: str, printed: str, same: bool) -> None:
     assert matches(shown, printed) is same
 
 
-def test_figures_of_another_compiler_are_other_figures() -> None:
+def test_figures_may_differ_with_another_compiler() -> None:
     assert matches("digits  13,528  5 %\n", "digits   9,528  7 %\n", any_number=True)
     assert not matches("digits  13,528\n", "digits  none\n", any_number=True)
     assert matches("a b\nc\n", "a b c\n", wrapped=True)
     assert not matches("a b\nc\n", "a b d\n", wrapped=True)
 
 
-def test_a_page_that_is_wrong_is_found(tmp_path: Path, shell: Callable[[Page], Shell]) -> None:
+def test_a_wrong_block_is_found(tmp_path: Path, shell: Callable[[Page], Shell]) -> None:
     here = shell(Page(tmp_path, {}, ()))
     wrongs = {
         "console": ("", "$ echo right\nwrong\n", "`echo right` prints\nright\n"),
@@ -270,8 +269,8 @@ def test_a_page_that_is_wrong_is_found(tmp_path: Path, shell: Callable[[Page], S
         "python": ("python", "def f(:\n", "invalid syntax"),
         "cmake": ("cmake", "add_library(a", "Parse error"),
         "c": ("c", "int f(void) { return g; }\n", "undeclared (first use in this function)"),
-        "nothing": ("", "a tree of files\n", "nothing says how it is tested"),
-        "unknown": ("cobol", "ADD 1 TO A.\n", "nothing says how it is tested"),
+        "nothing": ("", "a tree of files\n", "docs/blocks.yml has no entry"),
+        "unknown": ("cobol", "ADD 1 TO A.\n", "docs/blocks.yml has no entry"),
     }
     for language, text, reason in wrongs.values():
         assert reason in wrong(Block(tmp_path, 1, language, text), here)

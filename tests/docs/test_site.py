@@ -1,4 +1,4 @@
-"""The documentation site: whole, the same in every build, without a broken link and without the network."""
+"""The documentation site is complete and reproducible, and has no broken links and no external resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build(source: Path, site: Path) -> subprocess.CompletedProcess[str]:
 
 @dataclass
 class Page(HTMLParser):
-    """What a page links to, what it makes a browser fetch, and the anchors that it has."""
+    """The links of a page, the resources that a browser fetches for it, and its anchors."""
 
     links: list[str] = field(default_factory=list)
     fetches: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ def pages(site: Path) -> dict[Path, Page]:
     return found
 
 
-def test_every_page_is_there_and_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
+def test_every_page_is_in_the_navigation(site: Path, pages: dict[Path, Page]) -> None:
     sources = {path.relative_to(DOCS).with_suffix(".html") for path in DOCS.rglob("*.md")}
     assert len(sources) > 25
     assert {page for page in sources if not (site / page).is_file()} == set()
@@ -84,14 +84,14 @@ def test_no_link_is_broken(site: Path, pages: dict[Path, Page]) -> None:
     assert broken == []
 
 
-def test_a_browser_fetches_nothing_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+def test_a_browser_fetches_no_external_resources(site: Path, pages: dict[Path, Page]) -> None:
     fetched = {(path, link) for path, page in pages.items() for link in page.fetches if not link.startswith("data:")}
     assert len(fetched) > len(pages)
     assert [link for path, link in fetched if not (path.parent / urlsplit(link).path).is_file()] == []
     assert [path.name for path in site.rglob("*.css") if "url(http" in path.read_text(encoding="utf-8")] == []
 
 
-def test_the_same_pages_give_the_same_site(site: Path, tmp_path: Path) -> None:
+def test_the_site_is_reproducible(site: Path, tmp_path: Path) -> None:
     assert build(DOCS, tmp_path / "again").returncode == 0
     first, second = (
         {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -102,7 +102,7 @@ def test_the_same_pages_give_the_same_site(site: Path, tmp_path: Path) -> None:
     assert [str(path) for path, content in first.items() if str(REPOSITORY).encode() in content] == []
 
 
-def test_the_site_shows_what_a_forge_shows_as_links_to_the_repository(site: Path) -> None:
+def test_the_site_contains_the_changelog_and_linked_files(site: Path) -> None:
     changelog = (site / "changelog.html").read_text(encoding="utf-8")
     versions = [line[3:] for line in (REPOSITORY / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")]
     assert versions
@@ -117,7 +117,7 @@ def test_the_side_file_of_the_tests_is_not_published(site: Path) -> None:
     assert [path for path in site.rglob("*") if path.name == "blocks.yml"] == []
 
 
-def test_what_leads_nowhere_is_refused(tmp_path: Path) -> None:
+def test_broken_links_are_refused(tmp_path: Path) -> None:
     mistakes = {
         "page": ("[gone](gone.md)", "'myst' cross-reference target not found: 'gone.md'"),
         "anchor": ("[gone](index.md#gone)", "local id not found in doc 'index': 'gone'"),

@@ -1,4 +1,4 @@
-"""What README.md and docs/ quote and point to is there, word for word."""
+"""Quotations and links of README.md and docs/ are right, and lists in them are complete."""
 
 import re
 from pathlib import Path
@@ -16,8 +16,8 @@ DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md",
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_quoted_files_are_quoted_truly(document: Path) -> None:
-    """A code block below a line that ends in `path`: is that file, or with `...` lines parts of it in order."""
+def test_quotations_equal_their_files(document: Path) -> None:
+    """A block below a line that ends in `path`: equals that file or, with `...` lines, parts of it in order."""
     for block in read_page(document).blocks:
         if not block.quoted:
             continue
@@ -28,7 +28,7 @@ def test_quoted_files_are_quoted_truly(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_lead_somewhere(document: Path) -> None:
+def test_targets_of_links_exist(document: Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         assert (document.parent / link).exists(), f"{document.name}: {link}"
 
@@ -41,7 +41,7 @@ def test_every_key_of_a_project_file_is_documented() -> None:
     assert {key for key in keys if f"`{key}`" not in text} == set()
 
 
-def test_the_header_in_the_c_interface_is_that_of_the_example() -> None:
+def test_the_c_interface_page_shows_the_header_of_the_example() -> None:
     request = CompileRequest("digits", REPOSITORY / "examples/digits/models/digits.tflite", CPUS["host"])
     (module,) = compiler_called("native").compile(request).modules
     (header,) = [file.data.decode() for file in module.codegen if file.path.name == "tvmgen_digits.h"]
@@ -65,7 +65,7 @@ def test_every_exit_code_is_documented() -> None:
     assert {int(code) for code in documented} == used
 
 
-def test_the_license_is_whole() -> None:
+def test_the_license_is_complete() -> None:
     text = (REPOSITORY / "LICENSE").read_text()
     assert text.lstrip().startswith("Apache License\n")
     assert "END OF TERMS AND CONDITIONS" in text

@@ -239,6 +239,7 @@ def test_make_help_lists_every_target() -> None:
         "demo",
         "test",
         "lint",
+        "generate",
         "docs",
         "lock",
         "benchmark",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, Place, plan_graph
+from mlfbuild.executor.graph_plan import COPY, NO_CALL, Area, TensorPlace, plan_graph
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 
@@ -63,21 +63,21 @@ def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
     value = values_of(graph)
     memory: dict[tuple[Area, int], tuple[int, int]] = {}
 
-    def put(place: Place, entry: int) -> None:
+    def put(place: TensorPlace, entry: int) -> None:
         for offset in range(graph.tensor(entry, "").size):
             memory[spot(place, offset)] = (value[entry], offset)
 
-    def holds(place: Place, entry: int) -> bool:
+    def holds(place: TensorPlace, entry: int) -> bool:
         size = graph.tensor(entry, "").size
         return all(memory.get(spot(place, at)) == (value[entry], at) for at in range(size))
 
-    def spot(place: Place, offset: int) -> tuple[Area, int]:
+    def spot(place: TensorPlace, offset: int) -> tuple[Area, int]:
         return (place.area, place.position + offset if place.area is Area.STORAGE else place.position * 1000 + offset)
 
-    put(Place(Area.INPUT, 0), 0)
-    put(Place(Area.INPUT, 1), 2)
-    put(Place(Area.CONSTANT, 1), 1)
-    put(Place(Area.INPUT, 2), 3)
+    put(TensorPlace(Area.INPUT, 0), 0)
+    put(TensorPlace(Area.INPUT, 1), 2)
+    put(TensorPlace(Area.CONSTANT, 1), 1)
+    put(TensorPlace(Area.INPUT, 2), 3)
     assert plan.linked == (3,)
     functions = [node.function for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
     assert [each.function for each in plan.calls][: len(functions)] == [
@@ -95,7 +95,7 @@ def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
                 assert tensor.place.position + graph.tensor(tensor.entry, "").size <= plan.storage_size
             put(tensor.place, tensor.entry)
     for index, head in enumerate(graph.heads):
-        assert holds(Place(Area.OUTPUT, index), graph.entry(head))
+        assert holds(TensorPlace(Area.OUTPUT, index), graph.entry(head))
 
 
 def chain(ids: tuple[int, ...]) -> ExecutorGraph:
@@ -131,9 +131,9 @@ def test_an_argument_may_be_a_parameter_that_comes_first() -> None:
     ]
     (only,) = plan_graph(graph_of(nodes, [NodeEntry(2)]), {"p0"}, "net").calls
     assert [tensor.place for tensor in only.tensors] == [
-        Place(Area.CONSTANT, 0),
-        Place(Area.INPUT, 0),
-        Place(Area.OUTPUT, 0),
+        TensorPlace(Area.CONSTANT, 0),
+        TensorPlace(Area.INPUT, 0),
+        TensorPlace(Area.OUTPUT, 0),
     ]
 
 
@@ -143,5 +143,6 @@ def test_copies_of_other_sizes(name: str) -> None:
         (GraphNode(INPUT, "x"), [(4,)]),
         (call(name, NodeEntry(0)), [(5,)]),
     ]
-    with pytest.raises(InputFileError, match=f"net: node 1 '{name}': {name} needs one input and one output"):
+    with pytest.raises(InputFileError) as error:
         plan_graph(graph_of(nodes, [NodeEntry(1)]), (), "net")
+    assert (error.value.code, error.value.place) == ("graph-node-invalid", f"net: node 1 '{name}'")

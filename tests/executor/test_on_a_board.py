@@ -15,7 +15,7 @@ from mlfbuild.archive import archive_files, open_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.build.conflicts import check_models
 from mlfbuild.build.tree import unpack
-from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UsageError
+from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.targets import cpu_called
 from mlfbuild.usecases.run import run_archive
 from support.foreign_archives import (
@@ -82,7 +82,7 @@ def test_objects(tmp_path: Path, tool: Callable[[str], str], kind: str) -> None:
     ("old", "new", "status"),
     [
         ("  return 0;\n}", "  return 7;\n}", "7"),
-        ("(uint64_t)24", "(uint64_t)(24 + num_args)", "only a run can tell"),
+        ("(uint64_t)24", "(uint64_t)(24 + num_args)", "workspace-size-unknown"),
         ("(1, 0, (uint64_t)24, 2, 32);", "(1, 0, (uint64_t)24, 2, 32);\n  if (more() == NULL) return -1;", "-1"),
     ],
     ids=["returned", "computed", "memory"],
@@ -100,8 +100,9 @@ def test_errors_come_back(tmp_path: Path, old: str, new: str, status: str) -> No
     files[KERNEL] = text.replace(old, new).encode()
     with pytest.raises(Exception, match="add: ") as caught:
         on_board(tmp_path, files)
-    if status == "only a run can tell":
-        assert status in str(caught.value)
+    if status == "workspace-size-unknown":
+        assert isinstance(caught.value, UnsupportedModelError)
+        assert caught.value.code == status
     else:
         assert isinstance(caught.value, ProcessFailedError)
         assert f"add: case 0: the run function returned {status}, not 0" in str(caught.value)

@@ -11,9 +11,8 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.BuiltinOptions import BuiltinOptions
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
-from mlfbuild.frontends import tflite_reader
 from mlfbuild.frontends.advice import EXPORT_AGAIN
-from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.frontends.tflite import parse_tflite, reader
 from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
 
@@ -483,5 +482,5 @@ def test_tensors_that_overlap() -> None:
 
 
 def test_more_tensors_than_any_network_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tflite_reader, "MAXIMUM_COUNT", 4)
+    monkeypatch.setattr(reader, "MAXIMUM_COUNT", 4)
     assert message(network().build()) == "tensors: 5 of them, more than 4"

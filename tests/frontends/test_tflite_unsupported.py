@@ -12,7 +12,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.frontends.tflite_operators import SUPPORTED, operator_name
+from mlfbuild.frontends.tflite.operators import SUPPORTED, operator_name
 from support.refusals import without_advice
 from support.tflite_builder import Network
 

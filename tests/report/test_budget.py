@@ -1,10 +1,17 @@
-"""What a budget's line says."""
+"""Exceeded budgets of flash and RAM, and the record of the last build within them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
 from mlfbuild.project import Budget
-from mlfbuild.report.budgets.limits import excesses, taken_by
-from mlfbuild.report.sizes import ARENA, CODE, WEIGHTS, Owner, Piece, Sizes
+from mlfbuild.report.budgets.limits import taken_by
+from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
+from mlfbuild.report.budgets.sizes import excesses
+from mlfbuild.report.sizes.owners import ARENA, CODE, WEIGHTS, Owner, SizedSymbol, Sizes
 
 
 def owner(name: str, **sizes: int) -> Owner:
@@ -12,7 +19,8 @@ def owner(name: str, **sizes: int) -> Owner:
     return Owner(
         name,
         tuple(
-            Piece(f"{name}_{kind}", kinds[kind], size, kind != "arena", kind == "arena") for kind, size in sizes.items()
+            SizedSymbol(f"{name}_{kind}", kinds[kind], size, kind != "arena", kind == "arena")
+            for kind, size in sizes.items()
         ),
     )
 
@@ -22,39 +30,50 @@ SIZES = Sizes(
 )
 
 
-ADVICE = "; save there (`mlfbuild report -v` shows all), or raise the budget"
+NONE = BudgetRecord(Path("none.json"))
 
 
-def test_what_is_within_its_budget_says_nothing() -> None:
+def test_nothing_is_reported_within_budgets() -> None:
     budgets = {"kws": Budget(flash=10240, ram=4096), "vww": Budget(flash=100), "other": Budget(flash=1)}
-    assert list(excesses(SIZES, budgets, Budget(flash=10840, ram=4096), {})) == []
-    assert list(excesses(SIZES, {}, Budget(), {})) == []
+    assert list(excesses(SIZES, {**budgets, "": Budget(flash=10840, ram=4096)}, NONE)) == []
+    assert list(excesses(SIZES, {}, NONE)) == []
 
 
 def test_a_model_over_its_budget() -> None:
-    (line,) = excesses(SIZES, {"kws": Budget(flash=10000)}, Budget(), {})
-    assert line == (
-        "model kws takes 10,240 bytes (10 KiB) of flash, 240 bytes over its budget of 10,000 bytes (9.8 KiB); most of "
-        "it: kws_weights 8,192 (weights), kws_code 2,048 (code)" + ADVICE
-    )
+    (found,) = excesses(SIZES, {"kws": Budget(flash=10000)}, NONE)
+    assert (found.code, found.place) == ("size-over-budget", "model kws")
+    for fact in ("10,240 bytes (10 KiB)", "of flash", "240 bytes over", "10,000 bytes (9.8 KiB)"):
+        assert fact in found.reason
+    assert "kws_weights 8,192 (weights), kws_code 2,048 (code)" in found.hint
 
 
-def test_the_difference_to_an_earlier_build() -> None:
-    for flash, words in ((10000, "240 more than in"), (10240, "as many as in"), (11000, "760 fewer than in")):
-        (line,) = excesses(SIZES, {"kws": Budget(flash=1)}, Budget(), {"kws": {"flash": flash, "ram": 0}})
-        assert f"over its budget of 1 byte, {words} the last build that was within it; most" in line
+@pytest.mark.parametrize(("flash", "words"), [(10000, "240 more"), (10240, "as in"), (11000, "760 fewer")])
+def test_the_difference_from_an_earlier_build(flash: int, words: str) -> None:
+    record = replace(NONE, taken={"kws": {"flash": flash, "ram": 0}})
+    (found,) = excesses(SIZES, {"kws": Budget(flash=1)}, record)
+    assert f"over its budget of 1 byte, {words}" in found.reason
 
 
-def test_an_image_over_its_budget_names_owners() -> None:
-    flash, ram = excesses(SIZES, {}, Budget(flash=0, ram=4095), {})
-    assert flash.startswith(
-        "the image takes 10,840 bytes (10.6 KiB) of flash, 10,840 bytes (10.6 KiB) over its budget of 0 "
-    )
-    assert flash.endswith("; most of it: kws 10,240, firmware 500, vww 100" + ADVICE)
-    assert ram.startswith("the image takes 4,096 bytes (4 KiB) of RAM, 1 byte over")
+def test_an_image_over_its_budget_lists_owners() -> None:
+    flash, ram = excesses(SIZES, {"": Budget(flash=0, ram=4095)}, NONE)
+    assert (flash.code, flash.place, ram.code, ram.place) == ("size-over-budget", "the image") * 2
+    assert "10,840 bytes (10.6 KiB) over its budget of 0" in flash.reason
+    assert "kws 10,240, firmware 500, vww 100" in flash.hint
+    assert "4,096 bytes (4 KiB) of RAM, 1 byte over" in ram.reason
 
 
-def test_what_everybody_takes() -> None:
+def test_a_record_is_read_back_and_damaged_ones_are_empty(tmp_path: Path) -> None:
+    record = read_record(tmp_path / "sizes.json")
+    assert (record.state, record.taken, record.before("kws", "flash")) == ("", {}, None)
+    record.write(state_of(1, "a"), {"kws": {"flash": 7}})
+    again = read_record(record.path)
+    assert (again.state, again.before("kws", "flash")) == (state_of(1, "a"), 7)
+    for content in ("", "[]", "{}", '{"state": "", "taken": {"kws": 3}}', '{"kws": {"flash": 7}}'):
+        record.path.write_text(content)
+        assert read_record(record.path) == record
+
+
+def test_sizes_of_models_and_image() -> None:
     assert taken_by(SIZES) == {
         "": {"flash": 10840, "ram": 4096},
         "kws": {"flash": 10240, "ram": 4096},

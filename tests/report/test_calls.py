@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.report.calls import calls_of
-from mlfbuild.report.image import read_image
+from mlfbuild.report.operators.calls import calls_of
+from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.stack.objdump import read_program
 
 
-def test_calls_and_last_jumps_of_an_image(image: Path) -> None:
+def test_calls_and_tail_calls_of_an_image(image: Path) -> None:
     program = read_program(image)
     assert program is not None
     functions = {symbol.name: symbol.address for symbol in read_image(image).symbols if symbol.function}
@@ -32,7 +32,7 @@ def test_calls_and_last_jumps_of_an_image(image: Path) -> None:
 
 
 @pytest.mark.parametrize("flags", [["-mcpu=cortex-m4"], ["-mcpu=cortex-m55", "-mpure-code"]], ids=["literal", "movw"])
-def test_what_is_called_by_its_address(tmp_path: Path, tool: Callable[[str], str], flags: list[str]) -> None:
+def test_functions_that_are_called_by_address(tmp_path: Path, tool: Callable[[str], str], flags: list[str]) -> None:
     (tmp_path / "app.c").write_text(
         "__attribute__((noipa)) static int inner(int at) { return at * 3; }\n"
         "__attribute__((noipa)) static int apply(int (*what)(int), int at) { return what(at) + 1; }\n"

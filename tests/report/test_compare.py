@@ -8,9 +8,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.report.compare import Change, compare_reports, comparison_json
-from mlfbuild.report.compare_text import comparison_text
-from mlfbuild.report.schema import report_schema
+from mlfbuild.report.document.compare import Change, compare_reports, comparison_json
+from mlfbuild.report.document.schema import report_schema
+from mlfbuild.report.text.comparison import comparison_text
 from support.report_sketch import chain, model
 from support.reports import image, kws, others, owner, piece, report
 
@@ -32,7 +32,7 @@ def changed(sha256: str = "1" * 64, **more: Any) -> Json:
     return report(image("app for m4", models, firmware, sha256=sha256))
 
 
-def test_figures_of_both() -> None:
+def test_numbers_of_both_reports() -> None:
     (found,) = compare_reports(changed(), BEFORE).images
     assert found.flash == Change(9196, 10978) and found.ram == Change(3040, 3048)
     assert not found.same
@@ -47,7 +47,7 @@ def test_figures_of_both() -> None:
     assert not firmware.model and not stack.pieces and stack.weight == 0
 
 
-def test_pieces_of_one_name_count_together() -> None:
+def test_symbols_of_the_same_name_are_added_up() -> None:
     def of(*sizes: int) -> Json:
         firmware = owner("firmware", *(piece("handler", "code", size) for size in sizes), piece("handler", "tables", 7))
         return report(image("app", [], [firmware], sha256=f"{sum(sizes):064}"))
@@ -64,7 +64,7 @@ def test_text_of_a_larger_model(golden: Callable[[str, str], None]) -> None:
     golden(text(changed()) + "\n", "changes.txt")
 
 
-def test_text_of_a_model_that_went(golden: Callable[[str, str], None]) -> None:
+def test_text_of_a_removed_model(golden: Callable[[str, str], None]) -> None:
     golden(text(BEFORE, changed()) + "\n", "changes.txt")
 
 
@@ -91,7 +91,7 @@ def test_operators_that_changed(golden: Callable[[str, str], None]) -> None:
     assert "operators that changed" not in text(now, report(image("app for m4", [kws()], others())))
 
 
-def test_what_one_side_did_not_count_is_no_change() -> None:
+def test_a_count_on_one_side_only_is_not_a_change() -> None:
     now, before = networks(4, "1"), networks(4, "2", counted=False)
     owner = compare_reports(now, before).images[0].owners[0]
     assert (owner.operators, owner.instructions, owner.changed) == ((), Change(None, None), False)
@@ -99,9 +99,10 @@ def test_what_one_side_did_not_count_is_no_change() -> None:
     assert (found.macs.more, found.instructions) == (5_000, Change(None, None))
 
 
-def test_what_a_run_takes() -> None:
+def test_changes_of_instructions_in_text() -> None:
     lines = text(networks(4, "1", work=5_000), networks(4, "2")).splitlines()
-    assert "model net, instructions                 480,940    490,940    +10,000     +2.1 %" in lines
+    row = next(line for line in lines if line.startswith("model net, instructions "))
+    assert row.split()[3:] == ["480,940", "490,940", "+10,000", "+2.1", "%"]
     assert lines[-1].endswith("  conv_1 (CONV_2D)"), "its size is the same"
 
 
@@ -111,11 +112,11 @@ def test_the_same_image() -> None:
     assert text(relinked).splitlines() == [
         "app for m4, compared with old.json",
         "",
-        "                                         before        now     change",
-        "the image, flash                          9,196      9,196       same",
-        "the image, RAM                            3,040      3,040       same",
+        "                  before    now  change",
+        "the image, flash   9,196  9,196    same",
+        "the image, RAM     3,040  3,040    same",
         "",
-        "as before: kws, firmware, stack",
+        "unchanged: kws, firmware, stack",
     ]
 
 
@@ -126,27 +127,28 @@ def test_images_of_one_side() -> None:
     assert (found.only_now, found.only_before) == ((("app", "m7"),), (("tool", None),))
     assert text(now, before) == (
         "app for m4: the same image as in old.json\n\n"
-        "app for m7: not in old.json, so there is nothing to compare it with\n"
-        "tool: in old.json alone"
+        "app for m7: not in old.json, so it is not compared\n"
+        "tool: only in old.json"
     )
 
 
-def test_long_lists_are_cut_and_shown_when_asked_for() -> None:
+def test_long_lists_are_cut_unless_verbose() -> None:
     def of(size: int) -> Json:
         pieces = [piece(f"function_{at:02}", "code", size * (at + 1)) for at in range(12)]
         return report(image("app", [], [owner("firmware", *pieces)], sha256=f"{size:064}"))
 
     lines = text(of(20), of(10)).splitlines()
-    assert lines[-10:-8] == [
+    assert lines[-11:-8] == [
         "largest changes in flash",
-        "      +120       120       240  code    function_11",
+        "change  before  now",
+        "  +120     120  240  code  function_11",
     ]
-    assert lines[-1] == "            and 4 others, which -v shows"
+    assert lines[-1] == "and 4 others (-v lists all)"
     verbose = text(of(20), of(10), verbose=True).splitlines()
-    assert verbose[-13] == "all changes in flash" and verbose[-1].endswith(" code    function_00")
+    assert verbose[-14] == "all changes in flash" and verbose[-1].endswith("  code  function_00")
 
 
-def test_names_that_nobody_vouches_for() -> None:
+def test_untrusted_names_are_escaped() -> None:
     evil = owner("\x1b[2J", piece("a\nb", "code", 3))
     made = text(report(image("a\rb for m4", [], [evil], sha256="1" * 64)), report(image("a\rb for m4", [], others())))
     assert made.replace("\n", "").isprintable()

@@ -14,11 +14,11 @@ import jsonschema
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
+from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
-from mlfbuild.report.network import network_sizes
-from mlfbuild.report.operators_text import operators_text
-from mlfbuild.report.schema import report_schema
-from mlfbuild.report.sizes import Owner, Piece
+from mlfbuild.report.operators.network import network_sizes
+from mlfbuild.report.sizes.owners import Owner, SizedSymbol
+from mlfbuild.report.text.operators import operators_text
 
 MODULES = ("kws", "calls", "tvm", "mod1", "mod2", "packed")
 PROJECT = """\
@@ -138,7 +138,7 @@ def test_a_graph_of_tvm(facts: Json) -> None:
     assert network["tensors"][operators[-1]["outputs"][0]]["memory"] == "output"
 
 
-def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
+def test_models_with_unknown_operators(facts: Json) -> None:
     assert models(facts)["aot"]["flash"] > 0
     assert models(facts)["aot"]["networks"] == []
     assert [network["module"] for network in models(facts)["mixed"]["networks"]] == ["mod2"], "the other one is AOT"
@@ -146,15 +146,15 @@ def test_of_what_nobody_knows_the_operators(facts: Json) -> None:
     assert "spare" not in models(facts), "the image does not have it"
 
 
-def test_pieces_of_another_module_stay_where_they_are() -> None:
+def test_symbols_of_another_module_are_not_assigned() -> None:
     network = Network(0, (), (NetworkOperator("a", "CONV_2D", "f", ("c",)), NetworkOperator("b", "ADD", "f", ("d",))))
     pieces = [
-        Piece("f", "code", 100, flash=True, ram=False, module="one"),
-        Piece("f", "code", 8, flash=True, ram=False, module="one"),
-        Piece("f", "code", 1000, flash=True, ram=False, module="two"),
-        Piece("d", "data", 16, flash=True, ram=True, module="one"),
-        Piece("c", "arena", 64, flash=False, ram=True, module="one"),
-        Piece("run", "code", 4, flash=True, ram=False, module="one"),
+        SizedSymbol("f", "code", 100, flash=True, ram=False, module="one"),
+        SizedSymbol("f", "code", 8, flash=True, ram=False, module="one"),
+        SizedSymbol("f", "code", 1000, flash=True, ram=False, module="two"),
+        SizedSymbol("d", "data", 16, flash=True, ram=True, module="one"),
+        SizedSymbol("c", "arena", 64, flash=False, ram=True, module="one"),
+        SizedSymbol("run", "code", 4, flash=True, ram=False, module="one"),
     ]
     found = network_sizes("one", "aot", network, Owner("model", tuple(pieces)), {})
     assert [part.kinds for part in found.parts] == [
@@ -164,9 +164,9 @@ def test_pieces_of_another_module_stay_where_they_are() -> None:
     assert found.rest.kinds == {"code": 4, "weights": 0, "tables": 0}
 
 
-def test_what_operators_call_is_theirs() -> None:
-    def code(name: str, address: int, module: str = "one") -> Piece:
-        return Piece(name, "code", 10 + address, flash=True, ram=False, module=module, address=address)
+def test_called_functions_belong_to_the_operator() -> None:
+    def code(name: str, address: int, module: str = "one") -> SizedSymbol:
+        return SizedSymbol(name, "code", 10 + address, flash=True, ram=False, module=module, address=address)
 
     operators = (
         NetworkOperator("a", "CONV_2D", "f"), NetworkOperator("b", "ADD", "g"), NetworkOperator("c", "ADD", "g"),
@@ -183,7 +183,7 @@ def test_what_operators_call_is_theirs() -> None:
     assert [piece.name for piece in found.rest.pieces] == ["run", "nobody"]
 
 
-def sizes(network: Network, *pieces: Piece, model: str = "one") -> str:
+def sizes(network: Network, *pieces: SizedSymbol, model: str = "one") -> str:
     return operators_text(model, network_sizes("one", "aot", network, Owner(model, pieces), {}))
 
 
@@ -202,17 +202,17 @@ def test_text_for_a_terminal(golden: Callable[[str, str], None]) -> None:
                         "tvmgen_one_fused_nn_dense_add_clip_cast_subtract_2", (), None, (2,), (3,)),
     )  # fmt: skip
     pieces = [
-        Piece("f", "code", 12_000, flash=True, ram=False, module="one"),
-        Piece("c", "weights", 9_876_543, flash=True, ram=False, module="one"),
-        Piece("run", "code", 120, flash=True, ram=False, module="one"),
-        Piece("mlf_one_model_id", "tables", 79, flash=True, ram=False, module="one"),
+        SizedSymbol("f", "code", 12_000, flash=True, ram=False, module="one"),
+        SizedSymbol("c", "weights", 9_876_543, flash=True, ram=False, module="one"),
+        SizedSymbol("run", "code", 120, flash=True, ram=False, module="one"),
+        SizedSymbol("mlf_one_model_id", "tables", 79, flash=True, ram=False, module="one"),
     ]
     text = sizes(Network(13_352, tensors, operators), *pieces)
     assert max(len(line) for line in text.splitlines()) == 80
     golden(f"{text}\n", "operators.txt")
 
 
-def test_text_of_a_module_and_of_no_arena() -> None:
+def test_text_of_a_module_without_arena() -> None:
     network = Network(0, (), (NetworkOperator("a", "RESHAPE", ""),))
     text = sizes(network, model="two")
     assert text.startswith("model two (module one), 1 operator\n")

@@ -1,16 +1,19 @@
-"""Counts of calls beside what the network says of its operators, and the table that people read."""
+"""Instructions of calls, their operators of the network, the table of a run, and budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.instructions import ModelRun, counts_of, exceeded
-from mlfbuild.report.operator_runs import operator_runs, short_name, total
-from mlfbuild.report.profile import CallCount, Profile
-from mlfbuild.report.runs_text import run_text
+from mlfbuild.report.budgets.instructions import excesses
+from mlfbuild.report.budgets.record import BudgetRecord
+from mlfbuild.report.operators.model_run import ModelRun, counts_of
+from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
+from mlfbuild.report.operators.profile import CallCount, Profile
+from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
 
 M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
@@ -23,6 +26,7 @@ OPERATORS = (
 )
 NETWORK = Network(4, (TENSOR,), OPERATORS)
 CALLS = (CallCount("conv", 6000), CallCount("conv", 5000), CallCount("softmax", 900))
+NONE = BudgetRecord(Path("none.json"))
 PROFILE = Profile("net", "mps2-an386", CALLS, 100, 64)
 
 
@@ -88,31 +92,28 @@ def test_the_table_fits_a_terminal() -> None:
 def test_names_do_not_steer_the_terminal() -> None:
     hostile = NetworkOperator("net/\x1b[2J", "CONV\r", "conv", macs=1, inputs=(0,))
     run = run_of(Network(4, (TENSOR,), (hostile,)), Profile("net", "b", CALLS[:1], 0, 0))
-    for text in (run_text(run), run_text(run, verbose=True), *exceeded([run], {"net": 0}, {})):
+    for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], {"net": 0}, NONE))):
         assert text.replace("\n", "").isprintable()
 
 
-ADVICE = "; save there (`mlfbuild profile` shows all), or raise the budget"
-
-
-def test_what_a_budget_says() -> None:
+def test_exceeded_budgets_of_instructions() -> None:
     runs = [run_of(NETWORK, inputs="net.npz"), run_of(None, Profile("b", "b", CALLS[2:], 100, 0), model="b")]
     assert counts_of(runs) == {"": 13_000, "net": 12_000, "b": 1_000}
-    assert list(exceeded(runs, {"net": 12_000, "b": 1_000, "": 13_000}, {})) == []
-    model, image = exceeded(runs, {"net": 11_000, "": 12_999}, {"net": 11_000, "": 13_001})
-    assert model == (
-        "model net takes 12,000 instructions for the first case of net.npz, 1,000 over the budget of 11,000, 1,000 "
-        "more than in the last build that was within it; most of it: a/Relu (CONV_2D) 6,000, b/Relu (CONV_2D) 5,000, "
-        "out (SOFTMAX) 900" + ADVICE
-    )
-    assert image == (
-        "the models of the image take 13,000 instructions, each in one run, 1 over the budget of 12,999, 1 fewer than "
-        "in the last build that was within it; most of it: net 12,000, b 1,000" + ADVICE
-    )
+    assert list(excesses(runs, {"net": 12_000, "b": 1_000, "": 13_000}, NONE)) == []
+    before = BudgetRecord(Path("none.json"), "", {"net": {"instructions": 11_000}, "": {"instructions": 13_001}})
+    model, image = excesses(runs, {"net": 11_000, "": 12_999}, before)
+    assert (model.code, model.place) == ("instructions-over-budget", "model net")
+    for fact in ("12,000", "the first case of net.npz", "1,000 over", "11,000", "1,000 more"):
+        assert fact in model.reason
+    assert "a/Relu (CONV_2D) 6,000, b/Relu (CONV_2D) 5,000, out (SOFTMAX) 900" in model.hint
+    assert (image.code, image.place) == ("instructions-over-budget", "the models of the image")
+    for fact in ("13,000", "1 over", "12,999", "1 fewer"):
+        assert fact in image.reason
+    assert "net 12,000, b 1,000" in image.hint
 
 
 def test_modules_of_one_model_add_up() -> None:
     runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
     assert counts_of(runs) == {"": 24_000, "net": 24_000}
-    (line,) = exceeded(runs, {"net": 0}, {})
-    assert line.startswith("model net takes 24,000 instructions for zeros and the first case of two.npz, 24,000 over")
+    (found,) = excesses(runs, {"net": 0}, NONE)
+    assert found.reason.startswith("24,000 instructions for zeros and the first case of two.npz, 24,000 over")

@@ -16,8 +16,8 @@ from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.executor.network import module_network
 from mlfbuild.library import Module
-from mlfbuild.report.operator_runs import operator_runs
-from mlfbuild.report.profile import Profile, profile_module
+from mlfbuild.report.operators.operator_runs import operator_runs
+from mlfbuild.report.operators.profile import Profile, profile_module
 from mlfbuild.targets import BOARDS, CPUS, Board
 from mlfbuild.verify.emulator.run import runnable
 from mlfbuild.verify.vectors import load_inputs
@@ -47,7 +47,7 @@ def counted(module: Module, vectors: Path, board: Board = BOARD) -> Profile:
 
 
 def committed(network: str, cpu: str) -> int | None:
-    """What the benchmark's counter counted; ``None`` where that was with another compiler."""
+    """Counts of the benchmark; ``None`` if they are of another compiler."""
     known = json.loads(COUNTS.read_text())
     version = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
     found = {(each["network"], each["cpu"], each["memory"]): each["instructions"] for each in known["results"]}
@@ -107,7 +107,7 @@ def test_a_graph_calls_the_same_functions(shared: Path) -> None:
 
 
 @pytest.mark.parametrize(("executor", "most"), [("aot", 26), ("graph", 130)])
-def test_a_hook_that_nobody_uses_costs_little(shared: Path, executor: str, most: int) -> None:
+def test_an_unused_hook_costs_little(shared: Path, executor: str, most: int) -> None:
     """Of the network's thirteen operators each costs two instructions at most, or ten in the loop over a graph."""
     plain, hooked = (
         counted(kws(shared, executor, hook=hook), shared / "golden/kws_int8.npz") for hook in (False, True)
@@ -124,7 +124,7 @@ def test_an_archive_of_tvm(shared: Path) -> None:
     assert sum(call.instructions for call in found.calls) > 100 * found.rest
 
 
-def test_inputs_that_do_not_fit_are_told(shared: Path, tmp_path: Path) -> None:
+def test_inputs_that_do_not_fit_are_refused(shared: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "wrong.npz", in0=np.zeros((1, 3), np.int8))
     with pytest.raises(InputFileError, match=r"wrong\.npz"):
         counted(kws(shared, "aot"), tmp_path / "wrong.npz")

@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.scons.includes import SYSTEM_HEADERS
 from mlfbuild.targets import CPUS
 from support.firmware_repo import FirmwareRepo, tiny_network

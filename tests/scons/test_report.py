@@ -139,7 +139,7 @@ def test_a_baseline_is_accepted(repo: FirmwareRepo) -> None:
 def test_mlfbuild_itself_changed(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     made(repo, env=path)
-    source = package_copy / "mlfbuild/report/text.py"
+    source = package_copy / "mlfbuild/report/text/sizes.py"
     source.write_text(source.read_text().replace('"total"', '"altogether"'))
     assert made(repo, env=path) == {TEXT, JSON}
     assert b"\naltogether " in repo.read(TEXT)
@@ -180,10 +180,10 @@ def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "16 KiB", "100")
     ran = repo.scons("-Q", "-k")
     assert ran.status == 2
-    assert "model alpha takes " in ran.output and "over its budget of 100 bytes," in ran.output
-    assert not ran.written & {TEXT, JSON}, "SCons makes nothing of what failed"
+    assert "model alpha: takes " in ran.output and "over its budget of 100 bytes," in ran.output
+    assert not ran.written & {TEXT, JSON}, "SCons discards the outputs of a failed step"
     explained = ["build/m4/app/app-over-budget.txt", "build/m4/app/app-over-budget.json"]
-    assert f"\nwhat takes how much: {', '.join(explained)}\n" in ran.output
+    assert f"\nsee {', '.join(explained)}\n" in ran.output
     assert set(explained) <= ran.written
     assert repo.read(explained[0]).startswith(b"app for m4: ") and b" of 100 bytes of flash (" in repo.read(
         explained[0]
@@ -200,9 +200,7 @@ def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Calla
     repo.replace("mlfbuild.yml", "flash: 16 KiB", "instructions: 10")
     ran = repo.scons("-Q")
     assert ran.status == 2
-    words = (
-        r"app\.elf for m4: model alpha takes [\d,]+ instructions for zeros, [\d,]+ over the budget of 10; most of it: "
-    )
+    words = r"app\.elf for m4: model alpha: [\d,]+ instructions for zeros, [\d,]+ over the budget of 10; reduce the "
     assert re.search(words, ran.output) and "Traceback" not in ran.output, ran.output
     repo.replace("mlfbuild.yml", "instructions: 10", "instructions: 10k")
     assert made(repo) == {TEXT, JSON}, "its build has failed, the image is the same"
@@ -286,8 +284,8 @@ def test_an_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -
     ran = repo.scons("-Q")
     assert ran.status == 2
     assert (
-        "scons: *** [build/report.txt] build/app.elf.map: no such linker map; name the one that the linker wrote, or "
-        "let it write this one: -Wl,-Map=app.elf.map\n"
+        "scons: *** [build/report.txt] build/app.elf.map: no such linker map; name the map with --map, or link "
+        "with -Wl,-Map=app.elf.map\n"
     ) in ran.output
     repo.write("SConstruct", PROGRAM)
     repo.build("-Q")

@@ -1,4 +1,4 @@
-"""The folders that blocks of the pages run in, by the names that ``project=`` of a page gives them."""
+"""Make the folders in which the blocks of pages run; docs/blocks.yml selects one by ``project: NAME``."""
 
 from __future__ import annotations
 
@@ -60,27 +60,27 @@ void wake(void);
 
 
 def empty(_folder: Path, _shared: Callable[[], Path]) -> None:
-    """Nothing."""
+    """Leave the folder empty."""
 
 
 def digits(folder: Path, _shared: Callable[[], Path]) -> None:
-    """The example of README.md, before its first build."""
+    """Copy the example of README.md, without files of a build."""
     left = shutil.ignore_patterns("build", ".sconsign.dblite", "__pycache__")
     shutil.copytree(REPOSITORY / "examples/digits", folder, ignore=left, dirs_exist_ok=True)
 
 
 def checkout(folder: Path, _shared: Callable[[], Path]) -> None:
-    """The repository, as far as README.md runs what is in it."""
+    """Copy the parts of the repository that the commands of README.md use."""
     digits(folder / "examples/digits", _shared)
 
 
 def tutorial(folder: Path, _shared: Callable[[], Path]) -> None:
-    """A checkout beside which a beginner works, as far as the tutorial takes files from it."""
+    """Make a checkout of mlfbuild with the files that the tutorial copies."""
     digits(folder / "mlfbuild/examples/digits", _shared)
 
 
 def firmware(folder: Path, shared: Callable[[], Path]) -> None:
-    """A firmware repo of two networks, kws and digits, with targets m4, m33 and m55."""
+    """Make a firmware repository with two models, kws and digits, and the targets m4, m33 and m55."""
     digits(folder, shared)
     kws(folder, shared)
     (folder / "CMakeLists.txt").unlink()
@@ -89,13 +89,13 @@ def firmware(folder: Path, shared: Callable[[], Path]) -> None:
 
 
 def wake(folder: Path, _shared: Callable[[], Path]) -> None:
-    """The header of a streaming network, as docs/c-interface.md shows it, and what the firmware around it declares."""
+    """Write the header of a streaming network, as in docs/c-interface.md, with the firmware's own declarations."""
     (folder / "include").mkdir()
     (folder / "include/tvmgen_wake.h").write_text(_WAKE)
 
 
 def placed(folder: Path, shared: Callable[[], Path]) -> None:
-    """Firmware whose network kws has its constants in external memory."""
+    """Make a firmware repository whose model kws has its constants in external memory."""
     kws(folder, shared)
     (folder / "src").mkdir()
     (folder / "src/main.c").write_text(_CALLS_KWS)
@@ -103,24 +103,24 @@ def placed(folder: Path, shared: Callable[[], Path]) -> None:
 
 
 def tvm(folder: Path, shared: Callable[[], Path]) -> None:
-    """The network kws, and a Python with a stand-in for TVM where docs/other-compilers.md has TVM."""
+    """Copy the model kws, and make a Python with a stand-in for TVM, for docs/other-compilers.md."""
     kws(folder, shared)
     python_with_tvm(folder / ".venv-tvm/bin/python", "0.14.0")
 
 
 def kws(folder: Path, shared: Callable[[], Path]) -> None:
-    """A keyword spotter of MLPerf Tiny: kws.tflite, its archive kws.tar, and kws.npz with eight cases."""
+    """Copy a keyword-spotting model of MLPerf Tiny, kws.tflite, and kws.npz with eight cases."""
     data = shared()
     shutil.copyfile(data / "models/kws_int8.tflite", folder / "kws.tflite")
     shutil.copyfile(data / "golden/kws_int8.npz", folder / "kws.npz")
 
 
 def archives(folder: Path, shared: Callable[[], Path]) -> None:
-    """Archives that TVM exported, by the names of ../shared/archives."""
+    """Copy the archives that TVM exported, with their names in ../shared/archives."""
     for path in (shared() / "archives").glob("*.*"):
         shutil.copyfile(path, folder / path.name)
 
 
 _MAKERS = (empty, digits, checkout, tutorial, firmware, kws, placed, tvm, wake, archives)
 FOLDERS = {maker.__name__: maker for maker in _MAKERS}
-"""What `project=` of a page names."""
+"""The functions that make a folder, by the value of ``project``."""

@@ -1,4 +1,4 @@
-"""A folder in which the commands of a page run one after the other, as a reader would run them."""
+"""Run the commands of a page one after the other in a folder, as a reader would."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ GCC_OF_THE_PAGES = "12."
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command printed, with what it wrote to stderr in between, and how it ended."""
+    """The output of a command, including stderr, and its exit status."""
 
     printed: str
     status: int
 
 
 class Shell:
-    """Commands in ``folder``; the folder that one of them changes to is that of the next one."""
+    """Run commands in ``folder``; if one of them changes the folder, the next one runs there."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder
@@ -39,7 +39,7 @@ class Shell:
             (programs / name).chmod(0o755)
 
     def run(self, command: str) -> Ran:
-        """Run ``command`` with Bash, which stops at the first of several that fails."""
+        """Run ``command`` with Bash, which stops at the first failure."""
         environment = {
             **{name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "SCONSFLAGS", "TERM"}},
             "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
@@ -58,14 +58,14 @@ class Shell:
         return Ran(done.stdout, done.returncode)
 
     def path(self, name: str) -> Path:
-        """The file ``name`` of the folder that commands are in now."""
+        """Return the path of the file ``name`` in the current folder of the commands."""
         path = self._now / name
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
 
 def steps(session: str) -> Iterator[tuple[str, str]]:
-    """Yield each command of a console session with what the page shows below it."""
+    """Yield each command of a console session with the output that the page shows below it."""
     found = list(_COMMAND.finditer(session))
     ends = [*(command.start() for command in found[1:]), len(session)]
     for command, end in zip(found, ends, strict=True):
@@ -73,9 +73,9 @@ def steps(session: str) -> Iterator[tuple[str, str]]:
 
 
 def problem(ran: Ran, shown: str, status: int, *, wrapped: bool = False) -> str:
-    """Return what is wrong with how a command ended, ``""`` where the page tells it as it is.
+    """Return the difference between a command's result and the page, or ``""`` if there is none.
 
-    A page may leave out the lines of progress, which tell what was not up to date.
+    A page may leave out lines of progress, which depend on the steps that were not up to date.
     """
     other_compiler = not _gcc_version().startswith(GCC_OF_THE_PAGES)
     if ran.status != status:

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.project import Budget
-from mlfbuild.report.schema import FORMAT
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.document.schema import FORMAT
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 Json = dict[str, Any]
 _BOTH = "data"

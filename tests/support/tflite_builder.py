@@ -21,8 +21,8 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
-from mlfbuild.frontends.tflite_operators.site import name_of
-from mlfbuild.graph.ops.window import output_size
+from mlfbuild.frontends.tflite.operators.site import name_of
+from mlfbuild.graph.bases.window import output_size
 from support.tflite_writer import OperatorSpec, SubgraphSpec, TensorSpec, Writer
 
 Array = npt.NDArray[Any]

@@ -13,8 +13,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic"} - {"ProjectFileError"}
-"""The problems of a ``ProjectFileError`` are diagnostics, with words of their own."""
+MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
+"""The problems of these two are diagnostics, which are found in the code that makes them."""
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
 """Methods that make an error from a code and a reason, in this order or by name, and add the place."""
@@ -40,15 +40,13 @@ def wordings() -> Iterator[Wording]:
     """Yield every wording in the package, in the order of files and lines."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in {*CLASSES, "Diagnostic"}
-            ):
-                if node.func.id == "ProjectFileError":
-                    continue  # its problems are diagnostics, with words of their own
-                yield _wording(path, node, node.func.id)
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Name) and node.func.id in MADE:
+                found = _wording(path, node, node.func.id)
+                if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
+                    yield found
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
                 yield from _from_helper(path, node)
 
 

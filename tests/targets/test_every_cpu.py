@@ -1,4 +1,4 @@
-"""Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU where a board exists."""
+"""Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU if there is a board."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlfbuild.archive import write_archive
 from mlfbuild.build.models import unpack_archive
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernel_files import kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import ToolNotFoundError
 from mlfbuild.targets import BOARDS, CPUS, Cpu, cpu_called, require_compiler, toolchain_file
 from mlfbuild.usecases.build import build_project as build
@@ -40,7 +40,7 @@ static struct tvmgen_net_outputs outputs;
 int main(void) { return (int)tvmgen_net_run(&inputs, &outputs); }
 """
 NO_SYSTEM = {True: "--specs=nosys.specs", False: "-Wl,--defsym=__flash_size=1M,--defsym=__ram_size=1M"}
-"""Link options, by whether the CPU is Arm's: newlib needs somebody who prints, picolibc memory."""
+"""Link options, by whether the CPU is Arm's: newlib requires stubs of system calls, picolibc the sizes of memory."""
 
 
 CASE = random_case(seed=4, steps=60)

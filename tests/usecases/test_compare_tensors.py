@@ -6,7 +6,7 @@ import pytest
 
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import TensorInfo, TracedTensor
-from mlfbuild.verify.compare_tensors import Pair, Traced, pair_ports, pair_traced
+from mlfbuild.verify.compare_tensors import TensorPair, Traced, pair_ports, pair_traced
 
 
 def tensor(name: str, *shape: int, dtype: str = "int8") -> TensorInfo:
@@ -20,12 +20,12 @@ def traced(*tensors: TensorInfo, model: str = "net", views: tuple[str, ...] = ()
     return Traced(model, [TracedTensor(each, "", "" if each.name in views else f"f_{each.name}") for each in tensors])
 
 
-def named(*pairs: tuple[int, int]) -> tuple[Pair, ...]:
-    return tuple(Pair(first, second, by_name=True) for first, second in pairs)
+def named(*pairs: tuple[int, int]) -> tuple[TensorPair, ...]:
+    return tuple(TensorPair(first, second, by_name=True) for first, second in pairs)
 
 
-def ordered(*pairs: tuple[int, int]) -> tuple[Pair, ...]:
-    return tuple(Pair(first, second, by_name=False) for first, second in pairs)
+def ordered(*pairs: tuple[int, int]) -> tuple[TensorPair, ...]:
+    return tuple(TensorPair(first, second, by_name=False) for first, second in pairs)
 
 
 def test_names_decide_whatever_the_order() -> None:

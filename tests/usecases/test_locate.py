@@ -84,7 +84,7 @@ def test_a_compiler_that_breaks_the_second_operator_is_caught(project: Path, mon
     monkeypatch.setattr(build, "compile_graph", broken)
     lines = verified(project).splitlines()
     assert lines[0].startswith("net: case 0, output 0 (t9), element 0: expected ")
-    assert lines[-1] == "net: the first operator that goes wrong on this machine is FULLY_CONNECTED 't6'"
+    assert lines[-1] == "net: the first operator with a wrong result on this machine is FULLY_CONNECTED 't6'"
 
 
 def test_vectors_from_other_arithmetic_are_told_apart(project: Path) -> None:
@@ -94,7 +94,7 @@ def test_vectors_from_other_arithmetic_are_told_apart(project: Path) -> None:
     lines = verified(project).splitlines()
     assert "case 1" in lines[0]
     assert "element 3: expected" in lines[0]
-    assert "every operator gives on this machine what its reference gives" in lines[-1]
+    assert "on this machine every operator matches its reference" in lines[-1]
 
 
 @pytest.mark.parametrize("cases", [1, 4])
@@ -115,4 +115,4 @@ def test_an_operator_that_goes_wrong_late_in_a_stream(project: Path, monkeypatch
     monkeypatch.setattr(build, "compile_graph", broken)
     lines = verified(project).splitlines()
     assert lines[0].startswith("net: case 1, output 0")
-    assert lines[-1].startswith("net: the first operator that goes wrong on this machine is RESHAPE")  # reads it
+    assert lines[-1].startswith("net: the first operator with a wrong result on this machine is RESHAPE")  # reads it

@@ -11,12 +11,13 @@ import pytest
 
 from mlfbuild.core.errors import TimedOutError
 from mlfbuild.targets import BOARDS, Board, board_called
-from mlfbuild.verify.emulator import RunResult, run_elf
+from mlfbuild.verify.emulator import EmulatorRun, run_elf
+from support.errors import raises
 
 SOURCE = Path(__file__).with_name("board_app.c")
 FAULT_STATUS = 112
 
-Run = Callable[..., RunResult]
+Run = Callable[..., EmulatorRun]
 
 
 @pytest.fixture(scope="module", params=BOARDS.values(), ids=lambda board: board.name)
@@ -33,7 +34,7 @@ def image(board: Board, build_firmware: Callable[..., Path], tmp_path_factory: p
 def run(board: Board, image: Path, tool: Callable[[str], str]) -> Run:
     tool("qemu-system-arm")
 
-    def on_board(*arguments: str, cwd: Path | None = None) -> RunResult:
+    def on_board(*arguments: str, cwd: Path | None = None) -> EmulatorRun:
         return run_elf(image, board, arguments=arguments, cwd=cwd, timeout=60)
 
     return on_board
@@ -41,7 +42,7 @@ def run(board: Board, image: Path, tool: Callable[[str], str]) -> Run:
 
 @pytest.mark.parametrize("status", [0, 1, 42, 255])
 def test_the_result_of_main_is_the_exit_status(run: Run, status: int) -> None:
-    assert run("status", str(status)) == RunResult("", status)
+    assert run("status", str(status)) == EmulatorRun("", status)
 
 
 def test_arguments_arrive(run: Run) -> None:
@@ -49,7 +50,7 @@ def test_arguments_arrive(run: Run) -> None:
 
 
 def test_output_without_stdio(run: Run) -> None:
-    assert run("puts") == RunResult("least -2147483648 most 2147483647\n", 0)
+    assert run("puts") == EmulatorRun("least -2147483648 most 2147483647\n", 0)
 
 
 def test_a_reset_renews_all_memory_but_noinit(run: Run) -> None:
@@ -61,12 +62,12 @@ def test_large_constants_and_arenas_have_room(run: Run) -> None:
 
 
 def test_floating_point_and_vectors_are_on(run: Run) -> None:
-    assert run("compute") == RunResult("26.870 2\n", 0)
+    assert run("compute") == EmulatorRun("26.870 2\n", 0)
 
 
 def test_files_of_the_host(run: Run, tmp_path: Path) -> None:
     (tmp_path / "in.bin").write_bytes(bytes(range(256)) * 5)
-    assert run("copy", "in.bin", "out.bin", cwd=tmp_path) == RunResult("1280 bytes\n", 0)
+    assert run("copy", "in.bin", "out.bin", cwd=tmp_path) == EmulatorRun("1280 bytes\n", 0)
     assert (tmp_path / "out.bin").read_bytes() == bytes(range(256)) * 5
 
 
@@ -107,11 +108,9 @@ def test_segments_are_never_writable_and_executable(image: Path) -> None:
 
 @pytest.mark.usefixtures("run")
 def test_a_hang_is_stopped_and_keeps_the_output(image: Path, board: Board) -> None:
-    with pytest.raises(
-        TimedOutError,
-        match=r"app.elf: still running on .* after 1 s, stopped; give it more time, .*\nabout to hang",
-    ):
+    with raises(TimedOutError, "run-timed-out", "app.elf") as caught:
         run_elf(image, board, arguments=["hang"], timeout=1)
+    assert "about to hang" in str(caught.value)
 
 
 def test_vector_instructions_are_used_where_there_are_any(build_firmware: Callable[..., Path], tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ SOFT = ("-mcpu=cortex-m4", "-mfloat-abi=soft")
 
 
 @pytest.mark.parametrize(("flags", "cpu"), [(HARD, "cortex-m4"), (SOFT, "cortex-m4+nofp")])
-def test_the_float_abi_of_objects_chooses_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
+def test_the_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
     assert fitting_cpu(compiled(*flags), board_called("mps2-an386"), "net.tar").name == cpu
 
 
-def test_without_objects_it_is_the_boards_own() -> None:
+def test_without_objects_the_cpu_is_that_of_the_board() -> None:
     assert fitting_cpu(Library(()), board_called("mps2-an386"), "net.tar").name == "cortex-m4"
 
 

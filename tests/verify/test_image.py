@@ -1,4 +1,4 @@
-"""What test firmware says of itself, read back from images that are right, damaged, and made to deceive."""
+"""The description in test firmware, read from sound, damaged and malicious images."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from mlfbuild.build.tree.verification import SYMBOL, Subject, module_header, sub
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import TensorInfo
 from mlfbuild.verify.image import read_subject
+from support.errors import raises
 from support.hand_written_library import write_library
 
 SUBJECT = Subject(
@@ -68,23 +69,29 @@ def test_any_name_of_a_tensor_gets_through_the_c_compiler(tmp_path: Path, tool: 
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "code", "place"),
     [
-        ({"board": "toaster"}, "is for the board 'toaster', which this mlfbuild does not know (mps2-an385, "),
-        ({"name": "no name"}, "names no module with inputs and outputs"),
-        ({"outputs": ()}, "names no module with inputs and outputs"),
-        ({"outputs": (TensorInfo("b", "object", 8),)}, "tensor 'b' cannot have 8 bytes of 'object'"),
-        ({"outputs": (TensorInfo("b", "float32", 7),)}, "tensor 'b' cannot have 7 bytes of 'float32'"),
-        ({"outputs": (TensorInfo("b", "int8", 1 << 40),)}, "cannot have 1099511627776 bytes"),
-        ({"outputs": (TensorInfo("b", "int8", 8, (3, 3)),)}, "tensor 'b' cannot have 8 bytes of 'int8'"),
-        ({"outputs": (TensorInfo("b", "int8", 8, (1 << 62,) * 9000),)}, "tensor 'b' cannot have 8 bytes"),
+        ({"board": "toaster"}, "unknown-board-in-image", ""),
+        ({"name": "no name"}, "test-firmware-damaged", f": {SYMBOL}"),
+        ({"outputs": ()}, "test-firmware-damaged", f": {SYMBOL}"),
+        ({"outputs": (TensorInfo("b", "object", 8),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
+        ({"outputs": (TensorInfo("b", "float32", 7),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
+        ({"outputs": (TensorInfo("b", "int8", 1 << 40),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
+        ({"outputs": (TensorInfo("b", "int8", 8, (3, 3)),)}, "test-firmware-damaged", f": {SYMBOL}: tensor 'b'"),
+        (
+            {"outputs": (TensorInfo("b", "int8", 8, (1 << 62,) * 9000),)},
+            "test-firmware-damaged",
+            f": {SYMBOL}: tensor 'b'",
+        ),
     ],
 )
-def test_what_cannot_be(tmp_path: Path, tool: Callable[[str], str], changes: dict[str, Any], message: str) -> None:
+def test_impossible_descriptions_are_refused(
+    tmp_path: Path, tool: Callable[[str], str], changes: dict[str, Any], code: str, place: str
+) -> None:
     path = image(tmp_path, tool("gcc"), replace(SUBJECT, **changes).to_json())
-    with pytest.raises(InputFileError) as caught:
+    with raises(InputFileError, code, f"{path}{place}") as caught:
         read_subject(path)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -98,22 +105,22 @@ def test_what_cannot_be(tmp_path: Path, tool: Callable[[str], str], changes: dic
         ("\xff", "the text is not valid JSON"),
     ],
 )
-def test_what_is_no_subject(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:
+def test_damaged_descriptions_are_refused(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:
     with pytest.raises(InputFileError, match=message):
         read_subject(image(tmp_path, tool("gcc"), text))
 
 
-def test_a_variable_is_no_constant(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_a_variable_is_not_accepted_as_the_description(tmp_path: Path, tool: Callable[[str], str]) -> None:
     source, output = tmp_path / "image.c", tmp_path / "image"
     source.write_text(f"char {SYMBOL}[8];\nint main(void) {{ return 0; }}\n")
     subprocess.run([tool("gcc"), source, "-o", output], check=True)
-    with pytest.raises(InputFileError, match=f"its symbol {SYMBOL} is no constant"):
+    with raises(InputFileError, "image-damaged", str(output)):
         read_subject(output)
 
 
-def test_other_programs_are_none(tmp_path: Path, compiler: str) -> None:
+def test_other_programs_are_not_test_firmware(tmp_path: Path, compiler: str) -> None:
     path = image(tmp_path, compiler, SUBJECT.to_json(), name="something_else")
-    with pytest.raises(InputFileError, match="is no test firmware of mlfbuild"):
+    with raises(InputFileError, "not-test-firmware"):
         read_subject(path)
 
 
@@ -153,6 +160,6 @@ def test_claims_of_a_hostile_table_cost_nothing(tmp_path: Path, tool: Callable[[
     path = tmp_path / "hostile.elf"
     path.write_bytes(data)
     before = time.monotonic()
-    with pytest.raises(InputFileError, match="lies outside the file"):
+    with raises(InputFileError, "image-damaged", "hostile.elf"):
         read_subject(path)
     assert time.monotonic() - before < 1

@@ -1,4 +1,4 @@
-"""Modules whose caller brings the memory: workspaces, constants, and pools that hold inputs and outputs, too."""
+"""Modules whose caller provides memory: workspaces, constants, and pools with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def verify(folder: Path, vectors: Path, memory: str, board: Board | None, statem
 
 @pytest.mark.parametrize("board", [None, M4], ids=["host", "m4"])
 @pytest.mark.parametrize("memory", [POOLS, WORKSPACE_IO])
-def test_pools_are_brought_and_measured(tmp_path: Path, vectors: Path, memory: str, board: Board | None) -> None:
+def test_pools_are_provided_and_measured(tmp_path: Path, vectors: Path, memory: str, board: Board | None) -> None:
     report = verify(tmp_path, vectors, memory, board)
     assert report.passed, report.text()
     assert (report.cases, report.workspace_size, report.workspace_used) == (3, *ARENA[memory])
@@ -52,12 +52,12 @@ def test_pools_are_brought_and_measured(tmp_path: Path, vectors: Path, memory: s
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("sram[96] = 1;", "net: case 0: wrote beside the pool sram of 80 bytes"),
+        ("sram[96] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
         ("if (b[3] == 4.0f) return 3;", "net: case 2: the run function returned -1, not 0"),
         ("static int runs; if (runs++ % 2) sum[2] = 0;", "net: case 0, output 0 (output), element 2: the second run"),
     ],
 )
-def test_what_goes_wrong_in_pools_is_found(tmp_path: Path, vectors: Path, statement: str, problem: str) -> None:
+def test_faults_in_pools_are_found(tmp_path: Path, vectors: Path, statement: str, problem: str) -> None:
     report = verify(tmp_path, vectors, WORKSPACE_IO, M4, statement)
     assert report.text().startswith(problem), report.text()
 

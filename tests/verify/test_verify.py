@@ -1,4 +1,4 @@
-"""Verify finds what is wrong with a model, and says where."""
+"""Verification finds faults of a module and reports their position."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, Unsupport
 from mlfbuild.library import MainMemory, Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.module import VerifyReport, verify_module
+from support.errors import raises
 from support.hand_written_library import OUTPUTS, write_library
 
 A = np.array([[1, 2, 3, 4], [-5, 6, 100, 8], [9, -10, 11, 12]], np.int8)
@@ -73,16 +74,16 @@ WRONG = {
         "mean[1] *= 1.0001f;",
         r"net: case 0, output 1 \(mean\), element 1: expected 2.5, got 2.50025 \(1 of 2 .* differ\)(\nnet: .*){2}",
     ),
-    "it writes past an output": ("sum[4] = 0;", r"(net: case \d: wrote beside output 0\n?){3}"),
-    "it writes before an output": ("sum[-1] = 0;", r"(net: case \d: wrote beside output 0\n?){3}"),
-    "it writes past the last output": ("mean[2] = 0;", r"(net: case \d: wrote beside output 1\n?){3}"),
-    "it writes past an input": ("a[4] = 0;", r"(net: case \d: wrote beside input 0\n?){3}"),
-    "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: input 0 was changed"),
-    "it changes the other input": ("((signed char *)b)[3] = 7;", r"(net: case \d: input 1 was changed\n?){3}"),
-    "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote beside the workspace of 64 bytes\n?){3}"),
+    "it writes past an output": ("sum[4] = 0;", r"(net: case \d: wrote outside output 0\n?){3}"),
+    "it writes before an output": ("sum[-1] = 0;", r"(net: case \d: wrote outside output 0\n?){3}"),
+    "it writes past the last output": ("mean[2] = 0;", r"(net: case \d: wrote outside output 1\n?){3}"),
+    "it writes past an input": ("a[4] = 0;", r"(net: case \d: wrote outside input 0\n?){3}"),
+    "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: changed input 0"),
+    "it changes the other input": ("((signed char *)b)[3] = 7;", r"(net: case \d: changed input 1\n?){3}"),
+    "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}"),
     "it begins before the arena": (
         "workspace[-1] = 0;",
-        r"(net: case \d: wrote beside the workspace of 64 bytes\n?){3}",
+        r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}",
     ),
     "it remembers the run before": (
         "if (runs == 4) sum[1] = 0;",
@@ -94,13 +95,13 @@ WRONG = {
 
 @pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
 @pytest.mark.parametrize(("wrong", "found"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_found_and_named(workdir: Path, board: Board | None, wrong: str, found: str) -> None:
+def test_faults_are_reported(workdir: Path, board: Board | None, wrong: str, found: str) -> None:
     report = verify(workdir, board, wrong)
     assert not report.passed
     assert re.fullmatch(found, report.text()), report.text()
 
 
-def test_an_element_that_nobody_writes_is_found(workdir: Path) -> None:
+def test_an_element_that_is_never_written_is_found(workdir: Path) -> None:
     longer = [OUTPUTS[0], TensorInfo("mean", "float32", 12, (1, 3))]
     module = write_library(workdir / "tree", outputs=longer)
     path = vectors(workdir, out1=np.concatenate([MEAN, MEAN[:, :1]], axis=1))
@@ -129,7 +130,7 @@ def test_a_crash_on_this_machine_is_a_failure(workdir: Path) -> None:
 @pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
 def test_a_hang_is_a_failure(workdir: Path, board: Board | None) -> None:
     report = verify(workdir, board, "while (a[0] == -5 && runs) { }", timeout=2)
-    assert report.text() == "net: case 1: no result after 2 s, stopped"
+    assert report.text() == "net: case 1: no result after 2 s, so it was stopped"
 
 
 def test_many_problems_are_counted(workdir: Path, tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
 
 
-def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None:
+def test_a_module_that_needs_a_driver_is_refused(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     npu = replace(module, devices=("ethos_u",))
     reason = "net: cannot be run: its caller must bring a driver of ethos_u, which mlfbuild does not have"
@@ -202,7 +203,7 @@ def test_a_module_whose_caller_brings_a_driver_is_refused(workdir: Path) -> None
 
 def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:
     path = vectors(tmp_path, in0=A[:0], in1=B[:0], out0=SUM[:0], out1=MEAN[:0])
-    with pytest.raises(CheckFailedError, match="holds no cases"):
+    with raises(CheckFailedError, "vectors-without-cases", ".npz"):
         verify(workdir, M4, vectors=path)
 
 
@@ -213,7 +214,7 @@ def test_a_cross_target_without_board_is_refused(workdir: Path) -> None:
         verify_module(workdir / "tree", module, None, vectors(workdir), workdir / "m0", toolchain=toolchain)
 
 
-def test_a_folder_of_another_board_is_started_afresh(workdir: Path, tmp_path: Path) -> None:
+def test_a_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Path) -> None:
     module = write_library(tmp_path / "tree")
     for board in (M4, board_called("mps3-an547"), None):
         toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
@@ -243,5 +244,5 @@ def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: 
     assert done.returncode == 0, done.stderr
 
 
-def test_what_the_firmware_knows_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_header_of_a_module(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     golden(module_header(write_library(tmp_path), "mps2-an386"), "verify_module.h")

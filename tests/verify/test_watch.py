@@ -25,13 +25,13 @@ def test_status_and_output(tmp_path: Path) -> None:
     assert (status, output.split()) == (3, [str(tmp_path).encode(), b"late"])
 
 
-def test_each_result_gives_more_time(tmp_path: Path) -> None:
+def test_each_result_restarts_the_time_limit(tmp_path: Path) -> None:
     file = tmp_path / "results"
     status, output = run_while_it_writes(["sh", "-c", SLOW, str(file)], cwd=None, timeout=3, written=file)
     assert (status, output, file.read_text()) == (0, b"done\n", "xxxx")
 
 
-def test_without_results_it_is_stopped(tmp_path: Path) -> None:
+def test_a_program_without_results_is_stopped(tmp_path: Path) -> None:
     script = "import time; print('begun', flush=True); time.sleep(60)"
     begun = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired) as stopped:
@@ -41,12 +41,12 @@ def test_without_results_it_is_stopped(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 30
 
 
-def test_a_signal_that_ended_it() -> None:
+def test_the_signal_that_ended_a_program() -> None:
     script = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
     assert run_while_it_writes(python(script), cwd=None, timeout=30, written=None) == (-15, b"")
 
 
-def test_a_program_that_is_none(tmp_path: Path) -> None:
+def test_a_missing_program(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     with pytest.raises(ProcessFailedError, match="text: cannot be started: Permission denied"):
         run_while_it_writes([str(tmp_path / "text")], cwd=None, timeout=1, written=None)

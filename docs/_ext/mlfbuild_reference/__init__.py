@@ -1,7 +1,7 @@
-"""The pages of ``docs/reference/``, each made from the code that it is about.
+"""Generate the pages of ``docs/reference/`` from the code that they describe.
 
-``PAGES`` has a function a page, which returns its Markdown: the same for the same code, no dates, no paths.
-``pytest tests/docs/test_reference.py --update-golden`` writes them, and without the option fails where one is old.
+``PAGES`` has a function per page that returns its Markdown. The same code gives the same text: no dates, no paths.
+``make generate`` writes the pages.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from mlfbuild_reference.c_header import c_interface_page
 from mlfbuild_reference.cmake import cmake_page
 from mlfbuild_reference.command_line import command_line_page
+from mlfbuild_reference.operator_files import operator_files_page
 from mlfbuild_reference.project_file import project_file_page
 from mlfbuild_reference.scons import scons_page
 
@@ -20,5 +21,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "scons.md": scons_page,
     "cmake.md": cmake_page,
     "c-interface.md": c_interface_page,
+    "operator-files.md": operator_files_page,
 }
-"""By the file's name."""
+"""Functions that return a page, by its file name."""

@@ -1,4 +1,4 @@
-"""The C interface: declarations and comments of a generated header, and of the headers of board support."""
+"""Generate the page on the C interface from the declarations and comments of headers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _BOARD_HEADERS = ("mlf_board.h", "mlf_bench.h")
 
 
 _ABOUT = (
-    "[The C interface](../c-interface.md) explains it. A network called `digits` has an input `image` and an output "
-    "`probabilities`; the names of yours stand in their places, in capitals in macros."
+    "[The C interface](../c-interface.md) explains these declarations. The model of this page is called `digits` and "
+    "has an input `image` and an output `probabilities`; in your header, the names of your model replace them, in "
+    "capitals in macros."
 )
 
 
@@ -48,7 +49,7 @@ def _digits_header() -> str:
 
 
 def _board_header(name: str) -> str:
-    """Return the section of a header of board support: what its first comment says, then its declarations."""
+    """Return the section of a board-support header: the text of its first comment, then its declarations."""
     text = (REPOSITORY / "mlfbuild/runtime/board" / name).read_text(encoding="utf-8")
     about, _, rest = text.partition("*/")
     bare = re.findall(r"(?<!\*/\n)^(?:void|int)\b[^{]*?;$", rest, re.MULTILINE)
@@ -84,7 +85,7 @@ def _items(header: str) -> Iterator[_Item]:
 
 
 def _without_body(declared: str) -> str:
-    """Return a declaration; of an inline function without what it does."""
+    """Return a declaration, without the body if it is an inline function."""
     if declared.startswith("static inline"):
         return declared.partition("\n{")[0] + ";"
     return declared

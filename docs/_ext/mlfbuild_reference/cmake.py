@@ -1,4 +1,4 @@
-"""The CMake package and the fragments of trees: functions and what their files say of themselves."""
+"""Generate the page on CMake from the functions of the package and of trees, and from their comments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cmake_page() -> str:
     return page(
         "CMake",
         "the comments in `cmake/` and `mlfbuild/runtime`",
-        "[Building with CMake](../cmake.md) tells how these work together.",
+        "[Building with CMake](../cmake.md) explains how these work together.",
         *(_section(title, REPOSITORY / path) for title, path in _FILES),
     )
 
@@ -52,10 +52,10 @@ def _section(title: str, path: Path) -> str:
 
 
 def _header(text: str, path: Path) -> str:
-    """Return the comment that ``text`` begins with."""
+    """Return the comment at the beginning of ``text``."""
     if block := re.match(r"#\[\[\n(.*?)\n\]\]", text, re.DOTALL):
         return block[1]
     lines = re.match(r"(?:#.*\n)+", text)
     if lines is None:
-        raise ValueError(f"{path}: begins with no comment")
+        raise ValueError(f"{path}: does not begin with a comment")
     return re.sub(r"^# ?", "", lines[0], flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The command ``mlfbuild``: verbs and options from click, exit codes from the classes of errors."""
+"""Generate the page on the command line: verbs and options from click, exit codes from the error classes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from mlfbuild.core.errors import INTERRUPTED_EXIT_CODE, MlfError
 from mlfbuild_reference.markdown import code, fence, page, paragraphs, prose, table
 
 _ABOUT = (
-    "`mlfbuild VERB --help` prints the same. Results go to stdout, diagnostics to stderr. An option that several verbs "
-    "share may stand before the verb or after it; a verb to which it means nothing refuses it."
+    "`mlfbuild VERB --help` prints the same texts. Results go to stdout, diagnostics to stderr. You can give a shared "
+    "option before or after the verb; if it does not apply to the verb, it is refused."
 )
 
 
@@ -23,18 +23,18 @@ def command_line_page() -> str:
     shared = {parameter.name: parameter for parameter in app.params}
     parts = [
         _ABOUT,
-        "## Options that verbs share",
+        "## Shared options",
         _options(app.params),
     ]
     for title, verbs in SECTIONS:
         parts.append(f"## {title}")
         parts += [_verb(verb, set(shared)) for verb in verbs]
-    parts += ["## Exit codes", "SCons and CMake keep their own codes and show the same words.", _exit_codes()]
+    parts += ["## Exit codes", "SCons and CMake keep their own exit codes and print the same messages.", _exit_codes()]
     return page("The command line", "the verbs in `mlfbuild/cli` and the errors in `mlfbuild/core/errors.py`", *parts)
 
 
 def _verb(verb: click.Command, shared: set[str | None]) -> str:
-    # With the settings of the command itself: a verb keeps the help option that it made first.
+    # Use the settings of the command itself, because a verb keeps the help option that it creates first.
     context = click.Context(verb, info_name=f"mlfbuild {verb.name}", **app.context_settings)
     usage = " ".join([context.command_path, *verb.collect_usage_pieces(context)])
     own = [parameter for parameter in verb.params if parameter.name not in shared]

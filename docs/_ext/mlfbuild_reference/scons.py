@@ -1,4 +1,4 @@
-"""The SCons tool ``mlf``: methods, builders and construction variables, from what it adds and their docstrings."""
+"""Generate the page on the SCons tool from the methods, builders and variables that it adds, and their docstrings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BUILDER = re.compile(r"Return ``\w+``: ``(?P<call>[^`]+)``(?:[;,.] ?(?P<rest>.*
 
 
 class _Recorder(dict[str, Any]):
-    """Stands where SCons has an environment and keeps what the tool adds to it."""
+    """Replacement for an SCons environment that records the additions of the tool."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,15 +42,15 @@ def scons_page() -> str:
     return page(
         "The SCons tool",
         "the docstrings in `mlfbuild/scons`",
-        "[Building with SCons](../scons.md) tells how these work together.",
+        "[Building with SCons](../scons.md) explains how these work together.",
         "## Methods",
         *methods,
-        "What `MlfModels` returns has methods, too:",
+        "The object that `MlfModels` returns has these methods:",
         *nodes,
         "## Builders",
         *(_builder(name) for name in sorted(env.builders)),
         "## Construction variables",
-        "They are set with `SetDefault`: a value that is there already stays.",
+        "The tool sets them with `SetDefault`, so a value that you set before is kept.",
         _variables(env.defaults),
     )
 
@@ -65,12 +65,12 @@ def _method(name: str, function: Any) -> str:
 
 
 def _builder(name: str) -> str:
-    """Return the section of the builder whose maker's docstring begins ``Return ``<name>``: ``<call>``. ...``."""
+    """Return the section of a builder; its maker's docstring begins with ``Return ``<name>``: ``<call>``. ...``."""
     makers = [value for key, value in vars(tool).items() if key.endswith("_builder")]
     (maker,) = [maker for maker in makers if maker.__doc__.startswith(f"Return ``{name}``")]
     found = _BUILDER.match(inspect.cleandoc(maker.__doc__))
     if found is None:
-        raise ValueError(f"{maker.__name__}: its docstring begins: Return ``{name}``: ``env.{name}(...)``")
+        raise ValueError(f"{maker.__name__}: its docstring must begin with: Return ``{name}``: ``env.{name}(...)``")
     rest = (found["rest"] or "").strip()
     return f"### `env.{name}`\n\n{fence('python', found['call'])}\n\n{paragraphs(rest[:1].upper() + rest[1:])}".rstrip()
 
@@ -79,7 +79,7 @@ def _variables(defaults: dict[str, Any]) -> str:
     meanings = {name: " ".join(text.split()) for name, text in _VARIABLE.findall(tool.__doc__ or "")}
     missing = sorted(name for name in defaults if name not in meanings)
     if missing:
-        raise ValueError(f"mlfbuild/scons/__init__.py: the docstring does not tell of {', '.join(missing)}")
+        raise ValueError(f"mlfbuild/scons/__init__.py: the docstring does not describe {', '.join(missing)}")
     rows = [[code(name), _default(defaults, name), prose(text)] for name, text in meanings.items()]
     return table(["variable", "default", "meaning"], rows)
 

@@ -23,14 +23,14 @@ _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
-class SymbolConflict:
+class MergeConflict:
     """A symbol that several modules define, and the file of each module, by the module's number."""
 
     symbol: str
     files: Mapping[int, PurePosixPath]
 
 
-def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[SymbolConflict]:
+def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergeConflict]:
     """Return the symbols that different files of different modules define, sorted, except those of system libraries."""
     found: dict[str, dict[int, PurePosixPath]] = {}
     for number in range(len(parts)):
@@ -38,14 +38,14 @@ def conflicts(parts: Sequence[MergedModule], table: SymbolTable) -> list[SymbolC
             for symbol in symbols.defined:
                 found.setdefault(symbol, {}).setdefault(number, path)
     return [
-        SymbolConflict(symbol, files)
+        MergeConflict(symbol, files)
         for symbol, files in sorted(found.items())
         if symbol != SYSTEM_LIBRARY and len({(path, id(table.of_part[at][path])) for at, path in files.items()}) > 1
     ]
 
 
 def resolved(
-    parts: Sequence[MergedModule], found: Sequence[SymbolConflict], table: SymbolTable
+    parts: Sequence[MergedModule], found: Sequence[MergeConflict], table: SymbolTable
 ) -> tuple[list[MergedModule], list[dict[str, str]]]:
     """Return ``parts`` without conflicts, and the new names of the symbols of each part.
 
@@ -75,7 +75,7 @@ def resolved(
     return [_renamed(part, renames[number]) for number, part in enumerate(parts)], renames
 
 
-def _check_kept(conflict: SymbolConflict, kept: Sequence[tuple[int, str]], parts: Sequence[MergedModule]) -> None:
+def _check_kept(conflict: MergeConflict, kept: Sequence[tuple[int, str]], parts: Sequence[MergedModule]) -> None:
     if len(kept) < 2:
         return
     (first, reason), (second, _) = kept[:2]
@@ -88,7 +88,7 @@ def _check_kept(conflict: SymbolConflict, kept: Sequence[tuple[int, str]], parts
     )
 
 
-def _hint(conflict: SymbolConflict) -> str:
+def _hint(conflict: MergeConflict) -> str:
     if conflict.symbol in _FIXED:
         return _FIXED[conflict.symbol][1]
     if _has_object(conflict):
@@ -96,7 +96,7 @@ def _hint(conflict: SymbolConflict) -> str:
     return "export one of them again with its module's name in its functions (mod_name of the partitioner)"
 
 
-def _has_object(conflict: SymbolConflict) -> bool:
+def _has_object(conflict: MergeConflict) -> bool:
     return any(path.suffix in OBJECT_SUFFIXES for path in conflict.files.values())
 
 
@@ -152,7 +152,7 @@ class _Usage:
             last = token.text
 
 
-def _why_kept(conflict: SymbolConflict, new: str, usage: _Usage, taken: Collection[str]) -> str:
+def _why_kept(conflict: MergeConflict, new: str, usage: _Usage, taken: Collection[str]) -> str:
     """Return the reason why the module must keep the name; empty if only its sources use the name."""
     name = _identifier(conflict.symbol)
     module = usage.part.module.name

@@ -58,8 +58,3 @@ if TYPE_CHECKING:
     )
 else:
     __getattr__ = lazy_attributes(__name__)
-
-
-
-
-

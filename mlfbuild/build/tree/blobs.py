@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import chain, islice
 
 from mlfbuild.archive import graph_path, params_path
-from mlfbuild.core import UsageError
 from mlfbuild.build.tree.cmake import here, here_in_build
+from mlfbuild.core import UsageError
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
 from mlfbuild.project import SECTION_NAME
 

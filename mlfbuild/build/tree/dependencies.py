@@ -19,14 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.c_analysis import CXX_SUFFIXES
-from mlfbuild.requirements import Dependency, Package, Source
-from mlfbuild.core import InputFileError
-from mlfbuild.core import sha256
 from mlfbuild.build.tree.record import Record
 from mlfbuild.build.tree.tree import UnpackResult, remove_tree, write_tree
-from mlfbuild.library import Content, Module, chunks
-from mlfbuild.library import wishes
+from mlfbuild.c_analysis import CXX_SUFFIXES
+from mlfbuild.core import InputFileError, sha256
+from mlfbuild.library import Content, Module, chunks, wishes
+from mlfbuild.requirements import Dependency, Package, Source
 
 DEPENDENCIES_FOLDER = "dependencies"
 """Of a target's folder."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mlfbuild.requirements import Dependency, Package, Source
 from mlfbuild.build.tree.cmake import lines, quoted
 from mlfbuild.build.tree.dependencies import about, content_id, languages
+from mlfbuild.requirements import Dependency, Package, Source
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")
 _QUIET = "$<$<C_COMPILER_ID:GNU,Clang,AppleClang,ARMClang>:-w>"

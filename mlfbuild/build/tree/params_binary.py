@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError
-from mlfbuild.core import read_bytes
+from mlfbuild.core import InputFileError, read_bytes
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

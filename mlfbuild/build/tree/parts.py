@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.executor import Executable, executable
 from mlfbuild.build.tree.blobs import BlobSources, blob_sources
 from mlfbuild.build.tree.cmake import check_path, check_target_name
 from mlfbuild.build.tree.dependencies import Need, needs_of
+from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.executor import Executable, executable
 from mlfbuild.library import Content, Library, Module
 from mlfbuild.project import Placement
 

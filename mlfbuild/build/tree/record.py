@@ -17,10 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import ConflictError, InputFileError
-from mlfbuild.core import file_sha256, sha256
-from mlfbuild.library import Content, chunks
-from mlfbuild.library import Fields, parse_json
+from mlfbuild.core import ConflictError, InputFileError, file_sha256, sha256
+from mlfbuild.library import Content, Fields, chunks, parse_json
 
 RECORD = "RECORD.json"
 _FORMAT_KEY = "mlfbuild_record"

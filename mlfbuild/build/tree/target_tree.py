@@ -20,9 +20,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.requirements import Dependency
-from mlfbuild.core import UsageError
-from mlfbuild.core import holds, read_bytes
 from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
 from mlfbuild.build.tree.cmake import FRAGMENT, head, here
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
@@ -31,6 +28,8 @@ from mlfbuild.build.tree.placement import PLACEMENT_FOLDER, PlacedSection, place
 from mlfbuild.build.tree.record import RECORD, Record, is_folder, read_record
 from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_aggregate
 from mlfbuild.build.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
+from mlfbuild.core import UsageError, holds, read_bytes
+from mlfbuild.requirements import Dependency
 from mlfbuild.targets import RUNTIME, Board, Cpu
 
 _BOARD_FILES = RUNTIME / "board"

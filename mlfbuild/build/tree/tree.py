@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.core import ConflictError
-from mlfbuild.core import abandoned, file_sha256, holds, storage_error, write_atomic
 from mlfbuild.build.tree.record import (
     RECORD,
     FileRecord,
@@ -20,6 +18,7 @@ from mlfbuild.build.tree.record import (
     read_record,
     recorded_files,
 )
+from mlfbuild.core import ConflictError, abandoned, file_sha256, holds, storage_error, write_atomic
 from mlfbuild.library import Content, chunks
 
 _SHOWN_CONFLICTS = 10

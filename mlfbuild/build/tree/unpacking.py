@@ -7,8 +7,6 @@ from pathlib import Path
 
 from mlfbuild import archive as archives
 from mlfbuild.archive import convert
-from mlfbuild.requirements import bundled_sources
-from mlfbuild.core import InputFileError
 from mlfbuild.build.tree.blobs import blob_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
@@ -19,9 +17,11 @@ from mlfbuild.build.tree.record import RECORD, Record
 from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.build.tree.tree import UnpackResult, write_tree
 from mlfbuild.build.tree.verification import verification_files, verification_targets
+from mlfbuild.core import InputFileError
 from mlfbuild.library import Content, Library, Module
 from mlfbuild.library.metadata import CURRENT
 from mlfbuild.project import Placement
+from mlfbuild.requirements import bundled_sources
 
 
 def unpack(

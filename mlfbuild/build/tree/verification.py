@@ -10,13 +10,11 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.core import UnsupportedModelError
-from mlfbuild.executor import with_c_interface
-from mlfbuild.core import read_bytes
 from mlfbuild.build.tree.cmake import here
 from mlfbuild.build.tree.verify_header import external_pools, interface_header, is_reentrant, print_header
-from mlfbuild.library import Module, TensorInfo
-from mlfbuild.library import Fields, parse_json
+from mlfbuild.core import UnsupportedModelError, read_bytes
+from mlfbuild.executor import with_c_interface
+from mlfbuild.library import Fields, Module, TensorInfo, parse_json
 from mlfbuild.targets import BOARDS, RUNTIME
 
 SYMBOL = "mlf_verify_subject"

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import mlfbuild
-from mlfbuild.compilers.native.fusion import fuse
-from mlfbuild.compilers.native.graph_executor.module import graph_module
-from mlfbuild.compilers.native.header import print_header
-from mlfbuild.compilers.native.interface import Interface, interface_of
-from mlfbuild.compilers.native.names import comment_text
+from mlfbuild.cgen import comment_text
+from mlfbuild.compilers.native.graph_executor import graph_module
+from mlfbuild.compilers.native.lowering import lower
+from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.outline import header_path, kernel_files, source_path
-from mlfbuild.compilers.native.passes import run_passes
-from mlfbuild.compilers.native.plan import plan_memory
-from mlfbuild.compilers.native.program import Program, link_calls
-from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.source import print_source
-from mlfbuild.compilers.native.text import graph_text
-from mlfbuild.compilers.native.trace import traced_tensors
+from mlfbuild.compilers.native.passes import fuse, run_passes
+from mlfbuild.compilers.native.printing import (
+    Interface,
+    LinkedModel,
+    graph_text,
+    header_path,
+    interface_of,
+    kernel_files,
+    link_calls,
+    print_header,
+    print_source,
+    source_path,
+    traced_tensors,
+)
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import UnsupportedModelError, UsageError, advised, read_bytes, sha256
+from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import (
@@ -59,7 +64,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     interface = interface_of(graph)
     optimised = run_passes(graph)
     options = request.options
-    settings = Settings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
+    settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         front_matter, target = _front_matter(request, model_id), _target(request.cpu)
         module = graph_module(optimised, interface, settings, request, target, front_matter, model_id)
@@ -93,7 +98,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     return Library((module,))
 
 
-def _program(name: str, graph: Graph, settings: Settings, interface: Interface, *, hook: bool) -> Program:
+def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Interface, *, hook: bool) -> LinkedModel:
     """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
@@ -106,8 +111,9 @@ def _program(name: str, graph: Graph, settings: Settings, interface: Interface, 
 
 
 def _check_placement(request: CompileRequest) -> None:
-    for name, reason in request.placement.problems():
-        raise UsageError(advised(f"{request.name}: placement.{name}: {reason}", "correct or remove it"))
+    for name, mistake in request.placement.problems():
+        place = f"{request.name}: placement.{name}"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
             raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")
@@ -136,7 +142,7 @@ def _front_matter(request: CompileRequest, model_id: str) -> str:
     )
 
 
-def _codegen(program: Program, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
+def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
     front_matter = _front_matter(request, model_id)
     source = print_source(program, front_matter, model_id, request.placement)
     header = print_header(program, front_matter, request.placement)

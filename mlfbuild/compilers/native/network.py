@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-from mlfbuild.compilers.native.program import Program, Step, operator_label
-from mlfbuild.compilers.native.storages import Area
+from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
+from mlfbuild.compilers.native.memory import StorageKind
+from mlfbuild.compilers.native.printing import LinkedModel, ModelStep, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.library.graph_json import CALL
 
 
-def compiled_network(program: Program) -> Network:
+def compiled_network(program: LinkedModel) -> Network:
     """Return the network of ``program``, with an operator for each of its steps."""
     graph = program.graph
     lives = _lives(program)
@@ -48,7 +48,7 @@ def macs_of(graph: Graph, node: Node) -> int:
     return node.operator.macs(graph.inputs_of(node), graph.outputs_of(node))
 
 
-def _lives(program: Program) -> dict[str, tuple[int, int]]:
+def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
     """Return the first and last operator that each tensor is needed for, in the order in which tensors come to be."""
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
@@ -61,14 +61,16 @@ def _lives(program: Program) -> dict[str, tuple[int, int]]:
     return lives
 
 
-def _tensor(program: Program, tensor: Tensor, first: int, last: int) -> NetworkTensor:
+def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:
     location = program.plan.locations[tensor.name]
-    offset = None if location.area is Area.CONSTANT else location.position
+    offset = None if location.area is StorageKind.CONSTANT else location.position
     area = location.area.name.lower()
     return NetworkTensor(tensor.name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
 
 
-def _operator(program: Program, step: Step, numbers: Mapping[str, int], constants: frozenset[str]) -> NetworkOperator:
+def _operator(
+    program: LinkedModel, step: ModelStep, numbers: Mapping[str, int], constants: frozenset[str]
+) -> NetworkOperator:
     scratch = step.function.call.scratch if step.function is not None else 0
     return NetworkOperator(
         name=step.node.name,

@@ -11,7 +11,7 @@ MEMORY = ("smallest", "balanced", "fastest")
 
 
 @dataclass(frozen=True)
-class Settings:
+class CodegenSettings:
     """The processor that code is made for: its ``features`` choose kernels and the layouts of weights."""
 
     cpu: Cpu

@@ -15,10 +15,10 @@ from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
-from mlfbuild.frontends.onnx.operators import OPERATORS
+from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.refused import REASONS
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
 
@@ -126,12 +126,12 @@ class _Importer:
         return True
 
     def _convert(self, node: RawNode) -> None:
-        convert = OPERATORS.get(node.operator)
+        convert = converter(node.operator)
         if convert is None:
             reason = f": it {REASONS[node.operator]}" if node.operator in REASONS else ""
             raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant{reason}")
         find = functools.partial(self._value, node.place)
-        site = Site(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
+        site = OnnxSite(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
         except OperatorError as error:

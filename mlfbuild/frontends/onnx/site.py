@@ -17,7 +17,7 @@ from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Qu
 
 
 @dataclass(frozen=True, eq=False)
-class Site:
+class OnnxSite:
     """A node, the version of ONNX's operators, and the graph that the node becomes a part of."""
 
     node: RawNode

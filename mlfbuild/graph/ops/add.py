@@ -1,18 +1,25 @@
-"""ADD and SUB."""
+"""ADD, SUB and SQUARED_DIFFERENCE."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Arithmetic, on_one_scale
-from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, BinaryRescales, add_rescales
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic, Binary, on_one_scale
+from mlfbuild.graph.rescales import (
+    DIFFERENCE_LEFT_SHIFT,
+    SUM_LEFT_SHIFT,
+    BinaryRescales,
+    add_rescales,
+    squared_difference_rescales,
+)
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Sum(Arithmetic):
+class Addition(Arithmetic):
     """A sum of two elements, one of them perhaps with the other sign."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -27,7 +34,7 @@ class Sum(Arithmetic):
 
 
 @dataclass(frozen=True)
-class Add(Sum):
+class Add(Addition):
     """Element-wise sum."""
 
     name: ClassVar[str] = "ADD"
@@ -37,10 +44,28 @@ class Add(Sum):
 
 
 @dataclass(frozen=True)
-class Sub(Sum):
+class Sub(Addition):
     """Element-wise difference."""
 
     name: ClassVar[str] = "SUB"
 
     def _exact(self, x: Array, y: Array) -> Array:
         return x - y
+
+
+@dataclass(frozen=True)
+class SquaredDifference(Binary):
+    """The square of the element-wise difference."""
+
+    name: ClassVar[str] = "SQUARED_DIFFERENCE"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+
+    def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        return rules.computable(lambda: squared_difference_rescales(first, second, output))
+
+    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
+        left_shift = DIFFERENCE_LEFT_SHIFT[tensors[2].dtype]
+        return on_one_scale(tensors, x, y, squared_difference_rescales(*tensors), left_shift, self._real)
+
+    def _real(self, x: Array, y: Array) -> Array:
+        return (x - y) ** 2

@@ -9,16 +9,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Binary
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Binary
 from mlfbuild.graph.ops.relu import rescaled
 from mlfbuild.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class Comparison(Binary):
+class ComparisonOperator(Binary):
     """Whether a relation holds between two elements."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
@@ -43,7 +43,7 @@ class Comparison(Binary):
 
 
 @dataclass(frozen=True)
-class Ordering(Comparison):
+class Ordering(ComparisonOperator):
     """Which of two elements is greater; int16 of one scale by stored values, exactly."""
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
@@ -56,16 +56,16 @@ class Ordering(Comparison):
 
 
 @dataclass(frozen=True)
-class Equal(Comparison):
+class Equal(ComparisonOperator):
     """x == y."""
 
     name: ClassVar[str] = "EQUAL"
-    types: ClassVar[tuple[DType, ...]] = (*Comparison.types, DType.BOOL)
+    types: ClassVar[tuple[DType, ...]] = (*ComparisonOperator.types, DType.BOOL)
     relation = operator.eq
 
 
 @dataclass(frozen=True)
-class NotEqual(Comparison):
+class NotEqual(ComparisonOperator):
     """x != y."""
 
     name: ClassVar[str] = "NOT_EQUAL"

@@ -1,4 +1,4 @@
-"""HARD_SWISH and ELU."""
+"""HARD_SWISH."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.fixed_point import shift_right
-from mlfbuild.graph.ops.tabulated import inverse_scale, stored_of
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, Tensor
 
@@ -51,22 +50,6 @@ class HardSwish(Unary):
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
         return np.asarray(value * np.clip(value + 3, 0, 6) / 6)
-
-
-@dataclass(frozen=True)
-class Elu(Unary):
-    """x, or exp(x) - 1 where that is negative; for int8 in float32."""
-
-    name: ClassVar[str] = "ELU"
-
-    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        with np.errstate(all="ignore"):
-            real = np.float32(scale_of(source)) * value.astype(np.float32)
-            power = np.exp(real.astype(np.float64)).astype(np.float32) - np.float32(1)
-            return stored_of(np.where(real < 0, power, real) * inverse_scale(output), output)
-
-    def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        return np.where(value < 0, np.expm1(value), value)
 
 
 def _short(real: float) -> Rescale:

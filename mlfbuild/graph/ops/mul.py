@@ -1,17 +1,14 @@
-"""MUL and DIV."""
+"""MUL."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from mlfbuild.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
-from mlfbuild.graph.ops.accumulate import Sums, finish_quantized
-from mlfbuild.graph.ops.binary import WHOLE, Arithmetic
-from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
-from mlfbuild.graph.rescales import divide_rescale, multiply_rescale
+from mlfbuild.graph.bases.accumulate import Sums, finish_quantized
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic
+from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph.rescales import multiply_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -30,45 +27,3 @@ class Mul(Arithmetic):
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         return finish_quantized(x * y, [self.numbers(*tensors)], tensors[2], self.activation)
-
-
-@dataclass(frozen=True)
-class Div(Arithmetic):
-    """Element-wise quotient; of int32 cut towards zero.
-
-    Where the divisor is 0, a quantised quotient is the greatest or the least one, by the sign of the dividend, and 0
-    for 0 by 0; one of int32 is 0.
-    """
-
-    name: ClassVar[str] = "DIV"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
-
-    def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
-        return divide_rescale(first, second, output)
-
-    def _exact(self, x: Array, y: Array) -> Array:
-        return x / y
-
-    def _whole(self, x: Array, y: Array) -> Array:
-        wide, divisor = x.astype(np.int64), y.astype(np.int64)
-        quotient = np.abs(wide) // np.maximum(np.abs(divisor), 1) * np.sign(wide) * np.sign(divisor)
-        return quotient.astype(x.dtype)
-
-    def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
-        """Multiply by a fixed-point reciprocal of the divisor's magnitude, then by the scales."""
-        output, rescale = tensors[2], self.numbers(*tensors)
-        dividend = np.where(y < 0, -x, x).astype(np.int64)
-        divisor = np.maximum(np.abs(y), 1).astype(np.int64)
-        divisor_headroom = 32 - _bits(divisor)
-        headroom = 31 - _bits(np.where(dividend < 0, ~dividend, dividend))
-        inverse = reciprocal_of_one_plus((divisor << divisor_headroom) - (1 << 31))
-        quotient = high_multiply(high_multiply(dividend << headroom, inverse), rescale.multiplier)
-        right_shift = headroom + 31 - divisor_headroom - rescale.shift
-        stored = np.where(right_shift > 31, 0, shift_right(quotient, np.minimum(right_shift, 31)))
-        stored = np.where(y == 0, np.sign(dividend) << 16, stored) + zero_point_of(output)
-        return np.clip(stored, *activation_range(self.activation, output)).astype(output.dtype.numpy)
-
-
-def _bits(value: Raw) -> Raw:
-    """Return the least number of bits that hold each whole ``value`` of at least 0."""
-    return np.frexp(value)[1].astype(np.int64)

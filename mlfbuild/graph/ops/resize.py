@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.single import Single
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.quantize import round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
@@ -18,7 +18,7 @@ FRACTION_BITS = 10
 
 
 @dataclass(frozen=True)
-class Line:
+class ResampledLine:
     """Where the rows (or columns) of a resized image come from: two of the source each, and the share of the second."""
 
     lower: Array
@@ -82,7 +82,7 @@ class ResizeBilinear(Resize):
     name: ClassVar[str] = "RESIZE_BILINEAR"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
-    def line(self, size: int, wanted: int, dtype: DType) -> Line:
+    def line(self, size: int, wanted: int, dtype: DType) -> ResampledLine:
         """Return where ``wanted`` rows come from, of ``size``."""
         length, result = self._spread(size, wanted)
         if dtype is DType.FLOAT32:
@@ -90,7 +90,7 @@ class ResizeBilinear(Resize):
             half = np.float32(0.5)
             places = (places + half) * scale - half if self.half_pixel_centers else places * scale
             lower = np.clip(np.floor(places), 0, size - 1)
-            return Line(lower, np.minimum(np.ceil(places), size - 1), (places - lower).astype(np.float32))
+            return ResampledLine(lower, np.minimum(np.ceil(places), size - 1), (places - lower).astype(np.float32))
         one = 1 << FRACTION_BITS
         step = (one * length + result // 2) // result
         points = np.arange(wanted, dtype=np.int64) * step
@@ -99,7 +99,7 @@ class ResizeBilinear(Resize):
         # C's division is towards zero, which matters before the first pixel; none is read beyond the last one.
         lower = np.clip(points // one, 0, size - 1)
         upper = np.clip((points + one - 1) // one, 0, size - 1)
-        return Line(lower, upper, (points - one * lower).astype(np.int32))
+        return ResampledLine(lower, upper, (points - one * lower).astype(np.int32))
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]

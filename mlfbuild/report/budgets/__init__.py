@@ -20,11 +20,5 @@ if TYPE_CHECKING:
         update_baseline as update_baseline,
     )
     from mlfbuild.report.budgets.instructions import check_profiles as check_profiles
-    from mlfbuild.report.budgets.sizes import (
-        ImageSizes as ImageSizes,
-        any_image_sizes as any_image_sizes,
-        image_sizes as image_sizes,
-    )
-    from mlfbuild.report.budgets.stack import measured_stacks as measured_stacks, stacks as stacks
 else:
     __getattr__ = lazy_attributes(__name__)

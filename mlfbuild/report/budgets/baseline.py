@@ -1,7 +1,7 @@
-"""Baselines: what images took when somebody accepted it, and whether they have grown since.
+"""The baseline file: accepted sizes of images, and growth since then.
 
-The file is committed to git. It has one line an image, so that two branches that change different images merge, and
-whoever reviews a change sees the old numbers above the new ones.
+The file is committed to git. It has one line for each image, so that branches that change different images merge, and
+a review shows the old numbers above the new ones.
 """
 
 from __future__ import annotations
@@ -11,36 +11,39 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from mlfbuild.core import InputFileError, listed, read_bytes, shown
+from mlfbuild.core import Diagnostic, InputFileError, listed, read_bytes, shown
 from mlfbuild.library import Fields, parse_json
 from mlfbuild.project import size_text
-from mlfbuild.report.budgets.limits import MEMORIES, Subject, Taken, subjects_of
-from mlfbuild.report.sizes import Sizes
+from mlfbuild.report.budgets.limits import MEMORIES, BudgetSubject, subjects_of
+from mlfbuild.report.budgets.record import Taken
+from mlfbuild.report.sizes.owners import Sizes
 
 FORMAT = 1
 _VERSION = "mlfbuild_sizes"
 UPDATE = "`mlfbuild report --update-baseline`"
-"""What writes the file."""
-_MAKE_AGAIN = f"restore it from git and run {UPDATE}, or let budget-file name another file"
+"""The command that writes the file."""
+_RESTORE = f"restore the file from git and run {UPDATE}, or set budget-file to another file"
 
 Baseline = Mapping[str, Taken]
-"""What images took, by their titles: ``app for m4``."""
+"""Sizes by the title of an image, such as ``app for m4``."""
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Return what the baseline ``path`` has.
+    """Return the baseline in the file ``path``.
 
-    Raises ``InputFileError`` where it is missing, damaged, something else or of another format version.
+    Raises ``InputFileError`` if the file is missing, damaged, not a baseline or of another format version.
     """
     data = read_bytes(path, "baseline")
-    top = Fields(parse_json(data, str(path), _MAKE_AGAIN), str(path), advice=_MAKE_AGAIN)
+    top = Fields(parse_json(data, str(path), _RESTORE), str(path), advice=_RESTORE)
     if _VERSION not in top:
-        raise InputFileError(f"{path}: is no baseline of sizes, which {UPDATE} writes; {_MAKE_AGAIN}")
+        raise InputFileError("not-a-baseline", place=path, reason="the file is not a baseline of sizes", hint=_RESTORE)
     version = top.integer(_VERSION)
     if version != FORMAT:
         raise InputFileError(
-            f"{path}: is a baseline of format {version}, this mlfbuild reads format {FORMAT}; use the mlfbuild that "
-            f"wrote it, or remove it and run {UPDATE}"
+            "baseline-version",
+            place=path,
+            reason=f"the baseline has format {version}, and this version of mlfbuild reads format {FORMAT}",
+            hint=f"use the version of mlfbuild that wrote it, or delete it and run {UPDATE}",
         )
     images = top.member("images")
     return {title: _taken(images.member(title), title) for title in images.names()}
@@ -49,19 +52,24 @@ def read_baseline(path: Path) -> Baseline:
 def _taken(image: Fields, title: str) -> Taken:
     subjects = {name: image.member(name) for name in image.names()}
     if "" not in subjects:
-        raise InputFileError(f"{image.where}: {shown(title)}: the sizes of the whole image are missing; {_MAKE_AGAIN}")
+        raise InputFileError(
+            "baseline-incomplete",
+            place=f"{image.where}: {shown(title)}",
+            reason="the sizes of the whole image are missing",
+            hint=_RESTORE,
+        )
     return {name: {memory: sizes.integer(memory) for memory in MEMORIES} for name, sizes in subjects.items()}
 
 
 def baseline_text(images: Baseline) -> str:
-    """Return the content of the file: keys sorted, one line an image."""
+    """Return the content of the file: keys sorted, one line for each image."""
     lines = [f"    {json.dumps(title)}: {json.dumps(taken, sort_keys=True)}" for title, taken in sorted(images.items())]
     entries = ",\n".join(lines)
     return f'{{\n  "{_VERSION}": {FORMAT},\n  "images": {{\n{entries}\n  }}\n}}\n'
 
 
 def unknown_in(images: Baseline, known: Mapping[str, Collection[str]]) -> list[str]:
-    """Return which images and models of a baseline are not among the ``known``: models by the titles of images."""
+    """Return the images and models of a baseline that are not ``known``, which has models by the title of an image."""
     unknown = [f"image {shown(title)}" for title in images if title not in known]
     return unknown + [
         f"model {shown(name)} of {title}"
@@ -72,47 +80,52 @@ def unknown_in(images: Baseline, known: Mapping[str, Collection[str]]) -> list[s
 
 
 def check_known(path: Path, images: Baseline, known: Mapping[str, Collection[str]]) -> None:
-    """Raise ``InputFileError`` where the baseline read from ``path`` has images or models that are not ``known``."""
+    """Raise ``InputFileError`` if the baseline read from ``path`` has images or models that are not ``known``."""
     unknown = unknown_in(images, known)
     if unknown:
         raise InputFileError(
-            f"{path}: has {listed(unknown)}, which the project no longer has; {UPDATE} leaves that out"
+            "baseline-outdated",
+            place=path,
+            reason=f"the project no longer has {listed(unknown)}",
+            hint=f"run {UPDATE} to remove the entries",
         )
 
 
-def growths(sizes: Sizes, before: Taken, growth: Decimal, where: Path) -> Iterator[str]:
-    """Yield a line for each model, and for the image, that takes over ``growth`` per cent more than ``before``.
+def growths(sizes: Sizes, before: Taken, growth: Decimal, where: Path) -> Iterator[Diagnostic]:
+    """Yield each model, and the image, that takes more than ``growth`` per cent more than ``before``.
 
-    ``before`` was read from ``where``; what is not in it has nothing to grow from.
+    ``before`` was read from ``where``; models that are not in it are skipped.
     """
-    models = [Subject(owner.name, [owner]) for owner in sizes.models]
+    models = [BudgetSubject(owner.name, [owner]) for owner in sizes.models]
     for subject in subjects_of(sizes):
         for memory, old in before.get(subject.name, {}).items():
             more = subject.bytes_of(memory) - old
             if more * 100 > growth * old:
                 parts = "" if subject.name else _parts(models, memory, more, before)
-                yield _line(subject, memory, old, growth, where, parts)
+                yield _growth(subject, memory, old, growth, where, parts)
 
 
-def _parts(models: Sequence[Subject], memory: str, more: int, before: Taken) -> str:
-    """Return which models the ``more`` bytes of the image are of, those that changed most first."""
+def _parts(models: Sequence[BudgetSubject], memory: str, more: int, before: Taken) -> str:
+    """Return how many of the ``more`` bytes of the image each model accounts for, the largest change first."""
     changes = {model.name: model.bytes_of(memory) - before.get(model.name, {}).get(memory, 0) for model in models}
     changes["all else"] = more - sum(changes.values())
     ordered = sorted(changes.items(), key=lambda item: -abs(item[1]))
     return f": {listed([f'{name} {change:+,}' for name, change in ordered if change])}"
 
 
-def _line(subject: Subject, memory: str, old: int, growth: Decimal, where: Path, parts: str) -> str:
+def _growth(subject: BudgetSubject, memory: str, old: int, growth: Decimal, where: Path, parts: str) -> Diagnostic:
     new = subject.bytes_of(memory)
-    return (
-        f"{subject.title} takes {size_text(new)} of {MEMORIES[memory]}, {size_text(new - old)} more than the {old:,} "
-        f"in {where.name}{_percent(new - old, old, growth)}{parts}; {growth:f} % more is allowed; most of it: "
-        f"{subject.largest(memory)}; accept it with {UPDATE}"
+    return Diagnostic(
+        "size-grew",
+        place=subject.title,
+        reason=f"takes {size_text(new)} of {MEMORIES[memory]}, {size_text(new - old)} more than the {old:,} in "
+        f"{where.name}{_percent(new - old, old, growth)}, which allows {growth:f} %{parts}",
+        hint=f"reduce its largest parts ({subject.largest(memory)}), or accept the growth with {UPDATE}",
     )
 
 
 def _percent(more: int, old: int, growth: Decimal) -> str:
-    """Return `` (+8.2 %)``, with as many digits as tell it from ``growth``; nothing where nothing was there before."""
+    """Return `` (+8.2 %)`` with enough digits to differ from ``growth``; empty if ``old`` is 0."""
     if not old:
         return ""
     percent = Decimal(100 * more) / old
@@ -121,7 +134,7 @@ def _percent(more: int, old: int, growth: Decimal) -> str:
 
 
 def differences(sizes: Sizes, before: Taken | None, models: Collection[str], where: Path) -> Iterator[str]:
-    """Yield lines that tell how the ``models`` and the image differ from ``before``, read from ``where``."""
+    """Yield lines with the differences of the ``models`` and the image from ``before``, read from ``where``."""
     if before is None:
         yield f"not in {where.name} yet"
         return
@@ -134,10 +147,10 @@ def differences(sizes: Sizes, before: Taken | None, models: Collection[str], whe
             ]
             yield f"  {subject.title}: {', '.join(changes) or 'the same'}"
         elif subject.name in models:
-            yield f"  {subject.title}: not there yet"
+            yield f"  {subject.title}: not in it yet"
 
 
-def _change(subject: Subject, memory: str, old: int) -> str:
+def _change(subject: BudgetSubject, memory: str, old: int) -> str:
     more = subject.bytes_of(memory) - old
     share = f" ({100 * more / old:+.1f} %)" if old else ""
     return f"{more:+,} bytes of {MEMORIES[memory]}{share}"

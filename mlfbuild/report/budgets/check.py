@@ -1,6 +1,8 @@
-"""Whether a firmware image holds what the project file allows it: bytes, stack, and instructions of its models."""
+"""All budgets of a firmware image: flash, RAM, stack, and instructions of its models."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import OverBudgetError, Tell, tell_nobody
@@ -10,12 +12,13 @@ from mlfbuild.report.budgets.stack import exceeded_stacks
 
 
 def check_budgets(job: FirmwareJob, tell: Tell = tell_nobody) -> None:
-    """Raise ``OverBudgetError`` where the job's image, or a model in it, takes more than its budget or baseline allow.
+    """Raise ``OverBudgetError`` if the job's image, or a model in it, exceeds a budget or the allowed growth.
 
-    It has a line for each. Nothing is read or run again where nothing changed since budgets were found to hold;
-    ``tell`` is told what runs. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` where
-    that cannot be told.
+    Nothing is read or run again if nothing changed since the budgets were last checked and kept. ``tell`` receives
+    progress. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` if a budget cannot be
+    checked.
     """
-    lines = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job, tell)]
-    if lines:
-        raise OverBudgetError("\n".join(f"{job.elf.name} for {job.target.name}: {line}" for line in lines))
+    found = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job, tell)]
+    if found:
+        place = f"{job.elf.name} for {job.target.name}"
+        raise OverBudgetError([replace(each, place=f"{place}: {each.place}") for each in found])

@@ -1,106 +1,114 @@
-"""Whether budgets of instructions hold: models run on their boards where something changed since they did."""
+"""Budgets of instructions: models run on their emulated boards if something changed since their last run."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.build import BUILD_FOLDER, FirmwareJob
 from mlfbuild.core import (
+    Diagnostic,
     OverBudgetError,
     Tell,
     file_sha256,
     open_binary,
     package_fingerprint,
-    sha256,
     tell_nobody,
-    write_if_changed,
 )
 from mlfbuild.project import Project
+from mlfbuild.report.budgets.limits import largest, since_last
+from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 from mlfbuild.targets import cpu_of_toolchain
 
 if TYPE_CHECKING:
-    from mlfbuild.report.instructions import Counts, ModelRun
+    from mlfbuild.report.operators.model_run import ModelRun
+
+_MEASURE = "instructions"
 
 
-@dataclass(frozen=True)
-class _Record:
-    """The last runs that were within all their budgets."""
+def exceeded_instructions(job: FirmwareJob, tell: Tell = tell_nobody) -> list[Diagnostic]:
+    """Return each budget of instructions, of the job's image or a model in it, that a run exceeds.
 
-    state: str = ""
-    """All that decides them."""
-    counts: Counts = field(default_factory=dict)
-
-
-def exceeded_instructions(job: FirmwareJob, tell: Tell = tell_nobody) -> list[str]:
-    """Return a line for each budget of instructions, of the job's image or a model in it, that a run exceeds.
-
-    Nothing runs where there are none, or where nothing changed since they were found to hold. ``tell`` is told which
-    model is counted. Raises as ``model_runs``.
+    Nothing runs if there are no budgets, or if nothing changed since they were last checked and kept. ``tell`` receives
+    the model that is being counted. Raises as ``model_runs``.
     """
     if not job.budgeted_runs:
         return []
-    path = job.build / ".mlfbuild-instructions.json"
-    state = _state(job)
-    if _recorded(path).state == state:
+    record, state = read_record(job.build / ".mlfbuild-instructions.json"), _state(job)
+    if record.state == state:
         return []
-    from mlfbuild.report.runs import model_runs  # with what runs images: most builds need none of it
+    from mlfbuild.report.operators.runs import model_runs  # loads the emulator, which most builds do not need
 
     runs: list[ModelRun] = []
     for each in job.budgeted_runs:
         tell(f"counting {each.model.model}", 0, 0)
         runs += model_runs(each)
-    return _exceeded(runs, job.limits, path, state)
+    return _checked(runs, job.limits, record, state)
 
 
 def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
-    """Raise ``OverBudgetError`` where one of ``runs`` takes more instructions than its model's budget allows."""
+    """Raise ``OverBudgetError`` if one of ``runs`` executes more instructions than its model's budget allows."""
     budgets = {name: model.budget.instructions for name, model in project.models.items()}
     limits = {name: limit for name, limit in budgets.items() if limit is not None}
-    lines = []
+    found = []
     for target in dict.fromkeys(run.target for run in runs):
         own = [run for run in runs if run.target == target]
-        record = project.root / BUILD_FOLDER / "profile" / target / "within-budget.json"
-        lines += [f"{target} on {own[0].profile.board}: {line}" for line in _exceeded(own, limits, record, "")]
-    if lines:
-        raise OverBudgetError("\n".join(lines))
+        record = read_record(project.root / BUILD_FOLDER / "profile" / target / "within-budget.json")
+        place = f"{target} on {own[0].profile.board}"
+        found += [replace(each, place=f"{place}: {each.place}") for each in _checked(own, limits, record, "")]
+    if found:
+        raise OverBudgetError(found)
 
 
-def _exceeded(runs: Sequence[ModelRun], limits: Counts, path: Path, state: str) -> list[str]:
-    """Return a line for each of ``limits`` that ``runs`` exceed; where there is none, record the runs in ``path``."""
-    from mlfbuild.report.instructions import counts_of, exceeded
+def _checked(runs: Sequence[ModelRun], limits: Mapping[str, int], record: BudgetRecord, state: str) -> list[Diagnostic]:
+    """Return each of ``limits`` that ``runs`` exceed; if there is none, record the runs."""
+    from mlfbuild.report.operators.model_run import counts_of
 
-    before = _recorded(path).counts
-    lines = list(exceeded(runs, limits, before))
-    if not lines:
-        counts = {name: count for name, count in counts_of(runs).items() if name or name in limits}
-        record = {"state": state, "counts": {**before, **counts}}
-        write_if_changed(path, json.dumps(record, sort_keys=True).encode())
-    return lines
+    found = list(excesses(runs, limits, record))
+    if not found:
+        counts = {name: {_MEASURE: count} for name, count in counts_of(runs).items() if name or name in limits}
+        record.write(state, {**record.taken, **counts})
+    return found
 
 
-def _recorded(path: Path) -> _Record:
-    try:
-        found = json.loads(path.read_bytes())
-        return _Record(str(found["state"]), {str(name): int(count) for name, count in found["counts"].items()})
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
-        return _Record()
+def excesses(runs: Sequence[ModelRun], limits: Mapping[str, int], record: BudgetRecord) -> Iterator[Diagnostic]:
+    """Yield each of ``limits`` that ``runs`` exceed, with the difference from the build in ``record``.
+
+    The empty name in ``limits`` is the sum of all models of an image.
+    """
+    from mlfbuild.report.operators.model_run import counts_of
+
+    counts = counts_of(runs)
+    for name in [*filter(None, counts), ""]:
+        count, limit = counts[name], limits.get(name)
+        if limit is not None and count > limit:
+            own = [run for run in runs if run.model == name]
+            parts = [(operator.title, operator.instructions) for run in own for operator in run.operators]
+            models = [(model, each) for model, each in counts.items() if model]
+            inputs = " and ".join(dict.fromkeys(run.inputs_text for run in own)) if name else "one run of each model"
+            yield Diagnostic(
+                "instructions-over-budget",
+                place=f"model {name}" if name else "the models of the image",
+                reason=f"{count:,} instructions for {inputs}, {count - limit:,} over the budget of {limit:,}"
+                f"{since_last(count, record.before(name, _MEASURE))}",
+                hint=f"reduce the largest parts ({largest(parts if name else models)}; `mlfbuild profile` lists all), "
+                "or raise the budget",
+            )
 
 
 def _state(job: FirmwareJob) -> str:
-    """Return the hash of the job's limits and of all that decides the runs held against them."""
+    """Return the hash of the job's limits and of everything that decides its runs."""
     target = job.target
-    parts = [json.dumps(job.limits, sort_keys=True), target.settings(), package_fingerprint()]
+    parts: list[object] = [job.limits, target.settings(), package_fingerprint()]
     for run in job.budgeted_runs:
-        parts.append(f"{run.model.model} {_hash(run.model.archive)}")
-        parts += [f"{module}: {path.name} {_hash(path)}" for module, path in sorted(run.vectors.items())]
+        vectors = [(module, path.name, _hash(path)) for module, path in sorted(run.vectors.items())]
+        parts.append([run.model.model, _hash(run.model.archive), vectors])
     parts += [_hash(path) for path in target.toolchain_files]
     if target.toolchain is not None and cpu_of_toolchain(target.toolchain) is None:
-        parts.append(str(job.elf.stat().st_mtime_ns))  # what such a file includes is known to CMake alone
-    return sha256("\n".join(parts).encode())
+        parts.append(job.elf.stat().st_mtime_ns)  # only CMake knows which files a user's toolchain file includes
+    return state_of(*parts)
 
 
 def _hash(path: Path) -> str:

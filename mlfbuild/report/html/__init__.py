@@ -1,4 +1,4 @@
-"""Reports as one HTML page that needs nothing else: no network, no other file, and no script to show its tables."""
+"""Reports as one self-contained HTML page: it needs no network and no other file, and its tables need no script."""
 
 from __future__ import annotations
 

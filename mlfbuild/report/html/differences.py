@@ -1,30 +1,30 @@
-"""What changed in an image since the report that it is compared with, as rows of tables."""
+"""Changes of an image since the report that it is compared with, as rows of tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.compare import Change, ImageChange, OwnerChange
+from mlfbuild.report.document.compare import Change, ImageChange, OwnerChange
 from mlfbuild.report.html.numbers import short_name
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 _SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Line:
-    """Something of one or both reports, and how its figures changed; ``None`` where it has no such figure."""
+class DifferenceRow:
+    """An item of one or both reports with the changes of its numbers; ``None`` for a number that it does not have."""
 
     name: str
     note: str
     changes: tuple[Change | None, ...]
     part: bool = False
-    """Whether it is a part of what stands above it."""
+    """Whether it is a part of the row above it."""
 
     @property
     def state(self) -> str:
-        """``added``, ``removed``, or nothing."""
+        """``added``, ``removed`` or empty."""
         known = self.changes[0]
         if known is None or self.part:
             return ""
@@ -33,35 +33,37 @@ class Line:
 
 @dataclass(frozen=True)
 class Differences:
-    """How an image differs; ``found`` is false where the other report does not have it."""
+    """The differences of an image; ``found`` is false if the other report does not have it."""
 
     found: bool
     same: bool
-    """Whether it is the same file to the byte."""
-    owners: tuple[Line, ...]
-    """Flash and RAM of the image, its models and all else that changed."""
-    runs: tuple[Line, ...]
-    """Instructions and stack of models, where both reports have one of them."""
-    operators: tuple[Line, ...]
-    """Flash, MACs and instructions of those that changed."""
+    """Whether the files are identical."""
+    owners: tuple[DifferenceRow, ...]
+    """Flash and RAM of the image, its models and other changed owners."""
+    runs: tuple[DifferenceRow, ...]
+    """Instructions and stack of models, if both reports have one of them."""
+    operators: tuple[DifferenceRow, ...]
+    """Flash, MACs and instructions of changed operators."""
     more_operators: int
-    """How many changed beyond those."""
-    pieces: tuple[Line, ...]
+    """Number of other changed operators."""
+    pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
 
 
 def differences(change: ImageChange | None) -> Differences:
-    """Return how an image differs; ``None`` is one that was not there."""
+    """Return the differences of an image; ``None`` is an image that the other report does not have."""
     if change is None:
         return Differences(False, False, (), (), (), 0, (), 0)
     operators = [
-        Line(f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions))
+        DifferenceRow(
+            f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions)
+        )
         for owner in change.owners
         for each in owner.operators
     ]
     pieces = [
-        Line(each.name, f"{each.kind} of {owner.name}", (each.bytes,))
+        DifferenceRow(each.name, f"{each.kind} of {owner.name}", (each.bytes,))
         for owner in change.owners
         for each in owner.pieces
     ]
@@ -70,9 +72,9 @@ def differences(change: ImageChange | None) -> Differences:
     return Differences(
         True,
         change.same,
-        (Line("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
+        (DifferenceRow("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
         tuple(
-            Line(owner.name, "", figures)
+            DifferenceRow(owner.name, "", figures)
             for owner in change.owners
             if any(figures := _known(owner.instructions, owner.stack))
         ),
@@ -83,29 +85,29 @@ def differences(change: ImageChange | None) -> Differences:
     )
 
 
-def _weight(line: Line) -> list[int]:
+def _weight(line: DifferenceRow) -> list[int]:
     return [-abs(change.more) if change else 0 for change in line.changes]
 
 
 def _known(*changes: Change) -> tuple[Change | None, ...]:
-    """Return changes without those of which neither side tells."""
+    """Return changes, with ``None`` for those that both reports lack."""
     return tuple(None if change.before is None and change.now is None else change for change in changes)
 
 
-def _owners(owners: Iterable[OwnerChange]) -> Iterator[Line]:
+def _owners(owners: Iterable[OwnerChange]) -> Iterator[DifferenceRow]:
     for owner in owners:
         there = any((change.before, change.now) != (0, 0) for change in (owner.flash, owner.ram))
         if there and (owner.model or owner.changed):
-            yield Line(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
+            yield DifferenceRow(owner.name, "model" if owner.model else "", (owner.flash, owner.ram))
             yield from _kinds(owner) if owner.model else ()
 
 
-def _kinds(owner: OwnerChange) -> Iterator[Line]:
-    """Yield the kinds of a model's bytes that changed, where it was there before and is."""
+def _kinds(owner: OwnerChange) -> Iterator[DifferenceRow]:
+    """Yield the changed kinds of a model's bytes, if both reports have the model."""
     if owner.flash.before is None or owner.flash.now is None:
         return
     for kinds, place in ((FLASH_KINDS, 0), (RAM_KINDS, 1)):
         for kind in kinds:
             change = owner.kinds[kind]
             if change.more:
-                yield Line(kind, "", (None, change) if place else (change, None), part=True)
+                yield DifferenceRow(kind, "", (None, change) if place else (change, None), part=True)

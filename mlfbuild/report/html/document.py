@@ -1,4 +1,4 @@
-"""The page itself: templates filled in, style and script inside, and a policy that lets nothing else in."""
+"""Render the page from templates, with inline style and script and a policy that blocks other sources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.nodes import spans
 from mlfbuild.report.html.views import ImageView, views
-from mlfbuild.report.read import title_of
 
 _HERE = Path(__file__).parent
 _STYLES = ("colours", "page", "charts", "tables", "print")
@@ -29,15 +29,15 @@ _STEPS = "".join(
         *(f".n{step}{{column-count:{step}}}" for step in range(1, 7)),
     ]
 )
-"""Lengths of bars and widths of columns, which the policy keeps from being attributes."""
+"""Lengths of bars and widths of columns as classes, because the policy blocks style attributes."""
 
 
 def page(report: Mapping[str, Any], against: Mapping[str, Any] | None = None) -> str:
-    """Return a report's JSON as one HTML page, with the differences from ``against`` where that is given.
+    """Return a report's JSON as one HTML page, with the differences from ``against`` if that is given.
 
-    Both are reports that fit the schema of ``report/schema.py``; names in them may be anything. The page loads nothing:
-    its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no network. The
-    same reports make the same page.
+    Both are reports that fit the schema of ``report/document/schema.py``; names in them are untrusted. The page loads
+    nothing: its Content-Security-Policy allows the style and the script that are in it, by their hashes, and no
+    network. The same reports make the same page.
     """
     style = _joined("style", _STYLES, "css") + _STEPS
     script = f'"use strict";\n(() => {{\n{_joined("script", _SCRIPTS, "js")}}})();\n'
@@ -76,11 +76,11 @@ def _hash(text: str) -> str:
 
 
 def _data(images: tuple[ImageView, ...]) -> Markup:
-    """Return what the script draws, as JSON in which no tag can begin or end."""
+    """Return the data of the script as JSON without characters that begin or end a tag."""
     text = json.dumps({image.key: image.trees for image in images}, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)  # noqa: S704 - has no characters of HTML any more
+    return Markup(text)  # noqa: S704 - has no characters of HTML
 
 
 @cache

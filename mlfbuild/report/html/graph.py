@@ -1,8 +1,8 @@
-"""Where the nodes and lines of a network's drawing stand.
+"""Coordinates of the nodes and edges of a network's drawing.
 
-Operators stand in layers from top to bottom, each below all that it reads, and in lanes from left to right, as a log of
-git has them: the longest path keeps its lane, branches and residuals take lanes at its right. Where a single
-tensor passes from one layer to the next the drawing is cut into blocks, which the page flows in as many columns as fit.
+Operators are in layers from top to bottom, each below the operators that it reads, and in lanes from left to right, as
+in a log of git: the longest path keeps its lane, branches and residuals take lanes at its right. If a single tensor
+passes from one layer to the next, the drawing is divided there into blocks, which the page flows in columns.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from mlfbuild.report.html.layers import Vertex, block_numbers, bounds_of, layers
 NODE_WIDTH = 166
 NODE_HEIGHT = 40
 _LINE_WIDTH = 20
-"""Of a lane that only lines pass."""
+"""Width of a lane that has only edges."""
 _MARGIN = 6
 _GAP = 34
 _LABEL = 20
-"""What a node's shape takes of the gap below it, before lines turn."""
+"""Height of the label with the shape in the gap below a node."""
 _ENTER = 8
-"""Above a block that begins with a line."""
+"""Space above a block that begins with an edge."""
 _TRACK = 8
-"""Between two lines that run side by side in a gap."""
+"""Distance of parallel edges in a gap."""
 _PORT = 16
-"""Between lines that end at one node."""
+"""Distance of edges that end at one node."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Line:
-    """A tensor on its way to a reader; ``path`` is SVG's, ``arrow`` false where it goes on in another block."""
+class DrawnEdge:
+    """A tensor between operators; ``path`` is an SVG path, ``arrow`` is false if it continues in another block."""
 
     tensor: int
     path: str
@@ -61,13 +61,13 @@ class Block:
     width: int
     height: int
     nodes: tuple[Placed, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[DrawnEdge, ...]
 
 
 def blocks(vertices: Sequence[Vertex]) -> tuple[Block, ...]:
-    """Return the drawing of a network, whose ``vertices`` are in an order in which it can be executed.
+    """Return the drawing of a network, whose ``vertices`` are in an order of execution.
 
-    What reads a tensor before it is written is taken to read none. The same vertices make the same drawing.
+    Reads of a tensor before it is written are ignored. The same vertices produce the same drawing.
     """
     layers = layers_of(vertices)
     writer = writers(vertices)
@@ -141,7 +141,7 @@ class _Drawing:
             for index in self._rows[layer]
         )
         lines = tuple(
-            Line(tensor, _rounded(points), reader != _EXIT, points[-1])
+            DrawnEdge(tensor, _rounded(points), reader != _EXIT, points[-1])
             for source, reader, tensor in self._edges
             for points in (self._points(source, reader, tensor, tracks),)
         )
@@ -177,7 +177,7 @@ class _Drawing:
             held.add(self._lane[index])
 
     def _leave(self, index: int, carried: Sequence[_Carried], nodes: set[int]) -> list[_Carried]:
-        """Return the lanes in which the tensors of a node go on: the nearest reader's is the node's own."""
+        """Return the lanes of the tensors of a node; the tensor of the nearest reader keeps the node's lane."""
         taken = {line.lane for line in carried} | nodes
         found: list[_Carried] = []
         own = True
@@ -207,7 +207,7 @@ class _Drawing:
         return self._lane_x[self._lane[index]]
 
     def _port(self, source: int, reader: int, tensor: int) -> int:
-        """Return where on top of its reader a line ends: beside the one that comes straight from above."""
+        """Return the x position of an edge's end on its reader, beside the edge that comes straight from above."""
         lane = self._carrier[source, reader, tensor]
         own = self._lane[reader]
         if lane == own or reader == _EXIT:
@@ -218,7 +218,7 @@ class _Drawing:
         return self._x(reader) + (offset if lane > own else -offset)
 
     def _runs(self, edge: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        """Return the level parts of a line: the gap, counted by the layer above it, and from where to where."""
+        """Return the horizontal parts of an edge: the layer above the gap, and both ends."""
         source, reader, _ = edge
         lane_x = self._lane_x[self._carrier[edge]]
         out = (self._layer[source], self._x(source), lane_x)
@@ -226,7 +226,7 @@ class _Drawing:
         return [(gap, start, end) for gap, start, end in (out, into) if start != end]
 
     def _tracks(self) -> dict[tuple[int, int], int]:
-        """Return which track of a gap the level parts of a tensor take, so that those of different ones do not meet."""
+        """Return the track of each tensor in a gap, so that horizontal parts of different tensors do not overlap."""
         spans: dict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
         for edge in self._edges:
             for gap, start, end in self._runs(edge):
@@ -272,7 +272,7 @@ def _free(taken: set[int]) -> int:
 
 
 def _rounded(points: Sequence[tuple[int, int]], radius: int = 6) -> str:
-    """Return the path through ``points``, which turn by right angles, with round corners."""
+    """Return a path with round corners through ``points``, which turn by right angles."""
     start = points[0]
     parts = [f"M{start[0]} {start[1]}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):

@@ -1,4 +1,4 @@
-"""The layers of a network's drawing, and where it can be cut into blocks."""
+"""The layers of a network's drawing, and the layers below which it can be divided into blocks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Vertex:
-    """What is drawn as a node; ``reads`` and ``writes`` are numbers of tensors."""
+    """A node of the drawing; ``reads`` and ``writes`` are numbers of tensors."""
 
     key: int
     reads: tuple[int, ...]
@@ -25,7 +25,7 @@ def writers(vertices: Sequence[Vertex]) -> dict[int, int]:
 
 
 def layers_of(vertices: Sequence[Vertex]) -> list[int]:
-    """Return the layer of each vertex: one more than the deepest that it reads of; of inputs one less than readers."""
+    """Return the layer of each vertex: one below the deepest that it reads; inputs are one above their readers."""
     writer = writers(vertices)
     layers = [0] * len(vertices)
     first_reader: dict[int, int] = {}
@@ -41,7 +41,7 @@ def layers_of(vertices: Sequence[Vertex]) -> list[int]:
 
 
 def bounds_of(layers: Sequence[int], edges: Iterable[tuple[int, int, int]]) -> list[int]:
-    """Return the layers below which at most one tensor passes, so that the drawing can be cut there."""
+    """Return the layers below which at most one tensor passes, so that the drawing can be divided there."""
     last: dict[tuple[int, int], int] = {}
     for source, reader, tensor in edges:
         last[source, tensor] = max(last.get((source, tensor), 0), layers[reader])
@@ -58,7 +58,7 @@ def bounds_of(layers: Sequence[int], edges: Iterable[tuple[int, int, int]]) -> l
 
 
 def block_numbers(layers: Sequence[int], bounds: Sequence[int]) -> list[int]:
-    """Return the block of each vertex, where the drawing is cut below the layers ``bounds``."""
+    """Return the block of each vertex if the drawing is divided below the layers ``bounds``."""
     number, numbers = 0, {}
     cuts = set(bounds)
     for layer in range(max(layers, default=0) + 1):

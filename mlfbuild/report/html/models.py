@@ -1,4 +1,4 @@
-"""What the templates show of a model and its networks."""
+"""The data of a model and its networks for the templates."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure with its name."""
+    """A number with its name."""
 
     name: str
     value: str
@@ -49,13 +49,13 @@ class NetworkView:
     executor: str
     timeline: Timeline
     columns: operators.Columns | None
-    drawing: tuple[tuple[Block, tuple[nodes.Node, ...]], ...]
+    drawing: tuple[tuple[Block, tuple[nodes.DrawnNode, ...]], ...]
     columns_of_drawing: tuple[int, int]
-    """How wide its columns are, in tens of pixels, and how many there are at most."""
+    """Width of its columns in tens of pixels, and their maximum number."""
     headings: tuple[str, ...]
-    rows: tuple[operators.Row, ...]
+    rows: tuple[operators.OperatorRow, ...]
     sums: tuple[tuple[str, tuple[str, ...]], ...]
-    """The last rows of the table: what no operator has, and all together."""
+    """The last rows of the table: the bytes of no operator, and the total."""
     tensors: tuple[TensorRow, ...]
     profile: _Json | None
 
@@ -69,12 +69,12 @@ class ModelView:
     bars: tuple[owners.Bar, ...]
     facts: tuple[Fact, ...]
     path: tuple[tuple[str, str], ...]
-    """The functions down to the deepest of its stack, each with its bytes, where those are known."""
+    """The deepest call chain, each function with its bytes of stack if they are known."""
     networks: tuple[NetworkView, ...]
 
 
 def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
-    """Return what is shown of a model of a report; ``old`` is what it was in the other one."""
+    """Return the data of a model; ``old`` is the model in the other report."""
     networks = model.get("networks", ())
     former = {network["module"]: network for network in (old or {}).get("networks", ())}
     bars = [*memory_bars(model, [model], old), *_limits(model, old)]
@@ -99,7 +99,7 @@ def _path(stack: _Json) -> Iterator[tuple[str, str]]:
 
 
 def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
-    """Yield the bars of stack and instructions, where they are known."""
+    """Yield the bars of stack and instructions, if they are known."""
     budget = model.get("budget", {})
     for title, unit, key, kind, figure in (
         ("Stack", "bytes", "stack", owners.STACK, stack_of),
@@ -113,14 +113,14 @@ def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
 
 
 def stack_of(model: _Json) -> int | None:
-    """Return a model's worst case of stack in bytes, else what was measured, else ``None``."""
+    """Return a model's worst-case stack in bytes, otherwise the measured one, otherwise ``None``."""
     stack = model.get("stack") or {}
     known = stack.get("worst_case")
     return stack.get("measured") if known is None else known
 
 
 def instructions_of(model: _Json) -> int | None:
-    """Return the instructions of all networks of a model, ``None`` where they were not counted."""
+    """Return the instructions of all networks of a model; ``None`` if they were not counted."""
     profiles = [network.get("profile") for network in model.get("networks", ())]
     known = [profile["instructions"] for profile in profiles if profile]
     return sum(known) if known and len(known) == len(profiles) else None
@@ -136,7 +136,7 @@ def _facts(model: _Json) -> Iterator[Fact]:
     stack = model.get("stack")
     if stack:
         known = stack.get("worst_case")
-        yield Fact("Stack, worst case", "not known" if known is None else numbers.size(known), stack.get("reason", ""))
+        yield Fact("Stack, worst case", "unknown" if known is None else numbers.size(known), stack.get("reason", ""))
         if stack.get("measured") is not None:
             yield Fact("Stack, measured", numbers.size(stack["measured"]))
     for network in networks:
@@ -169,7 +169,7 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
 
 
 def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what no operator has, and all together, in the columns of ``operators.headings``."""
+    """Yield the rest and the total, in the columns of ``operators.headings``."""
     rest, profile = network["rest"], network.get("profile") or {}
     listed = network["operators"]
     total = {kind: rest[kind] + sum(operator[kind] for operator in listed) for kind in FLASH_KINDS}
@@ -205,9 +205,9 @@ def _tensors(network: _Json) -> Iterator[TensorRow]:
         )
 
 
-def memory_bars(taken: _Json, everybody: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
-    """Yield the bars of flash and RAM of an image or a model, of which ``everybody`` has a part."""
-    listed, budget = list(everybody), taken.get("budget", {})
+def memory_bars(taken: _Json, owned: Iterable[_Json], old: _Json | None) -> Iterator[owners.Bar]:
+    """Yield the bars of flash and RAM of an image or a model, with the bytes of the owners ``owned``."""
+    listed, budget = list(owned), taken.get("budget", {})
     for title, memory in (("Flash", "flash"), ("RAM", "ram")):
         change = Change(old[memory], taken[memory]) if old else None
         yield owners.bar(title, "bytes", owners.by_kind(listed, memory), budget.get(memory), change)

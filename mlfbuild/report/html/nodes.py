@@ -1,4 +1,4 @@
-"""What the drawing of a network says in its nodes."""
+"""The texts in the nodes of a network's drawing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlfbuild.report.html.timeline import tensor_title
 
 
 @dataclass(frozen=True)
-class Node:
+class DrawnNode:
     """A node of the drawing."""
 
     placed: Placed
@@ -26,28 +26,28 @@ class Node:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     share: int
-    """In pixels, how long the bar of its share of the work is."""
+    """Length of the bar of its share of the work, in pixels."""
     shape: str
     width: int = NODE_WIDTH
     height: int = NODE_HEIGHT
 
 
 _WIDEST = 400
-"""The widest block, in pixels, that shares the page with other columns."""
+"""Maximum width of a block that shares the page with other columns, in pixels."""
 
 
 _COLUMNS = 6
 _COLUMN_HEIGHT = 300
-"""What a column is worth having for, in pixels."""
+"""Minimum height of a column, in pixels."""
 
 
 def column_width(blocks_of: Sequence[Block]) -> int:
-    """Return how wide the columns are in which the blocks of a drawing flow, in tens of pixels."""
+    """Return the width of the columns of a drawing, in tens of pixels."""
     return max((-(-block.width // 20) * 2 for block in blocks_of if block.width <= _WIDEST), default=20)
 
 
 def column_count(blocks_of: Sequence[Block]) -> int:
-    """Return in how many columns a drawing flows at most, for a short one not to be torn into single nodes."""
+    """Return the maximum number of columns of a drawing, so that a short one is not divided into single nodes."""
     return min(_COLUMNS, max(1, sum(block.height for block in blocks_of) // _COLUMN_HEIGHT))
 
 
@@ -56,8 +56,8 @@ def spans(block: Block) -> bool:
     return block.width > _WIDEST
 
 
-def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]], ...]:
-    """Return the blocks of a network's drawing, each with what its nodes say."""
+def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, ...]], ...]:
+    """Return the blocks of a network's drawing, each with its nodes."""
     tensors, operators = network["tensors"], network["operators"]
     written = {tensor for operator in operators for tensor in operator["outputs"]}
     read = {tensor for operator in operators for tensor in operator["inputs"]}
@@ -91,9 +91,9 @@ def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[Node, ...]],
     )
 
 
-def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> Node:
+def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) -> DrawnNode:
     index = -1 - placed.key
-    return Node(
+    return DrawnNode(
         placed,
         None,
         tensor["memory"],
@@ -107,8 +107,8 @@ def _tensor_node(placed: Placed, tensor: Mapping[str, Any], *, written: bool) ->
     )
 
 
-def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> Node:
-    return Node(
+def _node(placed: Placed, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]], share: float) -> DrawnNode:
+    return DrawnNode(
         placed,
         placed.key,
         "operator",

@@ -1,19 +1,19 @@
-"""How the page writes numbers, sizes, shapes and differences."""
+"""Format numbers, sizes, shapes and differences for the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 
 NONE = "\N{EN DASH}"
-"""Stands where a number is not known."""
+"""Shown for an unknown number."""
 _MINUS = "\N{MINUS SIGN}"
 _KIB = 1024
 
 
 def count(value: int | None) -> str:
-    """Return a number with its thousands apart."""
+    """Return a number with separators of thousands."""
     return NONE if value is None else f"{value:,}"
 
 
@@ -26,13 +26,13 @@ def compact(value: int) -> str:
 
 
 def size(value: int) -> str:
-    """Return a number of bytes, from 1 KiB on with that beside it."""
+    """Return a number of bytes, also in KiB from 1 KiB on."""
     unit = "byte" if value == 1 else "bytes"
     return f"{value:,} {unit}" if value < _KIB else f"{value:,} {unit} ({value / _KIB:,.1f} KiB)"
 
 
 def ratio(value: float | None) -> str:
-    """Return a ratio with two digits after the point, of large ones with one."""
+    """Return a ratio with two decimals, a large one with one."""
     if value is None:
         return NONE
     return f"{value:.2f}" if value < 10 else f"{value:,.1f}"
@@ -44,34 +44,34 @@ def share(part: int, whole: int) -> str:
 
 
 def shape(dimensions: Iterable[int]) -> str:
-    """Return a shape as a product; of a scalar, which has no dimensions, that word."""
+    """Return a shape as a product, or ``scalar`` without dimensions."""
     return "\N{MULTIPLICATION SIGN}".join(str(size) for size in dimensions) or "scalar"
 
 
 def per_cent(part: float, whole: float) -> str:
-    """Return a length for SVG: ``part`` of ``whole``, which may be 0, with three digits after the point."""
+    """Return a length for SVG: ``part`` of ``whole``, which may be 0, with three decimals."""
     text = f"{100 * part / whole:.3f}" if whole else "0"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
 
 
 def shorter(text: str, most: int) -> str:
-    """Return a name with its middle left out where it has over ``most`` characters."""
+    """Return a name, without its middle if it has more than ``most`` characters."""
     keep = most - 1
     return text if len(text) <= most else f"{text[: keep // 2]}…{text[len(text) - (keep - keep // 2) :]}"
 
 
 def short_name(name: str) -> str:
-    """Return the first of the names that a converter joined by semicolons, of each of the operators of a chain."""
+    """Return, for each operator of a chain, the first of the names that a converter joined by semicolons."""
     return " + ".join(part.split(";", 1)[0] for part in name.split(" + "))
 
 
 def ending(text: str, most: int) -> str:
-    """Return the end of a name that has over ``most`` characters: beginnings are mostly those of the whole network."""
+    """Return a name, or its end if it has more than ``most`` characters: names often begin with that of the network."""
     return text if len(text) <= most else f"…{text[len(text) - most + 1 :]}"
 
 
 def step(part: int | None, largest: int) -> int:
-    """Return ``part`` in whole per cent of ``largest``, for the classes of bars; at least 1 of anything."""
+    """Return ``part`` in whole per cent of ``largest``, for the classes of bars; at least 1 unless it is 0."""
     return max(1, round(100 * part / largest)) if part and largest else 0
 
 
@@ -86,7 +86,7 @@ def sign(change: Change) -> str:
 
 
 def change_text(change: Change) -> str:
-    """Return a change as ``+4,112 (+30.4 %)``; without the part where nothing was there before."""
+    """Return a change as ``+4,112 (+30.4 %)``; without the percentage if the old number is 0 or missing."""
     if change.more == 0:
         return "same"
     if not change.before:

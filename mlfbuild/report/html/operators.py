@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Cell:
     step: int
     kind: str
     sign: str = ""
-    """Of differences, as ``numbers.sign``."""
+    """The sign of a difference, as ``numbers.sign``."""
 
 
 @dataclass(frozen=True)
-class Row:
+class OperatorRow:
     """An operator."""
 
     index: int
@@ -39,16 +39,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Columns:
-    """A chart of a number an operator: heights of columns and, where known, of lower bounds."""
+    """A chart with a column for each operator and, if known, its lower bound."""
 
     title: str
     most: int
     bars: tuple[tuple[str, str, str | None], ...]
-    """Where a column begins from the top, its height, and where the lower bound lies from the top."""
+    """Top and height of each column, and the position of the lower bound from the top."""
 
 
 def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the names of the columns that ``rows`` fills."""
+    """Return the names of the columns of ``rows``."""
     names = ["MACs", *FLASH_KINDS]
     if old is not None:
         names.append("flash ±")
@@ -64,8 +64,8 @@ def counted(network: Mapping[str, Any]) -> bool:
     return any(operator.get("instructions") is not None for operator in network["operators"])
 
 
-def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row, ...]:
-    """Return the operators; with differences from those of ``old`` that have the same names."""
+def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[OperatorRow, ...]:
+    """Return the operators, with differences from those of the same names in ``old``."""
     operators, tensors = network["operators"], network["tensors"]
     before = paired(operators, old["operators"]) if old else [None] * len(operators)
     most = {
@@ -74,7 +74,7 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row
     }
     profile = counted(network)
     return tuple(
-        Row(
+        OperatorRow(
             index,
             operator["operator"],
             operator["name"],
@@ -90,7 +90,7 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Row
 
 
 def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-    """Return for each operator the one of the same name before, of several the one at the same place among them."""
+    """Return for each operator the earlier one with the same name; the n-th ones are paired."""
     waiting: dict[str, list[Mapping[str, Any]]] = {}
     for operator in before:
         waiting.setdefault(operator["name"], []).append(operator)
@@ -98,7 +98,7 @@ def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]
 
 
 def flash_of(operator: Mapping[str, Any] | None) -> int | None:
-    """Return the bytes of flash that count for an operator."""
+    """Return the bytes of flash of an operator."""
     return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
 
 
@@ -132,7 +132,7 @@ def _change(change: Change, *, added: bool) -> Cell:
 
 
 def known(indices: Sequence[int], tensors: Sequence[Any]) -> tuple[int, ...]:
-    """Return those of ``indices`` that there are."""
+    """Return the ``indices`` that exist."""
     return tuple(index for index in indices if 0 <= index < len(tensors))
 
 
@@ -142,7 +142,7 @@ def shapes(indices: Sequence[int], tensors: Sequence[Mapping[str, Any]]) -> str:
 
 
 def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Mapping[str, Any]]) -> str:
-    """Return what is to be known of an operator: its kind, and below it a line a fact."""
+    """Return the tip of an operator: its type, and a line for each fact."""
     lines = [f"{index} {operator['operator']}", operator["name"]]
     if operator["function"] and operator["function"] != operator["name"]:
         lines.append(operator["function"])
@@ -158,7 +158,7 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
 
 
 def columns(network: Mapping[str, Any]) -> Columns | None:
-    """Return the chart of instructions or, where those were not counted, of MACs; ``None`` where it would be empty."""
+    """Return the chart of instructions or, if they were not counted, of MACs; ``None`` if it is empty."""
     key = "instructions" if counted(network) else "macs"
     values = [operator.get(key) or 0 for operator in network["operators"]]
     bounds = [operator.get("bound") if key == "instructions" else None for operator in network["operators"]]

@@ -1,4 +1,4 @@
-"""Who takes how much of an image, for its bars, its table and its map of sizes."""
+"""Sizes of an image by owner, for its bars, its table and its treemap."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import Change
+from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import numbers
-from mlfbuild.report.sizes import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 STACK = "stack"
-"""The owner of what the linker gives the stack, and the kind that the page shows it as."""
+"""The owner of the stack section, and its kind on the page."""
 KINDS = tuple(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS, STACK)))
 _SMALL = 2500
-"""What is below this part of a map of sizes is shown together with its like."""
+"""Symbols smaller than the image divided by this are shown together by kind."""
 _LISTED = 200
 
 
 @dataclass(frozen=True)
-class Part:
-    """A kind's part of a bar."""
+class BarSegment:
+    """A segment of a bar: the bytes of a kind."""
 
     kind: str
     x: str
@@ -31,28 +31,28 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """How much is taken, of how much."""
+    """Bytes or instructions, with their limit."""
 
     title: str
     unit: str
     taken: int
     limit: int | None
-    parts: tuple[Part, ...]
+    parts: tuple[BarSegment, ...]
     change: Change | None
 
     @property
     def over(self) -> bool:
-        """Whether it is more than its budget."""
+        """Whether it exceeds its budget."""
         return self.limit is not None and self.taken > self.limit
 
     @property
     def limit_at(self) -> str:
-        """Where on the bar the budget ends."""
+        """Position of the budget on the bar."""
         return numbers.per_cent(self.limit or 0, max(self.taken, self.limit or 0))
 
 
 @dataclass(frozen=True)
-class Piece:
+class ListedPiece:
     """A function, a constant or a variable."""
 
     name: str
@@ -78,20 +78,20 @@ def by_kind(owners: Iterable[Mapping[str, Any]], memory: str) -> dict[str, int]:
 
 
 def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, change: Change | None = None) -> Bar:
-    """Return the bar of what is taken by kind; it is as long as the budget, where there is one and it holds."""
+    """Return a bar of numbers by kind; it is as long as the budget if there is one and it is kept."""
     taken = sum(kinds.values())
     whole = max(taken, limit or 0)
     parts, start = [], 0
     for kind, size in kinds.items():
-        parts.append(Part(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
+        parts.append(BarSegment(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
         start += size
     return Bar(title, unit, taken, limit, tuple(parts), change)
 
 
-def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[Piece, ...], int]:
-    """Return the largest pieces of all, and how many others there are."""
+def largest(owners: Iterable[Mapping[str, Any]]) -> tuple[tuple[ListedPiece, ...], int]:
+    """Return the largest symbols of all ``owners``, and the number of the others."""
     pieces = [
-        Piece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
+        ListedPiece(piece["name"], owner["name"], kind_of(piece, owner["name"]), piece["size"], _memory(piece))
         for owner in owners
         for piece in owner["pieces"]
     ]
@@ -104,10 +104,10 @@ def _memory(piece: Mapping[str, Any]) -> str:
 
 
 def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: str) -> dict[str, Any]:
-    """Return a map of sizes: owners, in models their operators, then pieces, each with what it was in ``against``.
+    """Return a treemap: owners, operators of models, then symbols, each with its size in ``against``.
 
-    A leaf is ``{"name", "kind", "size", "old"}``, all else ``{"name", "size", "old", "children"}``; ``old`` is left out
-    where there is nothing to compare with.
+    A leaf is ``{"name", "kind", "size", "old"}``, others ``{"name", "size", "old", "children"}``; ``old`` is omitted
+    without ``against``.
     """
     whole = image[memory]
     children = []
@@ -141,7 +141,7 @@ def _sizes(owner: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
 
 
 def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counter[_Key]]]:
-    """Yield the pieces of a model by operator, of all others together."""
+    """Yield the symbols of a model by operator, those of other owners together."""
     titles = operator_of_piece(owner.get("networks", ()))
     groups: dict[str, Counter[_Key]] = defaultdict(Counter)
     for (name, kind), size in _sizes(owner, memory).items():
@@ -151,7 +151,7 @@ def _groups(owner: Mapping[str, Any], memory: str) -> Iterator[tuple[str, Counte
 
 
 def operator_of_piece(networks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the title of the operator for which each piece of a model counts."""
+    """Return the title of the operator of each symbol of a model."""
     return {
         piece: f"{index} {operator['operator']}"
         for network in networks
@@ -161,7 +161,7 @@ def operator_of_piece(networks: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _group(name: str, pieces: Counter[_Key], old: Mapping[_Key, int] | None, owner: str, whole: int) -> dict[str, Any]:
-    """Return a group of pieces as a node; those too small to be seen are one leaf a kind."""
+    """Return a group of symbols as a node; those too small to be visible are one leaf for each kind."""
     ordered = sorted(pieces.items(), key=lambda item: (-item[1], item[0]))
     leaves, small = [], defaultdict(list)
     for key, size in ordered:

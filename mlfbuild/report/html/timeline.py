@@ -1,4 +1,4 @@
-"""Memory over time: where each tensor lies in the arena while which operators run.
+"""Memory over time: the position of each tensor in the arena, by operator.
 
 Coordinates are per cent of the drawing, so that it fits any width without a script.
 Across are operators, upwards bytes.
@@ -16,7 +16,7 @@ OUTSIDE = ("input", "output", "state")
 """Memories of tensors that live outside the arena."""
 _TICKS = 5
 _THINNEST = 120
-"""What part of the arena the thinnest rectangle is high."""
+"""The minimum height of a rectangle is the arena divided by this."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ class Mark:
     width: str
     height: str
     label: str
-    """Empty where it cannot fit."""
+    """Empty if it does not fit."""
     title: str
-    """A name, and below it a line a fact."""
+    """A name, and a line for each fact."""
     tensor: int | None
     operator: int | None
-    """Of scratch memory, whose it is."""
+    """The operator of scratch memory."""
     clear: float = 1.0
-    """What part of its width the label may take, until another rectangle lies over it."""
+    """The part of its width that the label may take before another rectangle covers it."""
 
 
 @dataclass(frozen=True)
 class Tick:
-    """A place on an axis."""
+    """A label on an axis."""
 
     at: str
     text: str
@@ -50,12 +50,12 @@ class Tick:
 
 @dataclass(frozen=True)
 class Column:
-    """An operator's part of the width."""
+    """The column of an operator."""
 
     x: str
     width: str
     live: int
-    """Bytes of the arena that hold something while it runs."""
+    """Bytes of the arena in use while it runs."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class Timeline:
     arena: int
     peak: int
     peak_at: int
-    """The operator, from 0, where most bytes are taken."""
+    """The number of the operator at peak use, from 0."""
     marks: tuple[Mark, ...]
     outside: tuple[tuple[Mark, ...], ...]
-    """A row a tensor."""
+    """A row for each tensor."""
     columns: tuple[Column, ...]
     bytes: tuple[Tick, ...]
     operators: tuple[Tick, ...]
@@ -117,13 +117,13 @@ def timeline(network: Mapping[str, Any]) -> Timeline:
 
 
 def _clipped(tensor: Mapping[str, Any], count: int) -> tuple[int, int]:
-    """Return the first and the last operator of a tensor's life, of those that there are."""
+    """Return the first and the last operator of a tensor's life, limited to existing ones."""
     first = min(max(tensor["first"], 0), max(count - 1, 0))
     return first, min(max(tensor["last"], first), max(count - 1, 0))
 
 
 def _places(network: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
-    """Yield from where to where in the arena everything lies."""
+    """Yield start and end of each tensor and scratch buffer in the arena."""
     for tensor in network["tensors"]:
         if tensor["memory"] == "arena" and tensor["offset"] is not None:
             yield tensor["offset"], tensor["offset"] + tensor["size"]
@@ -133,7 +133,7 @@ def _places(network: Mapping[str, Any]) -> Iterable[tuple[int, int]]:
 
 
 def _live(network: Mapping[str, Any], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return for each operator how many bytes of the arena are in use; tensors may share bytes, as after a reshape."""
+    """Return the bytes of the arena in use by operator; tensors may share bytes, for example after a reshape."""
     used: list[list[tuple[int, int]]] = [[] for _ in network["operators"]]
     for tensor, (first, last) in zip(network["tensors"], spans, strict=True):
         if tensor["memory"] == "arena" and tensor["offset"] is not None:
@@ -155,13 +155,13 @@ def _union(places: list[tuple[int, int]]) -> int:
 
 
 def _band(offset: int, size: int, arena: int) -> tuple[str, str]:
-    """Return where bytes of the arena begin from the top, and how high they are: enough to be seen and pointed at."""
+    """Return top and height of a range of the arena, high enough to be visible and to click."""
     high = max(size, arena // _THINNEST)
     return numbers.per_cent(max(0, arena - offset - high), arena), numbers.per_cent(high, arena)
 
 
 def _clear(index: int, tensors: Sequence[Mapping[str, Any]], spans: Sequence[tuple[int, int]]) -> int:
-    """Return over how many operators of its life nothing is drawn over the middle of a tensor, where its label is."""
+    """Return the number of operators of its life before another tensor covers its middle, where the label is."""
     first, last = spans[index]
     middle = (tensors[index]["offset"] or 0) + tensors[index]["size"] // 2
     covered = (
@@ -221,7 +221,7 @@ def _row(index: int, tensor: Mapping[str, Any], span: tuple[int, int], count: in
 
 
 def tensor_title(tensor: Mapping[str, Any], span: tuple[int, int] | None = None) -> str:
-    """Return what is to be known of a tensor: its name, and below it a line a fact."""
+    """Return the tip of a tensor: its name, and a line for each fact."""
     first, last = span or (tensor["first"], tensor["last"])
     lines = [tensor["name"], f"{numbers.shape(tensor['shape'])} {tensor['dtype']}", numbers.size(tensor["size"])]
     if tensor["memory"] == "arena" and tensor["offset"] is not None:

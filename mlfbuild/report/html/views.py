@@ -1,4 +1,4 @@
-"""What the templates show of a report: its JSON, brought into the shape of the page."""
+"""The data of a report for the templates, from its JSON form."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.compare import compare_reports
+from mlfbuild.report.document.compare import compare_reports
+from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers, operators
 from mlfbuild.report.html.differences import Differences, differences
 from mlfbuild.report.html.models import ModelView, memory_bars, model_view
-from mlfbuild.report.html.owners import Bar, Piece, largest, tree
-from mlfbuild.report.read import title_of
-from mlfbuild.report.sizes import FLASH_KINDS
+from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
+from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class OwnerRow:
-    """Who has a part of an image."""
+    """A model, a library or another part of an image."""
 
     name: str
     model: bool
@@ -40,14 +40,14 @@ class ImageView:
     bars: tuple[Bar, ...]
     models: tuple[ModelView, ...]
     owners: tuple[OwnerRow, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ListedPiece, ...]
     more_pieces: int
     differences: Differences | None
     trees: _Json
 
 
 def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
-    """Return what is shown of each image; ``against`` is the report to compare with."""
+    """Return the data of each image; ``against`` is the report to compare with."""
     images = [_linked(image) for image in report["images"]]
     former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
     compared = compare_reports(report, against) if against else None
@@ -64,13 +64,13 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
 
 
 def _linked(image: _Json) -> _Json:
-    """Return an image without the models of its project that it has nothing of."""
+    """Return an image without the models of its project that are not linked into it."""
     return {**image, "models": [model for model in image["models"] if model["flash"] or model["ram"]]}
 
 
 def _image(key: str, image: _Json, old: _Json | None, changed: Differences | None) -> ImageView:
-    everybody = (*image["models"], *image["others"])
-    pieces, more = largest(everybody)
+    everything = (*image["models"], *image["others"])
+    pieces, more = largest(everything)
     former = {model["name"]: model for model in old["models"]} if old else {}
     return ImageView(
         key,
@@ -80,7 +80,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         image.get("cpu", ""),
         image["sha256"],
         image["size"],
-        tuple(memory_bars(image, everybody, old)),
+        tuple(memory_bars(image, everything, old)),
         tuple(
             model_view(f"{key}-model-{at}", model, former.get(model["name"]))
             for at, model in enumerate(image["models"])
@@ -94,10 +94,10 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
 
 
 def _owner_rows(image: _Json) -> Iterator[OwnerRow]:
-    everybody = (*image["models"], *image["others"])
-    most = {memory: max((owner[memory] for owner in everybody), default=0) for memory in ("flash", "ram")}
+    everything = (*image["models"], *image["others"])
+    most = {memory: max((owner[memory] for owner in everything), default=0) for memory in ("flash", "ram")}
     models = len(image["models"])
-    for index, owner in enumerate(everybody):
+    for index, owner in enumerate(everything):
         kinds = owner["kinds"]["flash"]
         cells = [operators.Cell(numbers.count(owner["flash"]), numbers.step(owner["flash"], most["flash"]), "flash")]
         cells += [

@@ -1,4 +1,8 @@
-"""Software bill of materials: what a project's firmware is made of, as components and relations, and as documents."""
+"""Software bill of materials (SBOM): components of a project's firmware and their relations, as CycloneDX or SPDX.
+
+``bill`` collects components, which ``components`` creates for models, code, libraries and images; ``cyclonedx``,
+``spdx`` and ``table`` write the result. Notes name missing information and the command that provides it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
         add_declared as add_declared,
         add_dependencies as add_dependencies,
     )
-    from mlfbuild.report.sbom.trees import Tree as Tree, read_tree as read_tree
+    from mlfbuild.report.sbom.trees import TreeContents as TreeContents, read_tree as read_tree
     from mlfbuild.report.sbom.types import Bom as Bom, Component as Component, How as How, Kind as Kind
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,4 +1,4 @@
-"""A bill of materials while it is put together: components, relations, and notes of what is missing."""
+"""Collect a bill of materials: components, relations, and notes about missing information."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlfbuild.report.sbom.types import Bom, BomFile, Component, How, Kind, Relat
 
 
 class Bill:
-    """Collects; ``done`` returns the bill itself."""
+    """A bill of materials under construction; ``done`` returns the result."""
 
     def __init__(self, project: Component, created: int) -> None:
         self.project = _printable(project)
@@ -22,9 +22,9 @@ class Bill:
         self._notes: dict[str, None] = {}
 
     def add(self, component: Component) -> str:
-        """Add a component and return its reference; one that is there already gets the files it does not have yet.
+        """Add a component and return its reference; the files of a component that exists are merged.
 
-        Texts come from archives and model files, too: characters that are not printed appear as escapes.
+        Texts come from archives and model files, too: control characters are escaped.
         """
         component = _printable(component)
         known = self._components.get(component.ref)
@@ -38,19 +38,19 @@ class Bill:
 
     @property
     def components(self) -> list[Component]:
-        """Those that are in it by now."""
+        """The components so far."""
         return list(self._components.values())
 
     def relate(self, source: str, how: How, target: str) -> None:
-        """Say that ``source`` contains, depends on, ... ``target``."""
+        """Add a relation: ``source`` contains, depends on, ... ``target``."""
         self._relations.add((source, how, target))
 
     def note(self, text: str) -> None:
-        """Say what is missing, and what to do about it; once, however often it is met."""
+        """Add a note about missing information and how to provide it; repeated notes are added once."""
         self._notes[text] = None
 
     def done(self) -> Bom:
-        """Return the bill; what no other component needs, the project does."""
+        """Return the bill; components without a parent become those of the project."""
         held = {target for _, _, target in self._relations}
         for one in self._components.values():
             if one.ref not in held and one.kind is not Kind.TOOL:
@@ -73,7 +73,7 @@ def _printable(component: Component) -> Component:
 
 
 def bom_file(path: str, content: Content) -> BomFile:
-    """Return what a bill says of the file ``path``; SHA-1 identifies files for SPDX and protects nothing."""
+    """Return the entry of the file ``path``; SHA-1 identifies files for SPDX, not for security."""
     digest = hashlib.sha1(usedforsecurity=False)
     for part in chunks(content):
         digest.update(part)

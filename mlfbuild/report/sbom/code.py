@@ -1,4 +1,4 @@
-"""Code of a model in a bill of materials, as its other parts ask for it."""
+"""The generated code of a model in a bill of materials."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from mlfbuild.build import CompileJob
 from mlfbuild.library import Library, Wish, wishes
 
 BUILD = "run `mlfbuild build` first"
-REPAIR = "run `mlfbuild build`, which puts it right"
-"""Ends of notes."""
+REPAIR = "run `mlfbuild build` to restore it"
+"""Hints in notes."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """The code that a build has made for a model and a target."""
+    """The code that a build generated for a model and a target."""
 
     ref: str
     """Reference of the component."""
     job: CompileJob
     library: Library
-    """What the archive holds."""
+    """The content of the archive."""
     digest: str
     """SHA-256 of the archive."""
 
@@ -31,6 +31,6 @@ class Code:
         return (wish for module in self.library.modules for wish in wishes(module))
 
     def made_from(self, module: str) -> str:
-        """Return what the id of ``module`` in an image says that it was made from; empty where there is none."""
+        """Return the hash of the source in the id of ``module`` in an image; empty if there is none."""
         found = (each for each in self.library.modules if each.name == module)
         return next((each.model_id or each.source_sha256 or self.digest for each in found), "")

@@ -1,4 +1,4 @@
-"""The components that a bill of materials is made of, each from what is known of it."""
+"""Create the components of a bill of materials."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.compilers.native.kernel_files import kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core import printable, sha256
 from mlfbuild.library import BundleFacts, Wish, known_dependency
 from mlfbuild.project import ModelSpec, Provision
@@ -22,23 +22,23 @@ _TVM = "Apache-2.0"
 
 
 def mlfbuild_tool(version: str) -> Component:
-    """Return what has generated everything that is generated here."""
+    """Return mlfbuild, the tool that generated the code."""
     return Component("tool/mlfbuild", Kind.TOOL, "mlfbuild", version, origins.pypi("mlfbuild", version), OWN)
 
 
 def tvm_tool(version: str) -> Component:
-    """Return the TVM that exported an archive, which says so by the version of its runtime."""
+    """Return the TVM that exported an archive; the version of its runtime identifies it."""
     purl = origins.pypi("apache-tvm", version) if _RELEASE.fullmatch(version) else ""
     return Component(f"tool/tvm-{version}", Kind.TOOL, "TVM", version, purl, _TVM)
 
 
 def c_compiler(name: str, version: str) -> Component:
-    """Return a C compiler, or a linker, by what an image says."""
+    """Return a C compiler or linker that is recorded in an image."""
     return Component(f"tool/{name}-{version}", Kind.TOOL, name, version, origins.generic(name, version))
 
 
 def model_component(spec: ModelSpec, content: bytes) -> Component:
-    """Return the model file of ``spec``; what the project file says of it counts more than what the file says."""
+    """Return the model file of ``spec``; the project file takes precedence over metadata in the model file."""
     facts = model_facts(content, spec.source.suffix.lower())
     digest = sha256(content)
     return Component(
@@ -64,10 +64,10 @@ def archive_component(target: str, model: str, path: Path, digest: str) -> Compo
 def code_component(
     target: str, cpu: str, model: Component, compiler: str, files: Mapping[str, bytes], *, native: bool
 ) -> Component:
-    """Return the code generated from ``model`` for ``target``: what a C compiler reads, but for libraries.
+    """Return the code generated from ``model`` for ``target``: its C sources and headers without libraries.
 
-    Of ``native`` code the licence is known: the model's, and mlfbuild's, whose text it has. What other compilers put
-    into theirs only they know.
+    The licence of ``native`` code is known: the model's and mlfbuild's, whose text it contains. The licence of code
+    from other compilers is unknown.
     """
     return Component(
         ref=f"code/{target}/{model.name}",
@@ -84,7 +84,7 @@ def code_component(
 def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> Component:
     """Return the kernel headers ``files`` of mlfbuild, in the archives' folder ``folder``.
 
-    Those of another version of mlfbuild have its licence only where that is certain: nothing is said of it.
+    If they are not those of this version of mlfbuild, version and licence are unknown.
     """
     own = kernel_headers()
     ours = all(own.get(name) == data for name, data in files.items())
@@ -101,7 +101,7 @@ def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> 
 
 
 def runtime_component(files: Mapping[str, bytes], version: str) -> Component:
-    """Return the headers that mlfbuild brings for code of TVM."""
+    """Return mlfbuild's runtime headers for code of TVM."""
     return Component(
         ref=f"runtime/{_digest(files)}",
         kind=Kind.LIBRARY,
@@ -109,13 +109,13 @@ def runtime_component(files: Mapping[str, bytes], version: str) -> Component:
         version=version,
         purl=origins.pypi("mlfbuild", version, "mlfbuild/runtime/tvm"),
         license=OWN,
-        description="What code of TVM includes and calls, by mlfbuild",
+        description="Runtime headers of mlfbuild for code of TVM",
         files=_files({path.removeprefix("executor/"): data for path, data in files.items()}, ""),
     )
 
 
 def tvm_runtime_component(files: Mapping[str, bytes], version: str) -> Component:
-    """Return TVM's own runtime, which an archive of TVM ``version`` brings along."""
+    """Return TVM's runtime, which an archive of TVM ``version`` includes."""
     known = bool(_RELEASE.fullmatch(version))
     return Component(
         ref=f"tvm-runtime/{_digest(files)}",
@@ -145,7 +145,7 @@ def board_component(board: str, files: Mapping[str, bytes], version: str) -> Com
 def dependency_component(
     provision: Provision, commit: str = "", tree: str = "", files: Mapping[str, bytes] | None = None
 ) -> Component:
-    """Return an external dependency as the project provides it, with those of its files that are built.
+    """Return a required library as the project provides it, with its compiled files.
 
     ``commit`` and ``tree`` are Git's, of the version that was fetched.
     """
@@ -172,7 +172,7 @@ def dependency_component(
 
 
 def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = None) -> Component:
-    """Return an external dependency that an archive brings along, with those of its files that are built."""
+    """Return a required library that an archive includes, with its compiled files."""
     known = known_dependency(facts.name)
     public = origins.public_address(facts.url)
     if public and facts.commit:
@@ -196,7 +196,7 @@ def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = No
 
 
 def wished_component(wish: Wish) -> Component:
-    """Return an external dependency that code needs and the project does not provide."""
+    """Return a required library that the project does not provide."""
     known = known_dependency(wish.name)
     name, version = printable(wish.name), printable(wish.version)
     return Component(
@@ -227,5 +227,5 @@ def _files(files: Mapping[str, bytes], folder: str) -> tuple[BomFile, ...]:
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
-    """Return 12 digits that differ where names or contents do."""
+    """Return 12 hexadecimal digits of a hash of names and contents."""
     return sha256("".join(f"{path} {sha256(files[path])}\n" for path in sorted(files)).encode())[:12]

@@ -1,7 +1,7 @@
-"""A bill of materials as a CycloneDX 1.6 document in JSON, by OWASP's own library.
+"""A bill of materials as a CycloneDX 1.6 document in JSON, written by OWASP's library.
 
-CycloneDX knows one relation, "depends on": what contains another component, or is generated from one, depends on it.
-Tools stand apart, in the metadata. What CycloneDX has no field for is a property with a name that begins with
+CycloneDX has one relation, "depends on": a component that contains another one, or is generated from it, depends on it.
+Tools are in the metadata. Information without a field in CycloneDX is a property with a name that begins with
 ``mlfbuild:``.
 """
 

@@ -16,7 +16,7 @@ from mlfbuild.report.sbom.table import table
 from mlfbuild.report.sbom.types import Bom
 
 FORMS = forms.FORMS
-"""What ``document`` knows."""
+"""The forms of ``document``."""
 _BILL = "bill of materials"
 _MARKS: Mapping[str, re.Pattern[bytes]] = {
     forms.CYCLONEDX: re.compile(rb'"bomFormat":\s*"CycloneDX"'),
@@ -26,9 +26,9 @@ _MARKS: Mapping[str, re.Pattern[bytes]] = {
 
 
 def check_outputs(outputs: Mapping[Path, str]) -> None:
-    """Raise ``ConflictError`` where one of ``outputs`` (path -> form) holds something else than a bill of its form.
+    """Raise ``ConflictError`` if one of ``outputs`` (path -> form) exists and is not a bill of its form.
 
-    Raises ``UsageError`` where it is a folder, and ``ToolNotFoundError`` where a package is missing.
+    Raises ``UsageError`` if it is a folder, and ``ToolNotFoundError`` if a package is missing.
     """
     forms.require_packages()
     for path, form in outputs.items():
@@ -36,7 +36,7 @@ def check_outputs(outputs: Mapping[Path, str]) -> None:
 
 
 def output_forms(paths: tuple[Path, ...], form: str | None) -> dict[Path, str]:
-    """Return the form of each output: ``form``, or what its name says; raises ``UsageError`` where that is nothing."""
+    """Return the form of each output: ``form``, or that of its suffix; raises ``UsageError`` for unknown suffixes."""
     return {path: form or forms.form_of(path) for path in paths}
 
 
@@ -56,11 +56,11 @@ def write_document(bom: Bom, path: Path, form: str) -> None:
 
 
 def as_text(bom: Bom) -> str:
-    """Return ``bom`` for people: a line a component."""
+    """Return ``bom`` as text: a line for each component."""
     return table(bom)
 
 
 def as_json(bom: Bom) -> dict[str, Any]:
-    """Return ``bom`` as plain JSON values, for programs that want neither CycloneDX nor SPDX."""
+    """Return ``bom`` as plain JSON values, for programs that use neither CycloneDX nor SPDX."""
     plain = asdict(bom)
     return {**plain, "relations": [{**one, "how": one["how"].value} for one in plain["relations"]]}

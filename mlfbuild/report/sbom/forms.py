@@ -1,4 +1,4 @@
-"""The forms of a bill of materials, the names that files of each have, and what is needed to write them."""
+"""The forms of a bill of materials, their file names, and the packages that write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlfbuild.report.sbom.types import Bom
 
 CYCLONEDX, SPDX, SPDX_TAG_VALUE = "cyclonedx", "spdx", "spdx-tag-value"
 SUFFIXES: Mapping[str, str] = {".cdx.json": CYCLONEDX, ".spdx.json": SPDX, ".spdx": SPDX_TAG_VALUE}
-"""Form by the suffix that its specification recommends."""
+"""Forms by the file suffix that their specifications recommend."""
 FORMS = tuple(SUFFIXES.values())
 _WHOLE_NAMES: Mapping[str, str] = {"bom.json": CYCLONEDX}
 _PACKAGES: Mapping[str, str] = {
@@ -20,25 +20,33 @@ _PACKAGES: Mapping[str, str] = {
     "packageurl": "packageurl-python",
     "license_expression": "license-expression",
 }
-"""Distributions of the extra ``sbom``, by the module that is imported of each."""
+"""Packages of the extra ``sbom`` by the module that is imported from each."""
 
 
 def form_of(path: Path) -> str:
-    """Return the form that the name of the file ``path`` asks for; raises ``UsageError`` for any other name."""
+    """Return the form by the name of the file ``path``; raises ``UsageError`` for any other name."""
     name = path.name.lower()
     found = _WHOLE_NAMES.get(name) or next((form for end, form in SUFFIXES.items() if name.endswith(end)), None)
     if found is None:
         ends = ", ".join([*SUFFIXES, *_WHOLE_NAMES])
-        raise UsageError(f"{path}: its name says no form of a bill of materials; let it end in {ends}, or add --as")
+        raise UsageError(
+            "unknown-bill-suffix",
+            place=path,
+            reason="the name of the file does not determine the form of the bill of materials",
+            hint=f"use a name that ends in {ends}, or add --as",
+        )
     return found
 
 
 def require_packages() -> None:
-    """Raise ``ToolNotFoundError`` where the extra ``sbom`` is not installed."""
+    """Raise ``ToolNotFoundError`` if the extra ``sbom`` is not installed."""
     missing = [package for module, package in _PACKAGES.items() if not _is_there(module)]
     if missing:
         raise ToolNotFoundError(
-            f"sbom: needs Python packages that are not installed: {', '.join(missing)}; pip install 'mlfbuild[sbom]'"
+            "extra-not-installed",
+            place="sbom",
+            reason=f"it needs Python packages that are not installed: {', '.join(missing)}",
+            hint="pip install 'mlfbuild[sbom]'",
         )
 
 

@@ -1,4 +1,4 @@
-"""Which compilers a linked image says it was made by."""
+"""The compilers that are recorded in a linked image."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _COMPILER = re.compile(r"(GCC): \([^()]*\) (\d+(?:\.\d+)*)|\b(clang|LLD) (?:vers
 
 
 def compilers_of(data: bytes) -> list[tuple[str, str]]:
-    """Return (name, version) of what compiled and linked the ELF image ``data``, sorted; from its section ``.comment``.
+    """Return (name, version) of the compilers and linkers in section ``.comment`` of the ELF image ``data``, sorted.
 
-    Empty for a file that is damaged, or says nothing. GCC: ``GCC: (15:12.2.rel1-1) 12.2.1 20221205``; clang: ``Debian
+    Empty for a damaged file, or without the section. GCC: ``GCC: (15:12.2.rel1-1) 12.2.1 20221205``; clang: ``Debian
     clang version 16.0.6``; its linker: ``Linker: Debian LLD 16.0.6``.
     """
     from elftools.common.exceptions import ELFError

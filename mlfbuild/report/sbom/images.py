@@ -1,4 +1,4 @@
-"""Images and board support in a bill of materials: which code is in which image."""
+"""Images and board support in a bill of materials, and the code in each image."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _BOARD = "board/"
 
 @dataclass(frozen=True)
 class ImageFile:
-    """An image that is there, or should be."""
+    """An image, whether or not it has been built."""
 
     name: str
     target: TargetJob
     path: Path
     models: tuple[str, ...] | None
-    """Those that the project file links; ``None`` where only the image tells."""
+    """The models in the project file; ``None`` if only the image has this information."""
 
 
 def images_of(project: Project, target: TargetJob, elfs: Sequence[Path], build: Path | None) -> list[ImageFile]:
-    """Return the images of ``target``: those of the project file, each where ``elfs`` has it or its build, and others.
+    """Return the images of ``target``: those of the project file, and the others in ``elfs``.
 
-    One of ``elfs`` with the name of a firmware is that firmware, built by somebody else.
+    A file in ``elfs`` with the name of a firmware replaces the image of its build.
     """
     others = {path.stem: path for path in elfs}
     declared = [
@@ -46,9 +46,9 @@ def images_of(project: Project, target: TargetJob, elfs: Sequence[Path], build: 
 
 
 def add_images(bill: Bill, images: Iterable[ImageFile], codes: Sequence[Code]) -> None:
-    """Add ``images``, whether or not they are there, with those of ``codes`` that are in each.
+    """Add ``images``, whether or not they exist, with the ``codes`` in each.
 
-    An image has ids of the models in it, and so tells where it was linked with others than there are now.
+    The model ids in an image reveal if it was linked with other model files than the present ones.
     """
     for image in images:
         _add_image(bill, image, codes)
@@ -61,15 +61,13 @@ def _add_image(bill: Bill, image: ImageFile, codes: Sequence[Code]) -> None:
     if image.path.is_file() or image.models is None:
         data = read_bytes(image.path, "image")
     else:
-        bill.note(f"{title}: is not built, so the bill has no hash of it; {BUILD}")
+        bill.note(f"{title}: the image is not built, so the bill has no hash of it; {BUILD}")
     bill.add(_component(bill.project, image, ref, data))
     for name, release in compilers_of(data or b""):
         bill.relate(ref, How.MADE_BY, bill.add(c_compiler(name, release)))
     linked = _linked(bill, title, data or b"", codes)
     if image.models is None and not linked:
-        bill.note(
-            f"{image.path}: has no id of a model in the bill; name the image that the linker wrote, or its target"
-        )
+        bill.note(f"{image.path}: the image has no id of a model in the bill; name the linked ELF file, or its target")
     for code in codes:
         if code in linked or code.job.model in (image.models or ()):
             bill.relate(ref, How.CONTAINS, code.ref)
@@ -92,7 +90,7 @@ def _component(product: Component, image: ImageFile, ref: str, data: bytes | Non
 
 
 def _linked(bill: Bill, title: str, data: bytes, codes: Sequence[Code]) -> list[Code]:
-    """Return those of ``codes`` that the image ``data`` has an id of, and note what is of another model file."""
+    """Return the ``codes`` whose id is in the image ``data``; add a note if one is of another model file."""
     linked = []
     for identity in identities(data):
         for code in codes:
@@ -100,12 +98,12 @@ def _linked(bill: Bill, title: str, data: bytes, codes: Sequence[Code]) -> list[
             if made_from:
                 linked.append(code)
             if made_from not in {"", identity.sha256}:
-                bill.note(f"{title}: has the model {identity.model} of another file than there is now; build it again")
+                bill.note(f"{title}: the image has the model {identity.model} of another model file; build it again")
     return linked
 
 
 def add_board(bill: Bill, target: TargetJob) -> None:
-    """Add the board support in the folder of ``target``, where there is some."""
+    """Add the board support in the folder of ``target``, if there is any."""
     record = read_record(target.tree)
     if target.board is None or record is None:
         return

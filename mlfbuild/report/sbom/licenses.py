@@ -1,4 +1,4 @@
-"""Licences: SPDX expressions, and words that are none."""
+"""Licences: SPDX expressions, and other texts."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from functools import cache
 from typing import Any
 
 OWN = "Apache-2.0"
-"""The licence of mlfbuild: of its kernels, its runtime, its board support, and of its text in what it generates."""
+"""The licence of mlfbuild: its kernels, runtime, board support, and its text in generated files."""
 _LONGEST = 1000
-"""Characters of an expression; what is longer is the text of a licence."""
+"""Maximum characters of an expression; a longer text is that of a licence."""
 REFERENCE = re.compile(r"LicenseRef-[A-Za-z0-9.-]+")
-"""A licence that is not in SPDX's list; whoever uses one says elsewhere what it is."""
+"""A licence that is not in SPDX's list and is described elsewhere."""
 
 
 @cache
 def spdx_licensing() -> Any:
-    """Return what parses SPDX expressions, a ``license_expression.Licensing``; making it takes a tenth of a second."""
+    """Return the parser of SPDX expressions (``license_expression.Licensing``), which takes 0.1 s to create."""
     from license_expression import get_spdx_licensing
 
     return get_spdx_licensing()
 
 
 def spdx_expression(text: str) -> str | None:
-    """Return ``text`` as an SPDX licence expression with its operators and names in SPDX's own spelling.
+    """Return ``text`` as an SPDX licence expression in SPDX's spelling.
 
-    ``None`` where it is none: it does not parse, or it has a name that neither is in SPDX's list nor begins with
-    ``LicenseRef-``.
+    ``None`` if it does not parse, or has a name that neither is in SPDX's list nor begins with ``LicenseRef-``.
     """
     from license_expression import ExpressionError
 
@@ -35,7 +34,7 @@ def spdx_expression(text: str) -> str | None:
     licensing = spdx_licensing()
     try:
         parsed = licensing.parse(text, strict=True)
-    except (ExpressionError, IndexError):  # the latter of empty brackets
+    except (ExpressionError, IndexError):  # IndexError: empty brackets
         return None
     if parsed is None or any(REFERENCE.fullmatch(key) is None for key in licensing.unknown_license_keys(parsed)):
         return None
@@ -50,7 +49,7 @@ def references(expression: str) -> list[str]:
 def of_generated_code(model: str) -> str:
     """Return the licence of code that mlfbuild generated from a model with the licence ``model``: both apply.
 
-    Empty where the model's is unknown, or no SPDX expression.
+    Empty if the model's is unknown or not an SPDX expression.
     """
     expression = spdx_expression(model) if model else None
     if expression is None:

@@ -1,9 +1,9 @@
-"""What a model file says about itself: description, author, version and licence.
+"""Metadata of a model file: description, author, version and licence.
 
 TFLite files have a description, and may hold a flatbuffer of TFLite Metadata with the rest in a buffer of their own
 (``metadata_schema.fbs`` of tflite-support, table ``ModelMetadata``). ONNX files have a description, a version, and
 properties, two of which ONNX names for this: ``model_author`` and ``model_license`` (``docs/MetadataProps.md``).
-Nothing of it is checked by anybody, and a file that is damaged here compiles all the same.
+Other tools do not check them, and a file with damaged metadata still compiles.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.frontends.tflite_reader import IDENTIFIER, reading
+from mlfbuild.frontends.tflite import IDENTIFIER, reading
 from mlfbuild.graph import GraphError
 
 _LONGEST = 2000
-"""Characters that are kept of a text."""
+"""Maximum characters of a text."""
 _METADATA = b"TFLITE_METADATA"
 _METADATA_IDENTIFIER = b"M001"
 _MOST_ENTRIES = 1000
@@ -25,17 +25,17 @@ _DESCRIPTION, _VERSION, _AUTHOR, _LICENSE = 6, 8, 12, 14
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Texts of a model file; empty where it says nothing."""
+    """Texts of a model file; empty if they are missing."""
 
     version: str = ""
     description: str = ""
     author: str = ""
     license: str = ""
-    """Whatever words its author chose."""
+    """Free text of the author."""
 
 
 def model_facts(data: bytes, suffix: str) -> ModelFacts:
-    """Return what the model file with the content ``data`` and the suffix ``suffix`` says about itself."""
+    """Return the metadata of the model file with the content ``data`` and the suffix ``suffix``."""
     try:
         if suffix == ".onnx":
             return _onnx(data)
@@ -96,7 +96,7 @@ def _onnx(data: bytes) -> ModelFacts:
 
 
 def _clean(value: Any) -> str:
-    """Return a text of a file on one line, without characters that are not printed, at most ``_LONGEST`` long."""
+    """Return a text on one line, without control characters, with at most ``_LONGEST`` characters."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")
     words = " ".join(text[: 2 * _LONGEST].split())
     return "".join(character for character in words if character.isprintable())[:_LONGEST]

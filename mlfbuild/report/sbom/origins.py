@@ -1,4 +1,4 @@
-"""Where a component comes from, in words for other machines: addresses without secrets, and package URLs."""
+"""Origins of components: public URLs without credentials, and package URLs."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from packageurl import PackageURL
 _SCP = re.compile(r"[\w.-]+@([\w.-]+):(?!//)(.+)")
 """Git's short form of ssh: git@github.com:owner/name."""
 _FORGES = {"github.com": "github", "bitbucket.org": "bitbucket"}
-"""Those that package URLs have a type for, by host."""
+"""Types of package URLs by host."""
 
 
 def public_address(address: str) -> str:
-    """Return ``address`` as everybody may read it: a URL without user, password and query.
+    """Return ``address`` as a public URL, without user, password and query.
 
-    Empty for what leads nowhere on another machine: a folder, or ``file://``.
+    Empty for addresses that are local: a folder, or ``file://``.
     """
     short = _SCP.fullmatch(address)
     if short:
@@ -38,9 +38,9 @@ def pypi(name: str, version: str, folder: str = "") -> str:
 
 
 def generic(name: str, version: str = "", **qualifiers: str) -> str:
-    """Return the package URL of something that no package manager has: ``checksum``, ``vcs_url``, ``download_url``.
+    """Return a generic package URL with the qualifiers ``checksum``, ``vcs_url`` or ``download_url``.
 
-    Empty where ``name`` is nothing but blanks and slashes, which an archive may call it.
+    Empty if ``name``, which may come from an archive, has only blanks and slashes.
     """
     if not name.strip(" /"):
         return ""
@@ -57,7 +57,7 @@ def with_version(purl: str, version: str) -> str:
 def of_repository(name: str, address: str, version: str, commit: str = "") -> str:
     """Return the package URL of release ``version`` of the Git repository ``address``.
 
-    By the forge where package URLs have a type for it, else as something generic called ``name``.
+    It has the type of the forge if there is one, otherwise it is a generic one called ``name``.
     """
     public = public_address(address)
     parts = urlsplit(public)

@@ -1,8 +1,8 @@
-"""A bill of materials as an SPDX 2.3 document, JSON or tag-value, by SPDX's own library.
+"""A bill of materials as an SPDX 2.3 document, JSON or tag-value, written by SPDX's library.
 
-Every component is a package, and the files of it are files that it contains: SPDX asks for SHA-1 of each, and for a
-verification code over them. Nobody has reviewed licences: what an author states is *declared*; *concluded* are those of
-generated code alone, which follow from the licences of model and generator.
+Every component is a package that contains its files; SPDX requires a SHA-1 hash of each and a verification code over
+them. Licences are not reviewed: the statement of an author is *declared*. Only the licence of generated code, which
+follows from the licences of model and generator, is *concluded*.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def spdx_json(bom: Bom) -> str:
 
 
 def spdx_tag_value(bom: Bom) -> str:
-    """Return ``bom`` as an SPDX document of tags and values."""
+    """Return ``bom`` as an SPDX tag-value document."""
     text = io.StringIO()
     write_tag_value_to_stream(_document(bom), text, validate=False)
     return text.getvalue()
@@ -163,12 +163,12 @@ def _license(text: str) -> LicenseExpression | SpdxNoAssertion:
 
 
 def _reference_to(text: str) -> str:
-    """Return the name that the document itself has for words that are no SPDX expression."""
+    """Return the document's LicenseRef for a text that is not an SPDX expression."""
     return f"LicenseRef-{_sha1(text)[:12]}"
 
 
 def _extracted(components: Iterable[Component]) -> Iterator[ExtractedLicensingInfo]:
-    """Yield what the document has to say of each licence that is not in SPDX's list."""
+    """Yield the document's entry of each licence that is not in SPDX's list."""
     texts: dict[str, str] = {}
     for one in components:
         expression = spdx_expression(one.license) if one.license else ""
@@ -191,7 +191,7 @@ def _file_id(owner: Component, file: BomFile) -> str:
 
 
 def _identifier(text: str) -> str:
-    """Return ``text`` of letters, digits, points and hyphens alone; a hash keeps apart what would become equal."""
+    """Return ``text`` with only letters, digits, points and hyphens; a hash keeps different texts apart."""
     plain = re.sub(r"[^A-Za-z0-9.-]", "-", text)
     return plain if plain == text else f"{plain}-{_sha1(text)[:6]}"
 

@@ -1,10 +1,11 @@
-"""A bill of materials for people: a line a component."""
+"""A bill of materials as text: a line for each component."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
-from mlfbuild.core import counted, printable
+from mlfbuild.core import counted, printable, text_table
 from mlfbuild.report.sbom.types import Bom, Component, Kind
 
 _TITLES = {
@@ -16,7 +17,7 @@ _TITLES = {
     Kind.TOOL: "tools",
 }
 _LICENSED = frozenset({Kind.MODEL, Kind.CODE, Kind.LIBRARY})
-"""Kinds of components that reach people with the product, and come with terms."""
+"""Kinds of components that are delivered with the product and have a licence."""
 
 
 def table(bom: Bom) -> str:
@@ -26,16 +27,11 @@ def table(bom: Bom) -> str:
 
 def _lines(bom: Bom) -> Iterator[str]:
     yield f"{bom.project.name} {bom.project.version}".rstrip()
-    rows = {one.ref: _row(one) for one in bom.components}
-    widths = [max(len(row[column]) for row in rows.values()) for column in range(3)]
-    for kind, title in _TITLES.items():
-        refs = [one.ref for one in bom.components if one.kind is kind]
-        if refs:
-            yield f"\n{title}"
-        for ref in refs:
-            *cells, last = rows[ref]
-            padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-            yield "  " + "  ".join([*padded, last]).rstrip()
+    ordered = [one for kind in _TITLES for one in bom.components if one.kind is kind]
+    lines = text_table(map(_row, ordered), indent=2).split("\n")
+    for kind, group in itertools.groupby(zip(ordered, lines, strict=False), key=lambda item: item[0].kind):
+        yield f"\n{_TITLES[kind]}"
+        yield from (line for _, line in group)
 
 
 def _row(one: Component) -> tuple[str, str, str, str]:

@@ -1,7 +1,7 @@
-"""What an unpacked tree is made of: generated code, kernels of mlfbuild, mlfbuild's runtime, TVM's runtime.
+"""The files of an unpacked tree by kind: generated code, kernels of mlfbuild, mlfbuild's runtime, TVM's runtime.
 
-Only files that a compiler or linker reads count; fragments, parameters and texts that lie beside them do not get into
-an image. Of the kernel headers, which every archive has all of, those count that its code includes.
+Only files that a compiler or linker reads are listed; fragments, parameters and texts do not get into an image. Of the
+kernel headers, those are listed that the code includes.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ _SUFFIXES = TEXT_SUFFIXES | LINKED_SUFFIXES | _ASSEMBLY_SUFFIXES
 _KERNEL = re.compile(r"codegen/host/include/(mlfbuild-[0-9a-f]{12})/([^/]+)")
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 RUNTIME_FOLDER = "executor/runtime/"
-"""Of the headers that mlfbuild brings for TVM's code."""
+"""Folders of mlfbuild's headers for TVM's code."""
 _DEPENDENCIES = f"{FOLDER}/"
-"""Of libraries that an archive brings along: builds take them from the folder of the target."""
+"""Folder of libraries that an archive includes; builds use those in the folder of the target."""
 BUNDLED_FOLDERS = ("runtime/", "templates/")
-"""Of TVM's own runtime, in archives that bring it along."""
+"""Folders of TVM's runtime, in archives that include it."""
 
 
 @dataclass(frozen=True)
-class Tree:
+class TreeContents:
     """Files of an unpacked tree by relative path, each kind sorted."""
 
     archive: str
     """SHA-256 of the archive that was unpacked."""
     code: Mapping[str, bytes]
     kernels: Mapping[str, Mapping[str, bytes]]
-    """Kernel headers that the code includes, by name, for each folder of them."""
+    """Kernel headers that the code includes, by folder and name."""
     runtime: Mapping[str, bytes]
     bundled: Mapping[str, bytes]
     damage: tuple[str, ...]
-    """Files that are not as they were unpacked: a line each."""
+    """A line for each file that is not as it was unpacked."""
 
 
-def read_tree(directory: Path) -> Tree | None:
-    """Return the files of the tree ``directory`` as they are now, ``None`` where there is no tree.
+def read_tree(directory: Path) -> TreeContents | None:
+    """Return the files of the tree ``directory`` as they are now; ``None`` if there is no tree.
 
     Raises ``ConflictError`` and ``InputFileError`` as ``read_record`` does.
     """
@@ -53,7 +53,7 @@ def read_tree(directory: Path) -> Tree | None:
         return None
     files, damage = _files_of(directory, record, _SUFFIXES)
     if not record.complete:
-        damage.insert(0, f"{directory}: was unpacked half-way")
+        damage.insert(0, f"{directory}: the tree is incomplete")
     headers = {path: found for path in files if (found := _KERNEL.fullmatch(path))}
     kinds: dict[str, dict[str, bytes]] = {"code": {}, "runtime": {}, "bundled": {}}
     for path in files.keys() - headers.keys():
@@ -64,7 +64,7 @@ def read_tree(directory: Path) -> Tree | None:
         kernels.setdefault(found[1], {})[found[2]] = files[path]
     ordered = {kind: {path: held[path] for path in sorted(held)} for kind, held in kinds.items()}
     included = {folder: reached(ordered["code"], folder, held) for folder, held in sorted(kernels.items())}
-    return Tree(
+    return TreeContents(
         archive=record.archive,
         kernels={folder: held for folder, held in included.items() if held},
         damage=tuple(damage),
@@ -73,9 +73,10 @@ def read_tree(directory: Path) -> Tree | None:
 
 
 def read_dependencies(directory: Path) -> tuple[dict[str, dict[str, bytes]], tuple[str, ...]]:
-    """Return the files of each library in ``directory``, the folder ``dependencies`` of a target, and what is damaged.
+    """Return the files of each library in ``directory``, and a line for each damage.
 
-    The files are those that models need, with licences, by path in the library's own folder. Raises as ``read_tree``.
+    ``directory`` is the folder ``dependencies`` of a target. Files are those that models require and licences, by path
+    in the library's folder. Raises as ``read_tree``.
     """
     record = read_record(directory)
     if record is None:
@@ -92,7 +93,7 @@ def read_dependencies(directory: Path) -> tuple[dict[str, dict[str, bytes]], tup
 def _files_of(
     directory: Path, record: Record, suffixes: frozenset[str] | None = None
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return the recorded files with one of ``suffixes`` as they are now, sorted by path, and what is not as it was."""
+    """Return the recorded files with one of ``suffixes`` as they are now, by path, and a line for each change."""
     files: dict[str, bytes] = {}
     damage: list[str] = []
     for path in sorted(path for path in record.files if suffixes is None or Path(path).suffix in suffixes):
@@ -112,9 +113,9 @@ def _kind(path: str) -> str:
 
 
 def reached(code: Mapping[str, bytes], folder: str, headers: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return those of the kernel ``headers`` in ``folder`` that ``code`` includes, and that these include, by name.
+    """Return the kernel ``headers`` in ``folder`` that ``code`` includes, directly or indirectly, by name.
 
-    Conditions of the preprocessor are not looked at: a header that only one compiler includes counts.
+    Preprocessor conditions are ignored: a header that only one compiler includes is listed.
     """
     waiting = [
         name[len(folder) + 1 :]

@@ -1,4 +1,4 @@
-"""A bill of materials: components, the files of each, and how they hang together; no form of document is in here."""
+"""A bill of materials, regardless of the document format: components, their files and relations."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "pkg:pypi/mlfbuild")
 
 
 class Kind(str, Enum):
-    """What a component is."""
+    """The kind of a component."""
 
     PROJECT = "project"
     FIRMWARE = "firmware"
     """A linked image."""
     MODEL = "model"
     ARCHIVE = "archive"
-    """Of Model Library Format."""
+    """In Model Library Format."""
     CODE = "code"
     """Generated from a model."""
     LIBRARY = "library"
-    """Written by people: kernels, runtime, board support, external dependencies."""
+    """Hand-written code: kernels, runtime, board support, required libraries."""
     TOOL = "tool"
-    """Was used, and is not part of anything."""
+    """Used by the build, not part of the product."""
 
 
 class How(str, Enum):
-    """What one component has to do with another."""
+    """The relation of a component to another one."""
 
     CONTAINS = "contains"
     DEPENDS_ON = "depends on"
@@ -39,7 +39,7 @@ class How(str, Enum):
 
 @dataclass(frozen=True)
 class BomFile:
-    """One file of a component; hashes are hexadecimal. SPDX identifies files by SHA-1, everybody else by SHA-256."""
+    """One file of a component; hashes are hexadecimal. SPDX identifies files by SHA-1, other tools by SHA-256."""
 
     path: str
     sha256: str
@@ -48,30 +48,30 @@ class BomFile:
 
 @dataclass(frozen=True)
 class Component:
-    """One thing; what is empty, nobody knows."""
+    """A component; empty fields are unknown."""
 
     ref: str
-    """Unique in its bill, the same in each that is made of the same."""
+    """Unique in the bill; equal inputs give equal references."""
     kind: Kind
     name: str
     version: str = ""
     purl: str = ""
     license: str = ""
-    """SPDX licence expression, or the words that somebody used instead of one."""
+    """SPDX licence expression, or another text."""
     license_concluded: bool = False
-    """Whether ``license`` follows from those of its parts; where not, its author states it."""
+    """Whether ``license`` is concluded from its parts rather than declared by its author."""
     description: str = ""
     author: str = ""
     supplier: str = ""
-    """Organisation that hands it out."""
+    """Organisation that supplies it."""
     file: str = ""
-    """Name of the one file that it is."""
+    """File name, if it is a single file."""
     sha256: str = ""
-    """Of that file."""
+    """Hash of that file."""
     url: str = ""
-    """Where it comes from: a repository, or what is downloaded."""
+    """URL of the repository or download."""
     commit: str = ""
-    """Of Git, where ``url`` is a repository."""
+    """Git commit, if ``url`` is a repository."""
     properties: Mapping[str, str] = field(default_factory=dict)
     files: tuple[BomFile, ...] = ()
     """Sorted by path."""
@@ -91,15 +91,15 @@ class Bom:
     """A bill of materials."""
 
     project: Component
-    """What the bill is about; it contains the images, or the code of models where there are none."""
+    """The subject of the bill; it contains the images, or the code of models without images."""
     components: tuple[Component, ...]
-    """All others, sorted by reference."""
+    """Other components, sorted by reference."""
     relations: tuple[Relation, ...]
-    """Sorted, each once."""
+    """Sorted, without duplicates."""
     created: int
-    """Seconds since 1970: the one date that everything carries, not when it was made."""
+    """Seconds since 1970: the reproducible date of all outputs, not the present time."""
     notes: tuple[str, ...] = ()
-    """What is not in it and should be, a line each with what to do about it; part of no document."""
+    """Missing information with hints, a line for each; not part of documents."""
 
     def identity(self) -> uuid.UUID:
         """Return the UUID (version 5) of its content: equal content, equal identity."""
@@ -107,5 +107,5 @@ class Bom:
         return uuid.uuid5(_NAMESPACE, json.dumps(content, sort_keys=True))
 
     def related(self, source: str, *how: How) -> list[str]:
-        """Return the references that ``source`` has a relation of one of these kinds to, all kinds where none is."""
+        """Return the references that ``source`` is related to in one of these ways; in any way without ``how``."""
         return [one.target for one in self.relations if one.source == source and (not how or one.how in how)]

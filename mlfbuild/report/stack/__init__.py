@@ -1,4 +1,9 @@
-"""How deep the stack of an image's functions gets at most, by its own instructions."""
+"""Worst-case stack of an image's functions, from its instructions.
+
+objdump lists the instructions; ``arm`` and ``riscv`` decode their effect on the stack pointer; ``function`` follows all
+paths through one function, and ``worst`` the calls between functions, with ``pointers`` for calls through pointers. The
+result is an upper bound, or unknown with a reason: recursion, alloca, or a pointer to an unknown function.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.report.stack.image import measured_stacks as measured_stacks, stacks as stacks
     from mlfbuild.report.stack.text import (
         measured_in as measured_in,
         stack_json as stack_json,

@@ -1,6 +1,6 @@
-"""Instructions of Arm's 32-bit cores, Thumb and Arm alike, as GNU objdump spells them (unified syntax).
+"""Effects of instructions of 32-bit Arm cores, Thumb and Arm, in GNU objdump's unified syntax.
 
-What has no rule here changes the registers that it names outside of brackets, or none where it only stores or compares.
+An instruction without a rule changes the registers that it names outside of brackets; stores and compares change none.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import replace
 from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
-    Call,
     Entries,
+    StackCall,
+    StackStep,
     State,
-    Step,
     Value,
     Words,
     added,
@@ -42,19 +42,19 @@ _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
 _LOST_BY_CALLS = ("r0", "r1", "r2", "r3", "r12", "lr")
 _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
-"""Functions of libgcc that go on where a table behind the call says: of bytes, of half words, of words."""
+"""Functions of libgcc that jump through a table of bytes, half words or words after the call."""
 
 
-def decode(instruction: Instruction, state: State, words: Words) -> Step:
-    """Return what an instruction does (``Decoder``)."""
+def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
+    """Return the effect of an instruction (``Decoder``)."""
     operands = [text.strip() for text in _OPERAND.findall(instruction.operands)]
     rule = _RULES.fullmatch(instruction.mnemonic)
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
-        step = Step(without(state, [SP]))
+        step = StackStep(without(state, [SP]))
     elif rule is None:
-        step = Step(_others(instruction.mnemonic, operands, state))
+        step = StackStep(_others(instruction.mnemonic, operands, state))
     else:
-        step = _control(rule[1], instruction, operands, state, words) or Step(
+        step = _control(rule[1], instruction, operands, state, words) or StackStep(
             _data(rule[1], instruction, operands, state, words)
         )
     if rule is not None and rule[4]:
@@ -70,32 +70,36 @@ def _switches_stacks(instruction: Instruction) -> bool:
 # Control -------------------------------------------------------------------------------------------------------------
 
 
-def _control(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step | None:
-    """Return what comes of an instruction that may go elsewhere; ``None`` for all others."""
+def _control(
+    name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words
+) -> StackStep | None:
+    """Return the effect of a branch, call or return; ``None`` for other instructions."""
     if name in {"bl", "blx"}:
         return _call(instruction, operands[-1], state)
     if name == "b":
-        return Step(state, falls=False, jumps=tuple(_target(operands[-1])))
+        return StackStep(state, falls=False, jumps=tuple(_target(operands[-1])))
     if name.startswith(("cb", "le", "wls")):
-        return Step(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
+        return StackStep(without(state, ["lr"]), jumps=tuple(_target(operands[-1])))
     if name == "udf":
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if name in {"tbb", "tbh"}:
-        return Step(state, falls=False, through_table=True, entries=Entries(2 if name == "tbh" else 1, signed=False))
+        return StackStep(
+            state, falls=False, through_table=True, entries=Entries(2 if name == "tbh" else 1, signed=False)
+        )
     if name == "bx":
         return _goes_to(operands[0], instruction, state)
     if name.startswith(("pop", "ldm")) and "pc" in operands[-1]:
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if operands[:1] == ["pc"]:
         return _sets_pc(name, instruction, operands, state, words)
     return None
 
 
-def _call(instruction: Instruction, operand: str, state: State) -> Step:
+def _call(instruction: Instruction, operand: str, state: State) -> StackStep:
     register = _register(operand)
     value = state.get(register) if register else next(_target(operand), None)
-    call = Call(instruction.address, value & ~1 if isinstance(value, int) else None)
-    step = Step(without(state, _LOST_BY_CALLS), calls=(call,))
+    call = StackCall(instruction.address, value & ~1 if isinstance(value, int) else None)
+    step = StackStep(without(state, _LOST_BY_CALLS), calls=(call,))
     cases = _CASES.search(operand)
     if cases is None:
         return step
@@ -103,28 +107,30 @@ def _call(instruction: Instruction, operand: str, state: State) -> Step:
     return replace(step, falls=False, through_table=True, entries=entries)
 
 
-def _goes_to(operand: str, instruction: Instruction, state: State) -> Step:
-    """Return what comes of a jump to where a register says; that of ``lr`` is a return."""
+def _goes_to(operand: str, instruction: Instruction, state: State) -> StackStep:
+    """Return the effect of a jump to the address in a register; a jump to ``lr`` is a return."""
     register = _register(operand)
     if register == "pc":  # changes from Thumb to Arm
-        return Step(state, falls=False, jumps=((instruction.address + 4) & ~3,))
+        return StackStep(state, falls=False, jumps=((instruction.address + 4) & ~3,))
     value = state.get(register)
     if isinstance(value, int):
-        return Step(state, falls=False, jumps=(value & ~1,))
-    return Step(state, falls=False, through_register=register != "lr")
+        return StackStep(state, falls=False, jumps=(value & ~1,))
+    return StackStep(state, falls=False, through_register=register != "lr")
 
 
-def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> Step:
+def _sets_pc(name: str, instruction: Instruction, operands: Sequence[str], state: State, words: Words) -> StackStep:
     if name == "mov":
         return _goes_to(operands[1], instruction, state)
     if name == "ldr" and operands[1].startswith("[pc"):
         target = _literal(instruction, words)
-        return Step(state, falls=False, jumps=() if target is None else (target & ~1,), through_table=target is None)
+        return StackStep(
+            state, falls=False, jumps=() if target is None else (target & ~1,), through_table=target is None
+        )
     if name == "ldr" and len(operands) == 3 and operands[1] == "[sp]":  # as pop {pc}
-        return Step(state, falls=False)
-    # From the stack it is where inline assembly has put a label; `ldr pc, [r3]` without a scaled index is a function's.
+        return StackStep(state, falls=False)
+    # From the stack: inline assembly pushed a label. `ldr pc, [r3]` without a scaled index calls a function.
     table = name != "ldr" or operands[1].startswith("[sp") or "lsl" in operands[1]
-    return Step(state, falls=False, through_table=table, through_register=not table)
+    return StackStep(state, falls=False, through_table=table, through_register=not table)
 
 
 def _target(operand: str) -> Iterator[int]:
@@ -149,7 +155,7 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
 
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
-    """Return the state behind a push, a pop or one of their kind, of registers of the core or of its FPU."""
+    """Return the state after a push, pop or similar, of registers of the core or its FPU."""
     size = sum(8 if register.startswith("d") else 4 for register in _listed(operands[-1]))
     if name == "ldmdb":
         return without(state, [*_listed(operands[-1]), _register(operands[0].removesuffix("!"))])
@@ -175,7 +181,7 @@ def _listed(registers: str) -> Iterator[str]:
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
-    """Return what an arithmetic instruction makes, as far as it is known."""
+    """Return the result of an arithmetic instruction, as far as it is known."""
     values = [_value(operand, state) for operand in operands]
     if len(operands) > 3:  # a shifted register
         return None
@@ -212,7 +218,7 @@ def _literal(instruction: Instruction, words: Words) -> int | None:
 
 
 def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
-    """Return the state behind an instruction without a rule of its own."""
+    """Return the state after an instruction without a rule."""
     state = _written_back(operands, state)
     if _ONLY_READ.match(mnemonic):
         return state
@@ -224,7 +230,7 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
 
 
 def _written_back(operands: Sequence[str], state: State) -> State:
-    """Return the state behind an access that moves its base register: ``[sp, #-8]!``, ``[sp], #8``, ``r3!``."""
+    """Return the state after an access that changes its base register: ``[sp, #-8]!``, ``[sp], #8``, ``r3!``."""
     for at, operand in enumerate(operands):
         base = _BASE.match(operand)
         if base is not None and operand.endswith("!"):
@@ -243,5 +249,5 @@ def _moved(state: State, register: str, by: int | None) -> State:
 
 
 def _register(operand: str) -> str:
-    """Return the name of a register of the core, always the same one; empty for all else."""
+    """Return the canonical name of a core register; empty for other operands."""
     return _ALIASES.get(operand, operand) if _REGISTER.fullmatch(operand) else ""

@@ -1,43 +1,83 @@
-"""The stack that the models of an image need, and its ``main``."""
+"""The stack that the models of an image and its ``main`` need."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mlfbuild.core import ProcessFailedError, ToolNotFoundError
 from mlfbuild.library import symbol_prefix
-from mlfbuild.report.image import Image
-from mlfbuild.report.linker_map import InputSection
-from mlfbuild.report.sizes import module_of
+from mlfbuild.report.sizes.image import Image
+from mlfbuild.report.sizes.images import ImageSizes
+from mlfbuild.report.sizes.linker_map import InputSection
+from mlfbuild.report.sizes.owners import module_of
 from mlfbuild.report.stack.objdump import read_program
 from mlfbuild.report.stack.pointers import pointers_of
 from mlfbuild.report.stack.worst import CallGraph, StackDepth
 
 _ENTRIES = r"({prefix}|mlf_{module})_(run(_hooked|_traced|_hooked_and_traced)?|reset)"
-"""Names of functions of a module that firmware calls."""
+"""Names of the functions of a module that firmware calls."""
 MAIN = "main"
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """The most that the functions of an image take of the stack."""
+    """The worst-case stack of functions of an image."""
 
     models: Mapping[str, StackDepth]
-    """By model: the deepest of the functions that firmware calls, without what these call back in firmware."""
+    """By model: the deepest of the functions that firmware calls, without the hooks of firmware that these call."""
     main: StackDepth
-    """Of ``main`` with all that it calls."""
+    """Of ``main`` with everything that it calls."""
+
+    @property
+    def by_name(self) -> dict[str, StackDepth]:
+        """The depths of the models, and that of ``main`` under the empty name."""
+        return {**self.models, "": self.main}
+
+
+def stacks(found: ImageSizes) -> Stacks:
+    """Return the worst-case stack of each model with code in the image, and of ``main``.
+
+    If objdump is missing or fails, all depths are unknown for that reason.
+    """
+    try:
+        return analysed_stacks(found)
+    except (ToolNotFoundError, ProcessFailedError) as error:
+        unknown = StackDepth(None, reason=error.message)
+        return Stacks(dict.fromkeys(_models(found).values(), unknown), unknown)
+
+
+@functools.lru_cache(maxsize=8)
+def analysed_stacks(found: ImageSizes) -> Stacks:
+    """Return what ``stacks`` does; raises as ``stacks_of`` if objdump is missing or fails."""
+    return stacks_of(found.image, found.placed, _models(found))
+
+
+def measured_stacks(found: ImageSizes) -> dict[str, int]:
+    """Return the bytes of stack that runs of the image's models took, by model; empty without runs."""
+    taken: dict[str, int] = {}
+    for run in found.runs:
+        taken[run.model] = max(taken.get(run.model, 0), run.profile.stack)
+    return taken
+
+
+def _models(found: ImageSizes) -> dict[str, str]:
+    """Return the name of the model by module, of those models that have flash in the image."""
+    there = {owner.name for owner in found.sizes.models if owner.flash}
+    return {module: model for module, model in found.modules.items() if model in there}
 
 
 def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, str]) -> Stacks:
-    """Return the stack that the models of ``image`` need, by its map ``placed``.
+    """Return the worst-case stack of the models of ``image``; ``placed`` is its linker map.
 
-    ``models`` has what a module's model is called, by the name of the module. Raises as ``read_program``.
+    ``models`` has the name of the model by the name of each of its modules. Raises as ``read_program``.
     """
     program = read_program(image.path)
     if program is None:
-        unknown = StackDepth(None, reason="mlfbuild knows the instructions of 32-bit Arm and RISC-V only")
+        unknown = StackDepth(None, reason="mlfbuild decodes only instructions of 32-bit Arm and RISC-V")
         return Stacks(dict.fromkeys(models.values(), unknown), unknown)
     pointers = [
         pointers_of(module, program, image, [part for part in placed if module_of(part) == module]) for module in models
@@ -55,7 +95,7 @@ def stacks_of(image: Image, placed: Sequence[InputSection], models: Mapping[str,
 
 
 def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> StackDepth:
-    """Return the deepest of those functions of a module that firmware calls."""
+    """Return the deepest of the functions of a module that firmware calls."""
     prefix = symbol_prefix(module)
     entries = re.compile(_ENTRIES.format(prefix=prefix, module=module))
     found = [graph.depth(address) for name, address in functions.items() if entries.fullmatch(name)]
@@ -63,7 +103,7 @@ def _of_module(module: str, graph: CallGraph, functions: Mapping[str, int]) -> S
 
 
 def _deepest(found: Sequence[StackDepth]) -> StackDepth:
-    """Return the deepest one; one that is not known where there is such a one."""
+    """Return the deepest of ``found``; an unknown one if there is one."""
     return next((depth for depth in found if depth.size is None), max(found, key=lambda depth: depth.size or 0))
 
 

@@ -1,4 +1,4 @@
-"""What objdump prints of an image: its functions and their instructions, read only where they are asked for."""
+"""objdump's output of an image: its functions, and their instructions, which are parsed on demand."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ _LINE = re.compile(r"^ *([0-9a-f]+):\t([^\t\n]+)(?:\t([^\n]*))?$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*(?:\t[@;#]|\s[@;#] )")
 _COLD = re.compile(r"\.cold(\.\d+)?$")
 _INNER = (".L", "$")
-"""How names of labels inside a function begin: of compilers, and of what tells code from data (ELF for Arm, 5.5.5)."""
+"""Prefixes of labels inside functions: of compilers, and of mapping symbols (ELF for Arm, 5.5.5)."""
 
 
 class Instruction(NamedTuple):
-    """One instruction, or a piece of data among them, whose mnemonic is then a directive: ``.word``."""
+    """One instruction, or data between instructions; the mnemonic is then a directive such as ``.word``."""
 
     address: int
     mnemonic: str
     operands: str
     comment: str
-    """What objdump adds: ``(80001a4 <main+0x24>)``."""
+    """objdump's comment, such as ``(80001a4 <main+0x24>)``."""
 
     @property
     def is_data(self) -> bool:
-        """Whether it is no instruction."""
+        """Whether it is data."""
         return self.mnemonic.startswith(".")
 
 
 @dataclass(frozen=True, eq=False)
-class Function:
-    """The code from one name of the image to the next."""
+class ListedFunction:
+    """The code from one symbol of the image to the next."""
 
     name: str
     address: int
     text: str = field(repr=False)
-    """As objdump prints it."""
+    """Lines of objdump."""
 
     @cached_property
     def instructions(self) -> list[Instruction]:
-        """In the order of their addresses, with the data among them."""
+        """Instructions and data by address."""
         return list(_instructions(self.text))
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """Where in ``instructions`` each address is."""
+        """Index in ``instructions`` by address."""
         return {instruction.address: at for at, instruction in enumerate(self.instructions)}
 
 
@@ -58,26 +58,27 @@ def _instructions(text: str) -> Iterator[Instruction]:
         yield Instruction(int(line[1], 16), line[2].strip(), operands.strip(), comment[0].strip() if comment else "")
 
 
-class Listing:
+class Disassembly:
     """The functions of an image by address; ``text`` is what ``objdump -d --no-show-raw-insn`` prints."""
 
     def __init__(self, text: str) -> None:
         heads = [head for head in _HEADER.finditer(text) if not head[2].startswith(_INNER)]
         ends = [*(head.start() for head in heads[1:]), len(text)]
         functions = [
-            Function(head[2], int(head[1], 16), text[head.end() : end]) for head, end in zip(heads, ends, strict=True)
+            ListedFunction(head[2], int(head[1], 16), text[head.end() : end])
+            for head, end in zip(heads, ends, strict=True)
         ]
         self._functions = sorted(functions, key=lambda function: function.address)
         self._addresses = [function.address for function in self._functions]
 
-    def function_at(self, address: int) -> Function | None:
-        """Return the function that has the instruction at ``address``; ``None`` where no instruction begins there."""
+    def function_at(self, address: int) -> ListedFunction | None:
+        """Return the function with the instruction at ``address``; ``None`` if no instruction begins there."""
         at = bisect_right(self._addresses, address) - 1
         function = self._functions[at] if at >= 0 else None
         return function if function is not None and address in function.places else None
 
     def begins(self, address: int) -> bool:
-        """Return whether a function begins at ``address``; the part of one that is seldom used is none of its own."""
+        """Return whether a function begins at ``address``; a ``.cold`` part is not a separate function."""
         function = self.function_at(address)
         return (
             function is not None
@@ -87,10 +88,10 @@ class Listing:
         )
 
     def first_behind(self, address: int) -> int | None:
-        """Return where the first function behind ``address`` begins."""
+        """Return the start of the first function after ``address``."""
         at = bisect_right(self._addresses, address)
         return self._addresses[at] if at < len(self._addresses) else None
 
-    def within(self, start: int, end: int) -> list[Function]:
+    def within(self, start: int, end: int) -> list[ListedFunction]:
         """Return the functions that begin from ``start`` to ``end``."""
         return self._functions[bisect_left(self._addresses, start) : bisect_left(self._addresses, end)]

@@ -1,4 +1,4 @@
-"""objdump of GNU binutils, which comes with each GCC: found as the compiler is, asked once for the whole image."""
+"""Disassemble an image with objdump of GNU binutils, which is installed beside GCC; run once for each image."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
+from mlfbuild.core import ToolNotFoundError, find_tool, read_bytes, run, sha256, tool_variable
+from mlfbuild.report.sizes.image import damaged_image
 from mlfbuild.report.stack import arm, riscv
-from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder, Words
 
 if TYPE_CHECKING:
@@ -24,43 +25,43 @@ _COMPILERS: dict[str, tuple[str, Decoder]] = {
 }
 _ALLOC = 2  # SHF_ALLOC
 _V8_1_M = 21
-"""Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32), which objdump takes for one without MVE."""
+"""Tag_CPU_arch of Armv8.1-M Mainline (ABI for Arm, addenda32); objdump assumes that it has no MVE."""
 
 
 @dataclass(frozen=True)
-class Program:
+class ImageCode:
     """The code of an image."""
 
-    listing: Listing
+    listing: Disassembly
     decode: Decoder
     words: Words
     thumb: bool
-    """Whether addresses of functions are odd."""
+    """Whether pointers to functions are odd."""
 
 
-def read_program(path: Path) -> Program | None:
-    """Return the code of the image ``path``; ``None`` where its processor is neither an Arm nor a RISC-V of 32 bits.
+def read_program(path: Path) -> ImageCode | None:
+    """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V.
 
     Raises ``ToolNotFoundError`` without objdump for the processor, ``InputFileError`` for a damaged image, and
-    ``ProcessFailedError`` where objdump fails.
+    ``ProcessFailedError`` if objdump fails.
     """
     machine, words, options = _contents(path)
     if machine not in _COMPILERS:
         return None
     compiler, decode = _COMPILERS[machine]
     listing = _listing(_objdump(compiler), tuple(options), path, sha256(read_bytes(path, "image")))
-    return Program(listing, decode, words, thumb=machine == "EM_ARM")
+    return ImageCode(listing, decode, words, thumb=machine == "EM_ARM")
 
 
 @functools.lru_cache(maxsize=1)
-def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Listing:
-    """Return the listing of ``path``, made once for all that one report asks of it; ``_content`` is its hash."""
+def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str) -> Disassembly:
+    """Return the listing of ``path``, cached for the parts of a report; ``_content`` is its hash."""
     command: list[str | Path] = [objdump, "-d", "-z", "-w", "--no-show-raw-insn", *options, path]
-    return Listing(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
+    return Disassembly(run(command, env={**os.environ, "LC_ALL": "C"}, timeout=_SECONDS))
 
 
 def _objdump(compiler: str) -> Path:
-    """Return the objdump beside the compiler, unless its own variable names another one."""
+    """Return the objdump beside the compiler, unless its environment variable names another one."""
     name = compiler.removesuffix("gcc") + "objdump"
     if not os.environ.get(tool_variable(name)):
         try:
@@ -74,9 +75,9 @@ def _objdump(compiler: str) -> Path:
 
 
 def _contents(path: Path) -> tuple[str, Words, list[str]]:
-    """Return the processor of an image, what reads its words, and what objdump must be told.
+    """Return the processor of an image, a function that reads its words, and options for objdump.
 
-    The processor is empty where bytes of words are in the other order.
+    The processor is empty if the image is big-endian.
     """
     import io
 
@@ -92,7 +93,7 @@ def _contents(path: Path) -> tuple[str, Words, list[str]]:
         ]
         helium = _architecture(elf) >= _V8_1_M
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
-        raise InputFileError(f"{path}: is a damaged ELF image: {error}; build it again") from None
+        raise damaged_image(path, str(error)) from None
 
     def words(address: int) -> int | None:
         found = next(((start, data) for start, data in parts if start <= address <= start + len(data) - 4), None)
@@ -109,7 +110,7 @@ def _contents(path: Path) -> tuple[str, Words, list[str]]:
 
 
 def _architecture(elf: ELFFile) -> int:
-    """Return Tag_CPU_arch of the image's build attributes; 0 where it has none."""
+    """Return Tag_CPU_arch of the image's build attributes; 0 if it has none."""
     from elftools.elf.sections import ARMAttributesSection
 
     section = elf.get_section_by_name(".ARM.attributes")

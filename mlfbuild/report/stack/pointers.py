@@ -1,4 +1,4 @@
-"""Where calls through pointers may lead inside a model's library: to functions of which it has the address."""
+"""Possible targets of calls through pointers in a model's library: the functions whose addresses it holds."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library import symbol_prefix
-from mlfbuild.report.image import Image, Symbol
-from mlfbuild.report.linker_map import InputSection
-from mlfbuild.report.stack.listing import Function
-from mlfbuild.report.stack.objdump import Program
+from mlfbuild.report.sizes.image import Image, Symbol
+from mlfbuild.report.sizes.linker_map import InputSection
+from mlfbuild.report.stack.listing import ListedFunction
+from mlfbuild.report.stack.objdump import ImageCode
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
-"""The table of an executor: which functions it calls, in order."""
+"""The table of an executor: the functions that it calls, in order."""
 _EXECUTES = r"mlf_execute|({prefix}|mlf_{module}_packed)_run(_hooked)?($|\.)"
-"""Names of functions of a module that call what the table has."""
+"""Names of functions of a module that call the functions in the table."""
 _CALLS_BACK = re.compile(r"_run_(hooked|traced|hooked_and_traced)($|\.)")
-"""Names of functions that call what firmware hands them, themselves or through the executor."""
+"""Names of functions that call hooks of firmware, directly or through the executor."""
 _ADDRESS = re.compile(r"([0-9a-f]+) <")
 _LITERAL = re.compile(r"\(([0-9a-f]+)")
 _ENDS = re.compile(r"b(\.[nw])? |bx |(pop|ldm)\S* .*\bpc\}|ldr\S* pc,")
-"""Instructions behind which nothing goes on."""
+"""Instructions that do not fall through."""
 _WORD = 4
 
 
 @dataclass(frozen=True)
 class Pointers:
-    """Where calls through pointers may lead, by the address of the function that has them."""
+    """Targets of calls through pointers, by the address of the calling function."""
 
     own: dict[int, set[int]]
-    """Inside the library alone: calls back into firmware are left out."""
+    """Targets inside the library; hooks of firmware are omitted."""
     all: dict[int, set[int]]
-    """Everywhere; without functions that call back into firmware, as nobody knows where."""
+    """The same without functions that call hooks of firmware, whose targets are unknown."""
 
 
-def pointers_of(module: str, program: Program, image: Image, parts: Sequence[InputSection]) -> Pointers:
-    """Return where calls through pointers may lead in the functions of the library of ``module``, which has ``parts``.
+def pointers_of(module: str, program: ImageCode, image: Image, parts: Sequence[InputSection]) -> Pointers:
+    """Return the targets of calls through pointers in the library of ``module``, whose input sections are ``parts``.
 
-    An executor calls the functions of its table. All others call those of the library whose address stands in another
-    constant, and any whose address code loads: that may be too many, as a number can look like an address.
+    An executor calls the functions of its table. Other functions may call those of the library whose address is in
+    another constant, and any function whose address code loads. That may be too many, because a number can look like an
+    address.
     """
     symbols = [
         symbol
@@ -69,9 +70,9 @@ def pointers_of(module: str, program: Program, image: Image, parts: Sequence[Inp
 
 
 def _taken(
-    program: Program, symbols: Iterable[Symbol], functions: Sequence[Function], parts: Iterable[InputSection]
+    program: ImageCode, symbols: Iterable[Symbol], functions: Sequence[ListedFunction], parts: Iterable[InputSection]
 ) -> set[int]:
-    """Return the functions whose addresses stand in constants of ``parts``, or are loaded by ``functions``."""
+    """Return the functions whose addresses are in constants of ``parts``, or are loaded by ``functions``."""
     own = {function.address for function in functions}
     constants = (part for part in parts if not any(part.address <= at < part.address + part.size for at in own))
     held = {to for part in constants for to in _functions_in(program, part.address, part.size) if to in own}
@@ -79,13 +80,13 @@ def _taken(
     return held | (loaded - {symbol.address for symbol in symbols if not symbol.function})
 
 
-def _functions_in(program: Program, start: int, size: int) -> Iterator[int]:
-    """Yield the functions whose addresses stand in a constant."""
+def _functions_in(program: ImageCode, start: int, size: int) -> Iterator[int]:
+    """Yield the functions whose addresses are in a constant."""
     first = start + -start % _WORD
     return _functions(program, (program.words(at) for at in range(first, start + size - _WORD + 1, _WORD)))
 
 
-def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
+def _functions(program: ImageCode, words: Iterable[int | None]) -> Iterator[int]:
     for word in words:
         if word is not None and (word & 1 == 1 or not program.thumb):
             address = word & ~1 if program.thumb else word
@@ -93,18 +94,18 @@ def _functions(program: Program, words: Iterable[int | None]) -> Iterator[int]:
                 yield address
 
 
-def loaded_by(program: Program, function: Function) -> Iterator[int]:
-    """Yield the functions whose addresses code loads: whole, in two halves, or relative to itself.
+def loaded_by(program: ImageCode, function: ListedFunction) -> Iterator[int]:
+    """Yield the functions whose addresses code loads: as a word, in two halves, or relative to itself.
 
-    Also those without a name, as LLVM makes of what runs in parallel.
+    Includes functions without a symbol, such as LLVM creates for parallel loops.
     """
     words = list(_words_of(program, function) if program.thumb else _comments_of(function))
     yield from _functions(program, words)
     yield from (word & ~1 for word in words if program.thumb and word & 1 and _may_begin(program, word & ~1))
 
 
-def _may_begin(program: Program, address: int) -> bool:
-    """Return whether a function without a name may begin at ``address``: nothing before leads there."""
+def _may_begin(program: ImageCode, address: int) -> bool:
+    """Return whether a function without a symbol may begin at ``address``: no code falls through to it."""
     function = program.listing.function_at(address)
     at = function.places[address] if function is not None else 0
     if function is None or at == 0 or function.instructions[at].is_data:
@@ -113,7 +114,7 @@ def _may_begin(program: Program, address: int) -> bool:
     return before.is_data or _ENDS.match(f"{before.mnemonic} {before.operands}") is not None
 
 
-def _words_of(program: Program, function: Function) -> Iterator[int]:
+def _words_of(program: ImageCode, function: ListedFunction) -> Iterator[int]:
     held: dict[str, int] = {}
     for instruction in function.instructions:
         register, _, value = instruction.operands.partition(", ")
@@ -129,8 +130,8 @@ def _words_of(program: Program, function: Function) -> Iterator[int]:
             yield (held[register] + instruction.address + 4) & 0xFFFFFFFF
 
 
-def _comments_of(function: Function) -> Iterator[int]:
-    """Yield the sums of LUI or AUIPC and what follows, as objdump tells them: ``# 800012a4 <run>``."""
+def _comments_of(function: ListedFunction) -> Iterator[int]:
+    """Yield the sums of LUI or AUIPC and the next instruction from objdump's comments: ``# 800012a4 <run>``."""
     for instruction in function.instructions:
         found = _ADDRESS.match(instruction.comment)
         if found is not None:

@@ -1,6 +1,6 @@
-"""Instructions of 32-bit RISC-V as GNU objdump spells them, with its aliases: ``add sp,sp,-16``, ``j``, ``ret``.
+"""Effects of instructions of 32-bit RISC-V in GNU objdump's syntax, with aliases: ``add sp,sp,-16``, ``j``, ``ret``.
 
-What has no rule here changes its first register, or none where it stores or branches.
+An instruction without a rule changes its first register; stores and branches change none.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
-    Call,
+    StackCall,
+    StackStep,
     State,
-    Step,
     Value,
     Words,
     added,
@@ -31,44 +31,44 @@ _STOPS = frozenset({"unimp", "mret", "sret", "ret"})
 _LOST_BY_CALLS = ("ra", *(f"t{number}" for number in range(7)), *(f"a{number}" for number in range(8)))
 
 
-def decode(instruction: Instruction, state: State, words: Words) -> Step:  # noqa: ARG001  # one type for all processors
-    """Return what an instruction does (``Decoder``)."""
+def decode(instruction: Instruction, state: State, words: Words) -> StackStep:  # noqa: ARG001  # one type for all processors
+    """Return the effect of an instruction (``Decoder``)."""
     name = instruction.mnemonic.removeprefix("c.")
     operands = [text.strip() for text in instruction.operands.split(",")]
     if name in _STOPS:
-        return Step(state, falls=False)
+        return StackStep(state, falls=False)
     if _BRANCH.fullmatch(name):
-        return Step(state, jumps=_target(operands[-1]))
+        return StackStep(state, jumps=_target(operands[-1]))
     if name == "j":
-        return Step(state, falls=False, jumps=_target(operands[-1]))
+        return StackStep(state, falls=False, jumps=_target(operands[-1]))
     if name in {"jal", "jalr", "jr"}:
         return _jump(name, instruction, operands, state)
-    if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; what objdump does not know
-        return Step(without(state, [SP]))
+    if name.startswith(("cm.", ".")):  # Zcmp pushes and pops; instructions that objdump does not know
+        return StackStep(without(state, [SP]))
     if name in _STORES:
-        return Step(state)
-    return Step(changed(state, operands[0], _result(name, operands, state)))
+        return StackStep(state)
+    return StackStep(changed(state, operands[0], _result(name, operands, state)))
 
 
-def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> Step:
-    """Return what comes of ``jal`` and ``jalr``: a call where it leaves the way back in ``ra``."""
+def _jump(name: str, instruction: Instruction, operands: Sequence[str], state: State) -> StackStep:
+    """Return the effect of ``jal`` and ``jalr``: a call if they store the return address in ``ra``."""
     link = "zero" if name == "jr" else operands[0] if len(operands) > 1 else "ra"
     where = instruction.address
     if name == "jal":
         target = next(iter(_target(operands[-1])), None)
     else:
-        # Behind AUIPC objdump tells where it leads: jalr 24(ra) # 8000123c <run>
+        # After AUIPC objdump adds the target: jalr 24(ra) # 8000123c <run>
         found = _ADDRESS.match(instruction.comment)
         register = operands[-1].partition("(")[2].rstrip(")") or operands[-1]
         value = state.get(register)
         target = int(found[1], 16) if found else value if isinstance(value, int) and "(" not in operands[-1] else None
         if link == "zero" and register == "ra" and target is None:
-            return Step(state, falls=False)
+            return StackStep(state, falls=False)
     if link == "ra":
-        return Step(without(state, _LOST_BY_CALLS), calls=(Call(where, target),))
+        return StackStep(without(state, _LOST_BY_CALLS), calls=(StackCall(where, target),))
     if link != "zero":  # t0: functions of libgcc that save registers for others (-msave-restore)
-        return Step(without(state, [SP]))
-    return Step(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
+        return StackStep(without(state, [SP]))
+    return StackStep(state, falls=False, jumps=() if target is None else (target,), through_register=target is None)
 
 
 def _target(operand: str) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ def _target(operand: str) -> tuple[int, ...]:
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
-    """Return what an arithmetic instruction makes, as far as it is known."""
+    """Return the result of an arithmetic instruction, as far as it is known."""
     values = [_value(operand, state) for operand in operands]
     if name in {"li", "mv"}:
         return values[1]

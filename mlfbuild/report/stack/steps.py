@@ -1,7 +1,7 @@
-"""What an instruction does, as far as the depth of the stack depends on it: the same for every processor.
+"""Effects of instructions on the depth of the stack, for every processor.
 
-Registers hold what is not known, numbers, or places in the stack. The stack grows down: a depth is the bytes from a
-place up to where the stack pointer was when the function was entered.
+A register holds an unknown value, a number, or an address in the stack. The stack grows down: a depth is the number of
+bytes from an address up to the stack pointer at the function's entry.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ SP = "sp"
 _SIGN, _ALL = 1 << 31, (1 << 32) - 1
 
 
-class Place(NamedTuple):
+class StackPlace(NamedTuple):
     """An address in the stack."""
 
     depth: int
 
 
-Value = Place | int
-"""What a register is known to hold; numbers have 32 bits and no sign."""
+Value = StackPlace | int
+"""Known content of a register; numbers are unsigned and have 32 bits."""
 State = Mapping[str, Value]
-"""Registers by name; those that are left out are not known. The stack pointer is ``SP``."""
+"""Known registers by name; others are unknown. The stack pointer is ``SP``."""
 
 
 @dataclass(frozen=True)
-class Call:
+class StackCall:
     """A call, or a jump to another function."""
 
     where: int
     """Address of the instruction."""
     target: int | None
-    """Address of the function; ``None`` where a register has it."""
+    """Address of the function; ``None`` if it is in a register."""
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Entries of a table: half the bytes from the table to where each leads."""
+    """Entries of a jump table: half the distance in bytes from the table to the target."""
 
     size: int
     """Bytes of an entry."""
@@ -48,33 +48,33 @@ class Entries:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What comes of an instruction."""
+class StackStep:
+    """The effect of an instruction."""
 
     state: State
-    """Behind it."""
+    """The state after it."""
     falls: bool = True
     """Whether the next instruction may follow."""
     jumps: tuple[int, ...] = ()
-    """Addresses where it may go on."""
-    calls: tuple[Call, ...] = ()
-    """What it calls, and comes back from."""
+    """Addresses that it may jump to."""
+    calls: tuple[StackCall, ...] = ()
+    """Calls that return."""
     through_table: bool = False
-    """Whether it goes on where a table says, in the same function."""
+    """Whether it jumps through a table, in the same function."""
     entries: Entries | None = None
-    """How the table is to be read where it lies behind the instruction."""
+    """Format of the table, if it follows the instruction."""
     through_register: bool = False
-    """Whether it goes on where a register says: in the same function by a table, or in another one."""
+    """Whether it jumps to a register: through a table in the same function, or to another function."""
 
 
 Words = Callable[[int], int | None]
-"""The word at an address of the image; ``None`` where it has none."""
-Decoder = Callable[[Instruction, State, Words], Step]
-"""What an instruction does in a state."""
+"""Returns the word at an address of the image; ``None`` if there is none."""
+Decoder = Callable[[Instruction, State, Words], StackStep]
+"""Returns the effect of an instruction in a state."""
 
 
 def signed(number: int) -> int:
-    """Return a number of 32 bits with its sign."""
+    """Return a number of 32 bits as signed."""
     return (number & _ALL ^ _SIGN) - _SIGN
 
 
@@ -82,14 +82,14 @@ def added(one: Value | None, other: Value | None) -> Value | None:
     """Return the sum, as far as it is known."""
     if isinstance(one, int) and isinstance(other, int):
         return (one + other) & _ALL
-    if isinstance(one, Place) and isinstance(other, int):
-        return Place(one.depth - signed(other))
-    return added(other, one) if isinstance(one, int) and isinstance(other, Place) else None
+    if isinstance(one, StackPlace) and isinstance(other, int):
+        return StackPlace(one.depth - signed(other))
+    return added(other, one) if isinstance(one, int) and isinstance(other, StackPlace) else None
 
 
 def subtracted(one: Value | None, other: Value | None) -> Value | None:
     """Return the difference, as far as it is known."""
-    if isinstance(one, Place) and isinstance(other, Place):
+    if isinstance(one, StackPlace) and isinstance(other, StackPlace):
         return (other.depth - one.depth) & _ALL
     return added(one, -other & _ALL) if isinstance(other, int) else None
 
@@ -101,14 +101,14 @@ def shifted(value: Value | None, count: Value | None) -> Value | None:
 
 
 def aligned(value: Value | None, mask: int) -> Value | None:
-    """Return ``value`` without the bits of ``mask``; of a place in the stack, which has words, the deepest one."""
-    if isinstance(value, Place):
-        return Place(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
+    """Return ``value`` without the bits of ``mask``; the deepest possible one for an address in the stack."""
+    if isinstance(value, StackPlace):
+        return StackPlace(value.depth + (mask & ~3)) if mask & (mask + 1) == 0 else None
     return None if value is None else value & ~mask & _ALL
 
 
-START: State = {SP: Place(0)}
-"""What is known where a function begins."""
+START: State = {SP: StackPlace(0)}
+"""The state at the entry of a function."""
 
 
 def changed(state: State, register: str, value: Value | None) -> State:
@@ -118,17 +118,17 @@ def changed(state: State, register: str, value: Value | None) -> State:
 
 
 def without(state: State, registers: Iterable[str]) -> State:
-    """Return ``state`` where the ``registers`` are no longer known."""
+    """Return ``state`` with the ``registers`` unknown."""
     gone = set(registers)
     return {name: known for name, known in state.items() if name not in gone} if gone else state
 
 
 def joined(one: State, other: State) -> State:
-    """Return what is known where two ways meet: what both say, and of the stack pointer the deeper place."""
+    """Return the state if two paths meet: values that are equal in both, and the deeper stack pointer."""
     if one == other:
         return one
     same = {name: value for name, value in one.items() if value == other.get(name)}
     pointers = one.get(SP), other.get(SP)
-    if isinstance(pointers[0], Place) and isinstance(pointers[1], Place):
+    if isinstance(pointers[0], StackPlace) and isinstance(pointers[1], StackPlace):
         same[SP] = max(pointers[0], pointers[1])
     return same

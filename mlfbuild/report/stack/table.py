@@ -1,4 +1,4 @@
-"""Tables of a C `switch` that lie among instructions of Thumb: where they lead."""
+"""Targets of the jump tables of a C `switch` between Thumb instructions."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from mlfbuild.report.stack.listing import Function
+from mlfbuild.report.stack.listing import ListedFunction
 from mlfbuild.report.stack.steps import Entries, Words
 
 _INDEX = re.compile(r"\[pc, (\w+)")
 _FIRST = "r0"
-"""What functions of libgcc take the index in."""
+"""The register with the index for functions of libgcc."""
 _LOOKED_AT = 12
-"""Instructions before a jump among which is the one that compares its index with the last one."""
+"""Instructions before a jump that are searched for the comparison of its index with the last one."""
 
 
-def targets_of(function: Function, at: int, entries: Entries, words: Words) -> Iterator[int]:
-    """Yield where the table leads that lies behind the instruction ``at`` of ``function``.
+def targets_of(function: ListedFunction, at: int, entries: Entries, words: Words) -> Iterator[int]:
+    """Yield the targets of the table after the instruction ``at`` of ``function``.
 
-    It has as many entries as the comparison of the index before it allows, or reaches up to the next instruction.
+    The comparison of the index before it gives the number of entries; otherwise it extends to the next instruction.
     """
     behind = function.instructions[at + 1 :]
     data = list(itertools.takewhile(lambda item: item.is_data, behind))
@@ -40,8 +40,8 @@ def _entry(place: int, entries: Entries, words: Words) -> int:
     return entry - (1 << bits) if entries.signed and entry >> bits - 1 else entry
 
 
-def _last_index(function: Function, at: int) -> int | None:
-    """Return the index with which that of the jump ``at`` was compared last; ``None`` where nobody knows."""
+def _last_index(function: ListedFunction, at: int) -> int | None:
+    """Return the number that the index of the jump ``at`` was last compared with; ``None`` if unknown."""
     found = _INDEX.match(function.instructions[at].operands)
     index = re.escape(found[1] if found else _FIRST)
     for before in reversed(function.instructions[max(0, at - _LOOKED_AT) : at]):

@@ -1,36 +1,39 @@
-"""The stack of an image's models in reports."""
+"""The stack of an image's models, as text and as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mlfbuild.core import printable
+from mlfbuild.core import printable, text_table
 from mlfbuild.report.stack.image import MAIN, Stacks
-from mlfbuild.report.stack.limits import Limits, subjects_of
-from mlfbuild.report.stack.worst import Part, StackDepth
+from mlfbuild.report.stack.worst import StackDepth, StackFrame
 
 
-def stack_lines(stacks: Stacks, limits: Limits, measured: Mapping[str, int], *, verbose: bool = False) -> Iterator[str]:
-    """Yield lines: what each model takes and where, with ``verbose`` also for ``main``.
+def stack_lines(
+    stacks: Stacks, limits: Mapping[str, int], measured: Mapping[str, int], *, verbose: bool = False
+) -> Iterator[str]:
+    """Yield lines with the worst-case stack and the call chain of each model, and with ``verbose`` of ``main``.
 
-    ``measured`` has the bytes that a run took, by model.
+    ``limits`` has budgets, ``measured`` the bytes that a run took, both by model.
     """
-    for name, depth in subjects_of(stacks).items():
+    for name, depth in stacks.by_name.items():
         title = f"model {name}, stack" if name else f"{MAIN}, stack"
         ran = f", {measured[name]:,} in a run" if name in measured else ""
         if depth.size is None:
-            yield from (f"{title}: not known{ran}", f"  {depth.reason}")
+            yield from (f"{title}: unknown{ran}", f"  {depth.reason}")
         else:
-            yield f"{title}: {depth.size:,} bytes at its deepest{ran}{_of(depth.size, limits.get(name))}"
-            ways = depth.path if name or verbose else ()
-            yield from (f"{part.size:>11,}  {part.function}" for part in ways if part.size)
+            yield f"{title}: {depth.size:,} bytes in the worst case{ran}{_of(depth.size, limits.get(name))}"
+            chain = depth.path if name or verbose else ()
+            rows = [(f"{part.size:,}", part.function) for part in chain if part.size]
+            if rows:
+                yield text_table(rows, align="r", indent=2)
         if name:
             yield ""
 
 
 def stacks_in(image: Mapping[str, Any]) -> Stacks | None:
-    """Return what the JSON form of a report says of the stacks of an image; ``None`` where it says nothing."""
+    """Return the stacks of an image from the JSON form of a report; ``None`` if it has none."""
     if "stack" not in image:
         return None
     models = {printable(model["name"]): _depth(model["stack"]) for model in image["models"] if "stack" in model}
@@ -38,13 +41,13 @@ def stacks_in(image: Mapping[str, Any]) -> Stacks | None:
 
 
 def measured_in(image: Mapping[str, Any]) -> dict[str, int]:
-    """Return the bytes of stack that runs took, by model, of the JSON form of a report."""
+    """Return the bytes of stack that runs took, by model, from the JSON form of a report."""
     taken = {printable(model["name"]): model.get("stack", {}).get("measured") for model in image["models"]}
     return {name: size for name, size in taken.items() if size is not None}
 
 
 def _depth(stack: Mapping[str, Any]) -> StackDepth:
-    path = (Part(printable(name), size) for name, size in zip(stack["path"], stack["frames"], strict=False))
+    path = (StackFrame(printable(name), size) for name, size in zip(stack["path"], stack["frames"], strict=False))
     return StackDepth(stack["worst_case"], tuple(path), printable(stack["reason"]))
 
 
@@ -55,7 +58,7 @@ def _of(size: int, limit: int | None) -> str:
 
 
 def stack_json(depth: StackDepth, measured: int | None = None) -> dict[str, Any]:
-    """Return what is known of a stack as plain JSON values; ``measured`` are the bytes that a run took."""
+    """Return a stack as plain JSON values; ``measured`` are the bytes that a run took."""
     return {
         "worst_case": depth.size,
         "reason": depth.reason,

@@ -1,4 +1,4 @@
-"""How deep the stack gets at most below a function: its own part, and the deepest of what it calls."""
+"""Worst-case stack of a function: its own frame and the deepest of the functions that it calls."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from mlfbuild.core import printable
-from mlfbuild.report.sizes import plain_name
+from mlfbuild.report.sizes.owners import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Listing
-from mlfbuild.report.stack.steps import Call, Decoder, Words
+from mlfbuild.report.stack.listing import Disassembly
+from mlfbuild.report.stack.steps import Decoder, StackCall, Words
 
 _DEEPEST = 150
-"""Calls inside each other that are followed."""
+"""Maximum depth of nested calls."""
 _MOST_VISITS = 100_000
-"""Functions that are looked at from one entry, those behind pointers once for each way to them."""
+"""Maximum visits of functions from one entry; targets of pointers are visited once for each path."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A function on the way down."""
+class StackFrame:
+    """A function of a call chain."""
 
     function: str
     size: int
-    """Bytes that it has on the stack where it calls the next one; of the last one at its deepest."""
+    """Bytes on the stack when it calls the next one; the maximum for the last one."""
 
 
 @dataclass(frozen=True)
 class StackDepth:
-    """The most that a function and all that it calls take of the stack."""
+    """The worst-case stack of a function with everything that it calls."""
 
     size: int | None
-    """Bytes; ``None`` where that is not known."""
-    path: tuple[Part, ...] = ()
-    """The functions on the way to the deepest place; those up to where it is not known."""
+    """Bytes; ``None`` if unknown."""
+    path: tuple[StackFrame, ...] = ()
+    """The call chain to the deepest point, or to the function whose stack is unknown."""
     reason: str = ""
-    """Why it is not known; empty where it is."""
+    """Why it is unknown; empty if it is known."""
 
 
 class _NotKnownError(Exception):
@@ -46,68 +46,68 @@ class _NotKnownError(Exception):
 
 @dataclass
 class _Search:
-    """The functions that are being looked at, and what is known of others."""
+    """The state of a depth-first search."""
 
     visits: int = 0
     path: list[int] = field(default_factory=list)
     passed: set[int] = field(default_factory=set)
-    """Functions on the path that a pointer was not followed to, as they run already."""
+    """Functions on the path that a pointer was not followed to, because they are already running."""
 
 
 class CallGraph:
     """Functions of an image and what they call."""
 
     def __init__(
-        self, listing: Listing, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
+        self, listing: Disassembly, decode: Decoder, words: Words, pointers: Mapping[int, Collection[int]]
     ) -> None:
-        """``pointers`` has where a function's calls through pointers may lead, by the address of the function.
+        """``pointers`` has the targets of calls through pointers by the address of the calling function.
 
-        Where it has nothing of a function that calls through one, nothing is known of that.
+        The stack of a function that calls through a pointer and is not in it is unknown.
         """
         self._listing, self._decode, self._words, self._pointers = listing, decode, words, pointers
         self._frames: dict[int, Frame] = {}
-        self._known: dict[int, tuple[Part, ...]] = {}
+        self._known: dict[int, tuple[StackFrame, ...]] = {}
 
     def depth(self, entry: int) -> StackDepth:
-        """Return the most that the function at ``entry`` takes of the stack, with all that it calls.
+        """Return the worst-case stack of the function at ``entry`` with everything that it calls.
 
-        A pointer is taken not to lead to a function that runs already; a direct call that does is recursion, of which
-        nothing is known.
+        Pointers are assumed not to lead to a function that is already running. A direct call that does is recursion,
+        whose stack is unknown.
         """
         try:
             path = self._deepest(entry, _Search())
         except _NotKnownError as error:
-            return StackDepth(None, tuple(Part(name, 0) for name in error.path), str(error))
+            return StackDepth(None, tuple(StackFrame(name, 0) for name in error.path), str(error))
         return StackDepth(sum(part.size for part in path), path)
 
-    def _deepest(self, address: int, search: _Search) -> tuple[Part, ...]:
+    def _deepest(self, address: int, search: _Search) -> tuple[StackFrame, ...]:
         if address in self._known:
             return self._known[address]
         search.visits += 1
         name = self._name(address)
         if name is None:
-            raise self._not_known(f"calls {address:#x}, where the image has no code", search)
+            raise self._not_known(f"calls {address:#x}, which is not code", search)
         search.path.append(address)
         frame = self._frame(address)
         if frame.problem:
             raise self._not_known(frame.problem, search)
         if len(search.path) > _DEEPEST or search.visits > _MOST_VISITS:
-            raise self._not_known("is called in more ways than can be followed", search)
-        best: tuple[Part, ...] = (Part(name, frame.size),)
+            raise self._not_known("has too many call paths to follow", search)
+        best: tuple[StackFrame, ...] = (StackFrame(name, frame.size),)
         for call, depth in frame.calls:
             for target in self._targets(address, call, search):
-                below = (Part(name, depth), *self._deepest(target, search))
+                below = (StackFrame(name, depth), *self._deepest(target, search))
                 best = max(best, below, key=_total)
         search.path.pop()
         search.passed.discard(address)
-        if not search.passed:  # what was passed over may count where somebody else calls this function
+        if not search.passed:  # skipped functions may count if another function calls this one
             self._known[address] = best
         return best
 
-    def _targets(self, caller: int, call: Call, search: _Search) -> list[int]:
+    def _targets(self, caller: int, call: StackCall, search: _Search) -> list[int]:
         if call.target is not None:
             if call.target in search.path:
-                other = "itself" if call.target == caller else f"{self._name(call.target)}, which leads to it"
+                other = "itself" if call.target == caller else f"{self._name(call.target)}, which calls it"
                 raise self._not_known(f"calls {other}: recursion", search)
             return [call.target]
         found = self._pointers.get(caller)
@@ -135,5 +135,5 @@ class CallGraph:
         return _NotKnownError(f"{path[-1]} {reason}", path)
 
 
-def _total(path: tuple[Part, ...]) -> int:
+def _total(path: tuple[StackFrame, ...]) -> int:
     return sum(part.size for part in path)

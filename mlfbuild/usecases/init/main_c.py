@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.archive.interface import Header, header_file, read_header
-from mlfbuild.compilers.native.literals import array_lines
+from mlfbuild.cgen import array_lines
 from mlfbuild.graph import Array
 from mlfbuild.library import (
     C_TYPES,

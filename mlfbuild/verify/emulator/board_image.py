@@ -1,4 +1,4 @@
-"""Test firmware around one module for a board, built without a project and kept under the user's cache folder."""
+"""Test firmware of one module for a board, built without a project and kept in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import mlfbuild
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, module_header, tree_files, write_tree
-from mlfbuild.compilers.fit import check_fit
+from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
 from mlfbuild.library import Content, Library, Module, chunks
 from mlfbuild.requirements import Source
@@ -16,23 +16,23 @@ from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared
 from mlfbuild.verify.emulator.harness import build_harness
 
 _HARNESS = ("board", "verify")
-"""Folders of ``runtime`` that the image is made from, beside the module's tree."""
+"""Folders of ``runtime`` that are compiled into the image besides the module's tree."""
 _VARIABLES = ("CFLAGS", "ASMFLAGS", "LDFLAGS")
-"""Of the environment, which CMake adds to the toolchain file's flags."""
+"""Environment variables that CMake adds to the toolchain file's flags."""
 
 
 def board_image(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> Path:
-    """Return the image that runs ``module`` of the archive ``where`` on ``board``, built now unless the cache has it.
+    """Return the image that runs ``module`` of the archive ``where`` on ``board``; build it if it is not cached.
 
-    ``libraries`` are what the module needs beside its archive. It runs each case once. Raises ``UsageError`` where the
-    module's code is for another CPU, ``ToolNotFoundError``, ``UnsupportedModelError`` where the module cannot be called
-    or does not fit the board, and ``ProcessFailedError`` where its code does not build.
+    ``libraries`` are the module's requirements. The image runs each case once. Raises ``UsageError`` if the module's
+    code is for another CPU, ``ToolNotFoundError``, ``UnsupportedModelError`` if the module cannot be called or does not
+    fit the board, and ``ProcessFailedError`` if its code does not build.
     """
     library = Library((module,))
     cpu = fitting_cpu(library, board, where)
     toolchain = toolchain_file(cpu)
     require_compiler(toolchain)
-    assert toolchain is not None  # boards are no hosts
+    assert toolchain is not None  # every board has one
     files = {f"tree/{path}": content for path, content in tree_files(library).items()}
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
     path = cache_folder("board") / f"{_key(module, board, files, toolchain)}.elf"
@@ -40,9 +40,9 @@ def board_image(module: Module, board: Board, where: str, libraries: Sequence[So
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
-    """Return the CPU of the board for which the library's objects are, if need be with something left out.
+    """Return the first CPU variant of the board that can run the library's objects.
 
-    Raises ``UsageError`` where none is; ``where`` names the archive.
+    Raises ``UsageError`` if there is none; ``where`` names the archive.
     """
     cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
@@ -61,7 +61,7 @@ def _refusal(library: Library, cpu: Cpu, where: str) -> UsageError | None:
 
 
 def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Path) -> str:
-    """Return the hash of all that decides the image."""
+    """Return the hash of everything that decides the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
     parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), board.name]
     parts += [os.environ.get(name, "") for name in _VARIABLES]
@@ -79,5 +79,9 @@ def _built(module: Module, board: Board, files: dict[str, Content], toolchain: P
         return build_harness(folder / "tree", module, board, toolchain, folder, twice=False)
     except ProcessFailedError as error:
         raise ProcessFailedError(
-            f"{module.name}: its C cannot be built for {board.name}; see the compiler's words, below", error.output
+            "module-not-built",
+            error.output,
+            place=module.name,
+            reason=f"its C code does not compile for {board.name}",
+            hint="see the output of the compiler below",
         ) from None

@@ -1,15 +1,16 @@
 /*
- * A plugin of QEMU that counts the instructions of one run of a network, by the calls of its operator functions.
+ * A QEMU plugin that counts the instructions of one run of a network, by call of its operator functions.
  *
  *   -plugin counter.so,table=FILE,out=FILE
  *
- * Each line of the table has the first and the last address of a function and what it is: 0 for one that calls the
- * operators, a positive number for an operator's function, -1 for the caller of the network. A run begins in a function
- * of the first kind and ends in the caller. Everything that an operator's function calls counts for it. The output has
- * a line a call, in order: the number of the function and its instructions; and one of number 0 for the rest.
+ * Each line of the table has the first and the last address of a function and its number: 0 for functions that call
+ * the operators, positive numbers for functions of operators, -1 for the caller of the network. A run begins in a
+ * function with number 0 and ends in the caller. Functions that an operator's function calls are counted for it. The
+ * output has a line for each call, in order: the number of the function and its instructions; and a line with number 0
+ * for the rest.
  *
- * QEMU counts what it translates: blocks of instructions that run to their end or not at all, but for faults. The few
- * functions of its interface (qemu-plugin.h, version 1) are declared here, as distributions ship no header.
+ * QEMU translates blocks of instructions, which run to their end unless a fault occurs. The few functions of its
+ * interface (qemu-plugin.h, version 1) are declared here, because distributions ship no header.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,11 +54,11 @@ static size_t number_of_functions;
 static struct call calls[65536];
 static size_t number_of_calls;
 static uint64_t rest;
-static uint64_t *count; /* where instructions go now, or NULL outside of a run */
+static uint64_t *count; /* the counter of the present function, or NULL outside of a run */
 static int runs;
 static const char *output;
 
-/* What a block that begins at `address` is: of an operator's function only the first one says so. */
+/* The number of the function that begins at `address`, INSIDE for blocks in the middle of functions. */
 static int kind_of(uint64_t address)
 {
     for (size_t i = 0; i < number_of_functions; i++) {

@@ -1,4 +1,4 @@
-"""The plugin of QEMU that counts instructions: compiled by this machine's compiler, kept under the cache folder."""
+"""The QEMU plugin that counts instructions: compiled with this machine's compiler, kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _FLAGS = ("-O2", "-shared", "-fPIC")
 
 
 def counting_plugin() -> Path:
-    """Return the shared object of ``counter.c``, compiled now unless the cache has it.
+    """Return the shared object of ``counter.c``; compile it if it is not cached.
 
-    Raises ``ToolNotFoundError`` without a C compiler, ``StorageError`` where the cache cannot be written.
+    Raises ``ToolNotFoundError`` without a C compiler, ``StorageError`` if the cache cannot be written.
     """
     compiler = find_tool("gcc", os.environ.get("CC") or None)
     key = sha256(read_bytes(_SOURCE, "plugin") + run([compiler, "--version"]).encode())

@@ -1,4 +1,4 @@
-"""The test firmware around one module: built with CMake from ``runtime/verify``, run on a board or this machine."""
+"""Test firmware of one module: built with CMake from ``runtime/verify``, run on a board or on this machine."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from mlfbuild.core import (
 from mlfbuild.executor import missing_header
 from mlfbuild.library import Module
 from mlfbuild.targets import RUNTIME, Board, require_compiler
-from mlfbuild.verify.emulator.qemu import RunResult, run_elf
+from mlfbuild.verify.emulator.qemu import LONGER, EmulatorRun, run_elf
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
 _OVERFLOW = re.compile(r"region [`'](\w+)' overflowed by (\d+) bytes")
-"""What GNU ld says, and LLVM's in other quotes."""
+"""The message of GNU ld, and of LLVM's linker with other quotes."""
 
 
 def build_harness(
@@ -45,9 +45,9 @@ def build_harness(
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one.
-    A second build does what changed. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
-    where the code includes what is not in the archive or the image is larger than the board's memory, and
+    It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one. A second
+    build compiles only changed files. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
+    if the code includes a header that is not in the archive, or if the image is larger than the board's memory, and
     ``ProcessFailedError`` with the compiler's output.
     """
     generated = workdir / "generated"
@@ -78,18 +78,20 @@ def build_harness(
 
 
 def _overflow(module: Module, board: str, output: str) -> UnsupportedModelError | None:
-    """Return the error for an image that is larger than the board's memory, where the linker's output tells of one."""
+    """Return the error for an image that exceeds the board's memory, if the linker's ``output`` has one."""
     found = _OVERFLOW.search(output)
     if found is None:
         return None
     return UnsupportedModelError(
-        f"{module.name}: the test firmware does not fit {board}: its {found[1]} is {int(found[2]):,} bytes too small; "
-        "choose a larger board or a smaller model"
+        "board-too-small",
+        place=module.name,
+        reason=f"the test firmware exceeds the memory {found[1]} of {board} by {int(found[2]):,} bytes",
+        hint="choose a larger board or a smaller model",
     )
 
 
 def _start_afresh_if(folder: Path, settings: str) -> None:
-    """Empty the build folder where it was made with other settings: CMake takes a toolchain file only once."""
+    """Empty the build folder if it was made with other settings: CMake reads a toolchain file only once."""
     record = folder / "settings.txt"
     if not holds(record, settings.encode()):
         shutil.rmtree(folder, ignore_errors=True)
@@ -104,13 +106,12 @@ def run_harness(
     timeout: float,
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
-) -> RunResult:
-    """Run the test firmware in ``workdir`` with the names of a file to read and one to write, its ``arguments``.
+) -> EmulatorRun:
+    """Run the test firmware in ``workdir``; its ``arguments`` name a file to read and one to write.
 
-    ``plugin`` is one of QEMU's, with its arguments. ``grown`` is told how many bytes are written, now and then.
-
-    On this machine a negative exit status is the signal that ended the run. Raises ``TimedOutError`` where no more is
-    written for ``timeout`` seconds, ``ProcessFailedError`` where it cannot be started.
+    ``plugin`` is a plugin of QEMU with its arguments. ``grown`` is called with the bytes written so far. A negative
+    exit status is the signal that ended a run on this machine. Raises ``TimedOutError`` if nothing is written for
+    ``timeout`` seconds, ``ProcessFailedError`` if it cannot be started.
     """
     written = workdir / arguments[-1]
     if board is not None:
@@ -122,6 +123,9 @@ def run_harness(
         status, output = run_while_it_writes(command, cwd=workdir, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired:
         raise TimedOutError(
-            f"{image}: still running after {timeout:g} s, stopped; give it more time, or look for an endless loop"
+            "run-timed-out",
+            place=image,
+            reason=f"the run did not end within {timeout:g} s and was stopped",
+            hint=LONGER,
         ) from None
-    return RunResult(output.decode(errors="replace"), status)
+    return EmulatorRun(output.decode(errors="replace"), status)

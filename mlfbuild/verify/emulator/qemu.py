@@ -1,4 +1,4 @@
-"""Run a firmware image on QEMU and bring back what it printed and how it ended."""
+"""Run a firmware image on QEMU and return its output and exit status."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.core import LOOK, InputFileError, ProcessFailedError, TimedOutError, UsageError, find_tool
+from mlfbuild.core import LOOK, InputFileError, ProcessFailedError, TimedOutError, UsageError, find_tool, quoted
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
 _PROGRAM = "qemu-system-arm"
+LONGER = "set a longer time limit, or look for an endless loop"
 _COMPLAINT = re.compile(rf"^{_PROGRAM}(\.\w+)?: (?!warning)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """How a run ended: what the firmware printed (standard output and error together) and main's result."""
+class EmulatorRun:
+    """The output of the firmware (standard output and error together) and the result of its ``main``."""
 
     stdout: str
     exit_status: int
@@ -35,44 +36,54 @@ def run_elf(
     memory: Mapping[int, Path] | None = None,
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
-) -> RunResult:
+) -> EmulatorRun:
     """Run the image ``elf`` on ``board`` until it exits through semihosting.
 
     ``cwd`` is the folder that the firmware's file names are relative to, ``arguments`` become ``argv[1:]``. ``memory``
-    has files by the address that they are loaded to, as a programmer writes external flash. ``plugin`` is one of QEMU's
-    plugins, with its arguments. ``grown`` is told the size of the file ``written`` whenever it has changed.
+    has files by load address, for external flash. ``plugin`` is a plugin of QEMU with its arguments. ``grown``
+    is called with the size of the file ``written`` whenever that has changed.
 
-    Raises ``ToolNotFoundError`` where QEMU is missing, ``InputFileError`` where the image is, ``ProcessFailedError``
-    with the output where QEMU itself fails, and ``TimedOutError`` where the run takes longer than ``timeout`` seconds,
-    counted anew whenever the file ``written`` has grown.
+    Raises ``ToolNotFoundError`` without QEMU, ``InputFileError`` without the image, ``ProcessFailedError`` with the
+    output if QEMU itself fails, and ``TimedOutError`` if the run takes longer than ``timeout`` seconds; the time starts
+    again whenever the file ``written`` has grown.
     """
     if not elf.is_file():
-        raise InputFileError(f"{elf}: no such firmware image; build it first")
+        raise InputFileError("image-missing", place=elf, reason="no such firmware image", hint="build it first")
     options = [*_options(board, arguments), *_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
     command = [str(find_tool(_PROGRAM)), *options, "-kernel", str(elf.resolve())]
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired as error:
         raise TimedOutError(
-            f"{elf}: still running on {board.name} after {timeout:g} s, stopped; give it more time, or look "
-            "for an endless loop",
+            "run-timed-out",
             _text(error.output),
+            place=elf,
+            reason=f"the run on {board.name} did not end within {timeout:g} s and was stopped",
+            hint=LONGER,
         ) from None
     output = _text(printed)
     if status < 0:
         raise ProcessFailedError(
-            f"{elf}: {_PROGRAM} was ended by signal {-status} on {board.name}; see what it printed", output
+            "emulator-failed",
+            output,
+            place=elf,
+            reason=f"{_PROGRAM} was ended by signal {-status} on {board.name}",
+            hint=LOOK,
         )
     if status == 1 and _COMPLAINT.search(output):
-        raise ProcessFailedError(f"{elf}: {_PROGRAM} cannot run it on {board.name}; {LOOK}", output)
-    return RunResult(output, status)
+        raise ProcessFailedError(
+            "emulator-failed", output, place=elf, reason=f"{_PROGRAM} cannot run it on {board.name}", hint=LOOK
+        )
+    return EmulatorRun(output, status)
 
 
 def _options(board: Board, arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         if not argument or " " in argument:
             raise UsageError(
-                f"{argument!r}: an argument for firmware must not be empty or contain spaces; choose another one"
+                "invalid-firmware-argument",
+                place=quoted(argument),
+                reason="an argument for firmware must not be empty or contain spaces",
             )
     semihosting = ["enable=on", "target=native", "arg=firmware"]
     semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
@@ -85,7 +96,9 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
 def _loaders(memory: Mapping[int, Path]) -> list[str]:
     for path in memory.values():
         if not path.is_file():
-            raise InputFileError(f"{path}: no such file to load into memory; build it first")
+            raise InputFileError(
+                "memory-file-missing", place=path, reason="no such file to load into memory", hint="build it first"
+            )
     devices = [
         f"loader,file={str(path.resolve()).replace(',', ',,')},addr={address:#x},force-raw=on"
         for address, path in memory.items()

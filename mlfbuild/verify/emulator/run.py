@@ -1,4 +1,4 @@
-"""Run a module on an emulated board: this machine feeds the inputs and reads the outputs through semihosting."""
+"""Run a module on an emulated board; it reads inputs and writes outputs as files through semihosting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.build.tree import Subject, subject_of
-from mlfbuild.core import ProcessFailedError, UnsupportedModelError, find_tool
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, find_tool, quoted
 from mlfbuild.executor import ram_size
 from mlfbuild.library import Module
 from mlfbuild.requirements import Source
@@ -20,8 +20,6 @@ from mlfbuild.verify.emulator.board_image import board_image
 from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
 
 Array = npt.NDArray[Any]
-
-ADVICE = "check its inputs, or export it again"
 
 
 def run_on_board(
@@ -35,12 +33,12 @@ def run_on_board(
     """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
 
     ``inputs`` are arrays (cases, elements) in call order, as ``load_inputs`` reads them. Outputs are (cases, *shape),
-    or (cases, elements) where the module's archive, which ``where`` names in messages, tells no shape. A case may take
-    ``timeout`` seconds. ``libraries`` are what the module needs beside its archive.
+    or (cases, elements) if the module's archive ``where`` does not record the shape. A case may take ``timeout``
+    seconds. ``libraries`` are the module's requirements.
 
-    Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` where the disk is full, and
-    ``ProcessFailedError``, naming the case, where the run function returns an error, writes where it must not, faults
-    or hangs.
+    Raises as ``board_image``, ``ToolNotFoundError`` without QEMU, ``StorageError`` if the disk is full, and
+    ``ProcessFailedError``, naming the case, if the run function returns an error, writes outside its buffers, faults or
+    hangs.
     """
     image, subject = runnable(module, board, where, libraries)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
@@ -49,9 +47,9 @@ def run_on_board(
 
 
 def runnable(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> tuple[Path, Subject]:
-    """Return the image of ``module`` that runs each case once on ``board``, and what it says of itself.
+    """Return the image of ``module`` that runs each case once on ``board``, and its description.
 
-    Raises as ``run_on_board``, before anything is built where there is no QEMU or too little RAM.
+    Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.
     """
     find_tool("qemu-system-arm")
     subject = subject_of(module, board.name)
@@ -68,9 +66,9 @@ def checked_runs(
     timeout: float,
     plugin: str | None = None,
 ) -> npt.NDArray[Any]:
-    """Run the ``image`` in ``folder`` with every case of ``inputs``; returns a record a case, as ``read_runs``.
+    """Run the ``image`` in ``folder`` with every case of ``inputs``; return a record for each case, as ``read_runs``.
 
-    ``plugin`` is one of QEMU's. Raises ``ProcessFailedError`` for the first case that went wrong.
+    ``plugin`` is a plugin of QEMU. Raises ``ProcessFailedError`` for the first case that failed.
     """
     stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin)
     runs = read_runs(folder, subject, 1)["run0"]
@@ -79,24 +77,26 @@ def checked_runs(
 
 
 def _check_ram(module: Module, board: Board, where: str) -> None:
-    """Raise ``UnsupportedModelError`` where the module takes more than the board's RAM, before anything is built."""
+    """Raise ``UnsupportedModelError`` if the module takes more than the board's RAM, before anything is built."""
     need = ram_size(module)
     if need > board.ram.size:
         raise UnsupportedModelError(
-            f"{where}: module {module.name!r} needs {need} bytes of RAM, but {board.name} has {board.ram.size}; choose "
-            "a larger board or a smaller model"
+            "board-too-small",
+            place=f"{where}: module {quoted(module.name)}",
+            reason=f"the module needs {need:,} bytes of RAM, but {board.name} has {board.ram.size:,}",
+            hint="choose a larger board or a smaller model",
         )
 
 
 def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | None) -> None:
-    """Raise ``ProcessFailedError`` for the first case that went wrong."""
+    """Raise ``ProcessFailedError`` for the first case that failed."""
     for case, run in enumerate(runs):
         flaw = next(flaws(subject, run), None)
         if flaw is not None:
-            raise ProcessFailedError(f"{subject.name}: case {case}: {flaw}; {ADVICE}")
+            raise ProcessFailedError("run-failed", place=f"{subject.name}: case {case}", reason=flaw)
     if stopped is not None or len(runs) < cases:
         reason, _, output = (stopped or ENDED_EARLY).partition("\n")
-        raise ProcessFailedError(f"{subject.name}: case {len(runs)}: {reason}; {ADVICE}", output)
+        raise ProcessFailedError("run-failed", output, place=f"{subject.name}: case {len(runs)}", reason=reason)
 
 
 def _shaped(values: Array, shape: tuple[int, ...] | None) -> Array:

@@ -1,4 +1,4 @@
-"""Run a program that writes a file, for as long as the file grows."""
+"""Run a program with a time limit that starts again whenever its output file grows."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def run_while_it_writes(
 ) -> tuple[int, bytes]:
     """Run ``command`` and return its exit status (negative: the signal that ended it) and what it printed.
 
-    It is stopped where it takes longer than ``timeout`` seconds, counted anew whenever the file ``written`` has grown:
-    then ``subprocess.TimeoutExpired``, with the output so far. ``grown`` is told the size of the file in bytes whenever
-    it has changed. Raises ``ProcessFailedError`` where it cannot start.
+    If it takes longer than ``timeout`` seconds it is stopped, and ``subprocess.TimeoutExpired`` raised with the output
+    so far; the time starts again whenever the file ``written`` has grown. ``grown`` is called with the size of the file
+    in bytes whenever that has changed. Raises ``ProcessFailedError`` if the program cannot be started.
     """
     with running(command, cwd=cwd) as process:
         output = _output(process, timeout, written, grown)

@@ -1,4 +1,4 @@
-"""Runs archives on this machine: their C becomes a shared object, which numpy arrays go through."""
+"""Run archives on this machine: compile their C into a shared object and call it with numpy arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles a module's C with this machine's compiler into a shared object, kept under the user's cache folder."""
+"""Compile a module's C with this machine's compiler into a shared object, kept in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import mlfbuild
 from mlfbuild.c_analysis import SOURCE_SUFFIXES
-from mlfbuild.compilers.fit import check_fit
+from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
 from mlfbuild.executor import Executable, executable, missing_header
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module
@@ -23,11 +23,11 @@ _COMPILE_SECONDS = 600.0
 
 
 def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
-    """Return the shared object of ``module`` and the ``libraries`` that it needs, compiled now unless the cache has it.
+    """Return the shared object of ``module`` and the ``libraries`` that it requires; compile it if it is not cached.
 
-    Raises ``UsageError`` for objects that were compiled for another machine, what ``executable`` does,
-    ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler,
-    ``ProcessFailedError`` where the code does not compile or calls what nobody defines.
+    Raises as ``executable``, ``UsageError`` for objects that were compiled for another machine,
+    ``UnsupportedModelError`` for a module that cannot be called, ``ToolNotFoundError`` without a C compiler, and
+    ``ProcessFailedError`` if the code does not compile or has unresolved symbols.
     """
     build = _executable(module)
     files = {f"codegen/{file.path}": file.data for file in module.codegen}
@@ -42,7 +42,7 @@ def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
 def _with_libraries(
     build: Executable, files: dict[str, bytes], libraries: Sequence[Source]
 ) -> tuple[Executable, dict[str, bytes]]:
-    """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and left out."""
+    """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and ignored."""
     for source in libraries:
         folder = f"dependencies/{source.name}"
         files = {**files, **{f"{folder}/{path}": bytes(content) for path, content in source.files.items()}}
@@ -62,16 +62,25 @@ def _shim(module: Module) -> str:
 
 def _executable(module: Module) -> Executable:
     if not module.inputs or not module.outputs:
-        raise UnsupportedModelError(f"{module.name}: does not tell its inputs and outputs; export it again")
+        raise UnsupportedModelError(
+            "module-without-ports",
+            place=module.name,
+            reason="the archive does not describe the inputs and outputs of the module",
+        )
     check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:
-        # The table of merged modules names functions of those that are not here, and nobody asks it.
+        # The table of merged modules refers to functions of modules that are not compiled here; it is not used.
         files = tuple(path for path in found.files if PurePosixPath(path).name != MERGED_SYSTEM_LIBRARY)
         return replace(found, files=files)
     sources = tuple(f"codegen/{file.path}" for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES)
     if not sources or not module.model_id:
-        raise UnsupportedModelError(f"{module.name}: has no code that can be called; export it for the target c")
+        raise UnsupportedModelError(
+            "module-without-code",
+            place=module.name,
+            reason="the archive has no C code of the module that can be called",
+            hint="compile the model to C",
+        )
     return Executable(sources, ("codegen/host/include",), ())
 
 
@@ -90,12 +99,16 @@ def _compiled(module: Module, files: dict[str, bytes], build: Executable, compil
     made = folder / "module.so"
     try:
         macros = ["-DMLF_TRACE"] if is_graph(module) else []
-        # Compilers for Arm bring the types with their intrinsics, and sources of CMSIS-NN count on that.
+        # Compilers for Arm declare these types with their intrinsics, and sources of CMSIS-NN rely on that.
         types = ["-include", "stdint.h"] if any(path.startswith("dependencies/") for path in files) else []
         run([compiler, *_FLAGS, *macros, *types, *includes, *sources, "-o", made, "-lm"], timeout=_COMPILE_SECONDS)
     except ProcessFailedError as error:
         failed = ProcessFailedError(
-            f"{module.name}: its C cannot be built on this machine; see the compiler's words, below", error.output
+            "module-not-built",
+            error.output,
+            place=module.name,
+            reason="its C code does not compile on this machine",
+            hint="see the output of the compiler below",
         )
         raise missing_header(module, error.output) or failed from None
     return made

@@ -1,7 +1,7 @@
-"""Runs a shared object for ``isolated.Child``: requests come in on stdin, answers go out on stdout.
+"""Run a shared object for ``isolated.Child``: read requests from stdin, write answers to stdout.
 
-It imports nothing but the standard library and runs in Python's isolated mode, so that it starts quickly and nothing
-around it changes what it does. What the model's code prints goes to stderr.
+It imports only the standard library and runs in Python's isolated mode, so that it starts quickly and does not depend
+on the environment. Output of the model's code goes to stderr.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from itertools import chain
 def main(path: str) -> None:
     """Answer requests until stdin ends.
 
-    First come three lines with the bytes of each input, output and traced tensor; all tensors go as so many bytes.
-    ``r`` and the inputs are answered with status and outputs, ``t`` and the inputs with status, outputs and what was
-    traced, ``z`` with the status of the reset.
+    First come three lines with the sizes in bytes of the inputs, outputs and traced tensors, which follow as raw bytes.
+    The answer to ``r`` and the inputs is the status and the outputs, that to ``t`` and the inputs the
+    status, the outputs and the traced tensors, that to ``z`` the status of the reset.
     """
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -43,7 +43,7 @@ _ALIGNMENT = 64
 
 
 def _buffer(data: bytes) -> ctypes.Array[ctypes.c_char]:
-    """Return memory that holds ``data`` from its first aligned address on."""
+    """Return memory with ``data`` at its first aligned address."""
     memory = ctypes.create_string_buffer(len(data) + _ALIGNMENT)
     ctypes.memmove(_aligned(memory), data, len(data))
     return memory

@@ -1,4 +1,4 @@
-"""A model in a process of its own, which may crash or hang alone."""
+"""A model in a separate process, which may crash or hang without affecting this one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RUN, _TRACE, _RESET = b"r", b"t", b"z"
 
 
 class Child:
-    """The shared object in a child process, which is started anew after it crashed or was stopped."""
+    """The shared object in a child process, which is restarted after it crashed or was stopped."""
 
     def __init__(self, path: Path, module: Module, timeout: float) -> None:
         self._path = path
@@ -35,13 +35,13 @@ class Child:
         return self._run(_RUN, inputs, self._module.outputs)
 
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
-        """Run once and hand out what operators write; as ``Machine``. Raises as ``run``."""
+        """Run once and return the intermediate tensors, too; as ``Machine``. Raises as ``run``."""
         status, arrays = self._run(_TRACE, inputs, (*self._module.outputs, *self._traced))
         count = len(self._module.outputs)
         return status, arrays[:count], arrays[count:]
 
     def _run(self, kind: bytes, inputs: list[Array], tensors: Sequence[TensorInfo]) -> tuple[int, list[Array]]:
-        """Return the status and the arrays of ``tensors``, which an answer to a request of this ``kind`` holds."""
+        """Send a request of this ``kind``; return the status and the arrays of ``tensors`` from the answer."""
         request = kind + b"".join(array.tobytes() for array in inputs)
         answer = self._ask(request, 4 + sum(tensor.size for tensor in tensors))
         arrays, offset = [], 4
@@ -53,7 +53,7 @@ class Child:
         return int.from_bytes(answer[:4], "little", signed=True), arrays
 
     def reset(self) -> int:
-        """Begin anew; as ``Machine``."""
+        """Reset the state; as ``Machine``."""
         return int.from_bytes(self._ask(_RESET, 4), "little", signed=True)
 
     def close(self) -> None:
@@ -73,14 +73,15 @@ class Child:
         except subprocess.TimeoutExpired:
             self.close()
             raise TimedOutError(
-                f"{self._module.name}: still running after {self._timeout:g} s, stopped; give it more time (--timeout)"
+                "run-timed-out",
+                place=self._module.name,
+                reason=f"the run did not end within {self._timeout:g} s and was stopped",
+                hint="set a longer --timeout",
             ) from None
         if len(answer) < size:
             status = process.wait()
             self.close()
-            raise ProcessFailedError(
-                f"{self._module.name}: its code {_end(status)}; check its inputs, or export it again"
-            )
+            raise ProcessFailedError("run-crashed", place=self._module.name, reason=f"its code {_end(status)}")
         return answer
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -88,13 +89,13 @@ class Child:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def _sizes(self) -> bytes:
-        """Return what the child reads first."""
+        """Return the three lines that the child reads first."""
         groups = (self._module.inputs, self._module.outputs, self._traced)
         return "".join(f"{' '.join(str(tensor.size) for tensor in tensors)}\n" for tensors in groups).encode()
 
 
 def _exchange(process: subprocess.Popen[bytes], request: bytes, size: int, timeout: float) -> bytes:
-    """Write ``request`` and read ``size`` bytes, fewer where the process ended."""
+    """Write ``request`` and read ``size`` bytes, fewer if the process ended."""
     assert process.stdin is not None
     assert process.stdout is not None
     answer: list[bytes] = []
@@ -111,12 +112,12 @@ def _talk(to: IO[bytes], source: IO[bytes], request: bytes, size: int, answer: l
         to.write(request)
         to.flush()
         answer.append(source.read(size))
-    except OSError:  # it ended before it had read everything
+    except OSError:  # the process ended before it read the request
         return
 
 
 def _end(status: int) -> str:
-    """Say how a process ended."""
+    """Return how a process ended, as a predicate."""
     if status < 0:
         try:
             return f"crashed ({signal.Signals(-status).name})"

@@ -26,23 +26,23 @@ from mlfbuild.verify.host.trace import traced_tensors
 Array = npt.NDArray[Any]
 
 _MOST_TRACED = 1 << 30
-"""Bytes of all tensors of one traced run: they are in memory together, and archives may say what they like."""
+"""Maximum bytes of all tensors of a traced run: they are in memory together, and archives are untrusted."""
 
 
 class Machine(Protocol):
-    """Where a model's code runs: in this process or in a child."""
+    """The process that a model's code runs in: this one or a child."""
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
         """Return the status and the outputs for inputs in call order, all checked."""
 
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
-        """Run as ``run`` and return, behind the outputs, what operators have written, in this order."""
+        """Run as ``run``; return also the tensors that operators wrote, in order of execution."""
 
     def reset(self) -> int:
-        """Begin the state anew and return the status."""
+        """Reset the state and return the status."""
 
     def close(self) -> None:
-        """End what was begun for the model."""
+        """Release the resources of the model."""
 
 
 class Model:
@@ -59,7 +59,7 @@ class Model:
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
-        """The inputs in call order: name, dtype, shape (``None`` where the archive does not tell), bytes."""
+        """The inputs in call order: name, dtype, shape (``None`` if the archive does not record it), bytes."""
         return self._module.inputs
 
     @property
@@ -69,44 +69,51 @@ class Model:
 
     @cached_property
     def traced(self) -> tuple[TracedTensor, ...]:
-        """What ``trace`` returns, in order of execution; empty where the network hands nothing out."""
+        """The tensors that ``trace`` returns, in order of execution; empty if the network exposes none."""
         return traced_tensors(self._module)
 
     @property
     def how_to_trace(self) -> str:
-        """What lets a network hand tensors out that does not."""
+        """How to make a network expose intermediate tensors."""
         compiled_here = bool(self._module.model_id)
-        return "compile it with -O trace=true" if compiled_here else "export it for the graph executor"
+        return "compile it with -O trace=true" if compiled_here else "use an archive for the graph executor"
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it keeps something between runs."""
+        """Whether it keeps state between runs."""
         return self._module.state_size > 0
 
     def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
 
-        Raises ``ValueError`` where an input is missing, unknown, or has another dtype or shape, before any code of the
-        model runs, and ``ProcessFailedError`` where the model returns an error, crashes or takes too long.
+        Raises ``ValueError`` if an input is missing, unknown, or has another dtype or shape, before any code of the
+        model runs, and ``ProcessFailedError`` if the model returns an error, crashes or takes too long.
         """
         return self._named(*self._machine.run(self._in_order(inputs)))
 
     def trace(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
-        """Run once and return what each operator has written, by tensor name and in order of execution.
+        """Run once and return the tensors that operators wrote, by name and in order of execution.
 
-        The second tensor of a name is ``<name>#2``. Raises as ``run`` does, and ``UnsupportedModelError`` where the
-        network hands nothing out: it is neither a graph nor compiled with the option ``trace``.
+        The second tensor with a name is ``<name>#2``. Raises as ``run`` does, and ``UnsupportedModelError`` if the
+        network exposes none: it is neither a graph nor compiled with the option ``trace``.
         """
         return self.run_traced(inputs)[1]
 
     def run_traced(self, inputs: Mapping[str, npt.ArrayLike]) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Return what ``run`` and ``trace`` would, of one run; raises as ``trace`` does."""
+        """Run once and return the results of both ``run`` and ``trace``; raises as ``trace`` does."""
         if not self.traced:
-            raise UnsupportedModelError(f"{self.name}: hands out no intermediate tensors; {self.how_to_trace}")
+            raise UnsupportedModelError(
+                "module-not-traceable",
+                place=self.name,
+                reason="the network exposes no intermediate tensors",
+                hint=self.how_to_trace,
+            )
         size = sum(each.tensor.size for each in self.traced)
         if size > _MOST_TRACED:
             raise UnsupportedModelError(
-                f"{self.name}: hands out {size} bytes a run, at most {_MOST_TRACED} are taken; use a smaller model"
+                "trace-too-large",
+                place=self.name,
+                reason=f"a run writes {size:,} bytes of intermediate tensors, more than {_MOST_TRACED:,}",
             )
         status, outputs, traced = self._machine.trace(self._in_order(inputs))
         named = zip(self.traced, traced, strict=True)
@@ -121,17 +128,15 @@ class Model:
 
     def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
         if status != 0:
-            raise ProcessFailedError(
-                f"{self.name}: its run function returned {status}; check its inputs, or export it again"
-            )
+            raise ProcessFailedError("run-failed", place=self.name, reason=f"the run function returned {status}, not 0")
         return {tensor.name: array for tensor, array in zip(self.outputs, outputs, strict=True)}
 
     def reset(self) -> None:
-        """Let a network that keeps something between runs begin anew; others have nothing to forget."""
+        """Reset the state of a network that keeps some between runs; no effect on others."""
         self._machine.reset()
 
     def close(self) -> None:
-        """Give back what the model holds; it cannot run any more."""
+        """Release the resources of the model, which cannot run afterwards."""
         self._machine.close()
 
 
@@ -140,13 +145,13 @@ def load(
 ) -> Model:
     """Return the network or operator called ``model`` of ``archive``, compiled for this machine.
 
-    Where there is only one, it needs no name.
+    ``model`` may be omitted if the archive has only one.
 
-    With ``isolated`` its code runs in a process of its own: a crash, or a run of more than ``timeout`` seconds, is an
-    error of that run and takes nothing else along. Without, it runs in this process, as fast as it is.
+    If ``isolated``, its code runs in a separate process: a crash, or a run of more than ``timeout`` seconds, is an
+    error of that run. Otherwise it runs in this process, which is faster.
 
     Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have,
-    ``UnsupportedModelError`` where it needs a library that it does not bring along, and as ``build.shared_object``.
+    ``UnsupportedModelError`` if it requires a library that it does not include, and as ``build.shared_object``.
     """
     library, where = open_archive(Path(archive)), str(archive)
     module = chosen_module(library, model, where)
@@ -173,13 +178,13 @@ def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Arr
 
 
 def empty_output(tensor: TensorInfo) -> Array:
-    """Return an array for an output: of its shape, a vector where the archive does not tell."""
+    """Return an array for an output: of its shape, or a vector if the archive does not record the shape."""
     dtype = dtype_called(tensor.dtype)
     return np.zeros(tensor.size // dtype.itemsize if tensor.shape is None else tensor.shape, dtype)
 
 
 class InProcess:
-    """The shared object in this process; a copy of its own, as the module's memory is static."""
+    """The shared object in this process: a copy for each model, because the module's memory is static."""
 
     def __init__(self, path: Path, module: Module) -> None:
         self._outputs = module.outputs
@@ -198,19 +203,19 @@ class InProcess:
         return status, outputs
 
     def trace(self, inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
-        """Run once and hand out what operators write; as ``Machine``."""
+        """Run once and return the intermediate tensors, too; as ``Machine``."""
         outputs, traced = ([empty_output(tensor) for tensor in tensors] for tensors in (self._outputs, self._traced))
         with self._lock:
             status = int(self._code.mlf_host_trace(_pointers(inputs), _pointers(outputs), _pointers(traced)))
         return status, outputs, traced
 
     def reset(self) -> int:
-        """Begin anew; as ``Machine``."""
+        """Reset the state; as ``Machine``."""
         with self._lock:
             return int(self._code.mlf_host_reset())
 
     def close(self) -> None:
-        """Nothing can be given back: C libraries that were loaded stay."""
+        """Do nothing: a loaded C library cannot be unloaded."""
 
 
 def _pointers(arrays: list[Array]) -> ctypes.Array[ctypes.c_void_p]:

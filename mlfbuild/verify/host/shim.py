@@ -1,27 +1,32 @@
-"""The C between ctypes and a module: all inputs and outputs as arrays of pointers, pools brought along."""
+"""The C code between ctypes and a module: inputs and outputs as arrays of pointers, memory pools included."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.library import Module, Pool, TensorInfo, macro_prefix, sanitize_name, struct_prefix
 
 
 def print_shim(module: Module) -> str:
     """Return a C file with ``mlf_host_run(inputs, outputs)`` and ``mlf_host_reset()`` for ``module``.
 
-    Raises ``UnsupportedModelError`` where its caller must bring what this machine does not have.
+    Raises ``UnsupportedModelError`` if its caller must provide a device driver or a pool of unknown size.
     """
     if module.devices:
         raise UnsupportedModelError(
-            f"{module.name}: wants a driver of {', '.join(module.devices)} from its caller; export it for the CPU alone"
+            "module-needs-driver",
+            place=module.name,
+            reason=f"this machine has no device driver for {listed(module.devices)}, which the module requires",
+            hint="compile the model for the CPU only",
         )
     external = [pool for pool in module.pools if pool.external]
     unknown = [pool.name for pool in external if pool.size is None]
     if unknown:
         raise UnsupportedModelError(
-            f"{module.name}: its header does not tell the size of pool {unknown[0]}; export the model again"
+            "pool-size-unknown",
+            place=module.name,
+            reason=f"its header does not define the size of the memory pool {shown(unknown[0])}",
         )
     run = _run_in_pools if module.workspace_io else _run
     return "\n".join([*_head(module), *_pools(module, external), *run(module, external), *_reset(module), ""])
@@ -61,7 +66,7 @@ def _run(module: Module, external: list[Pool]) -> Iterator[str]:
 
 
 def _run_in_pools(module: Module, external: list[Pool]) -> Iterator[str]:
-    """Yield the function for a module whose inputs and outputs lie in the pools: they are copied in and out."""
+    """Yield the function for a module whose inputs and outputs are in the pools: they are copied in and out."""
     prefix = struct_prefix(module.name)
     yield from _run_begins()
     yield _pools_struct(prefix, external)

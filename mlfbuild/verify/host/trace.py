@@ -1,8 +1,8 @@
-"""Intermediate tensors: what a module hands out on this machine, and the C that brings it to Python.
+"""Intermediate tensors of a module on this machine, and the C code that copies them to Python.
 
-A graph is executed here by a static executor that tells of each call (``MLF_TRACE`` of ``mlf_executor.h``); a module of
-the native compiler has a run function with a hook where it was compiled with the option ``trace``. Either way a tensor
-is copied as soon as it is written, since another one soon has its memory.
+A graph is executed by a static executor that reports each call (``MLF_TRACE`` of ``mlf_executor.h``). A module of the
+native compiler has a run function with a hook if it was compiled with the option ``trace``. In both cases a tensor is
+copied as soon as it is written, because another tensor may reuse its memory.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ def is_graph(module: Module) -> bool:
 
 
 def traced_tensors(module: Module) -> tuple[TracedTensor, ...]:
-    """Return what is handed out of a run of ``module``, in this order; empty where nothing is.
+    """Return the intermediate tensors that a run of ``module`` exposes, in order; empty if there are none.
 
-    Of a graph these are the outputs of each call, called as its node, from the second one on with ``:1`` and so on. The
-    second tensor of one name is ``<name>#2``. Raises ``InputFileError`` where the graph is not sound.
+    Those of a graph are the outputs of each call, with the name of its node, and ``:1`` and so on from the second one.
+    The second tensor with a name is ``<name>#2``. Raises ``InputFileError`` if the graph is damaged.
     """
     found = _called_as(_outputs_of_calls(_graph(module)), module.trace) if is_graph(module) else module.trace
     names = distinct(traced.tensor.name for traced in found)
@@ -36,7 +36,7 @@ def traced_tensors(module: Module) -> tuple[TracedTensor, ...]:
 
 
 def _called_as(found: Sequence[TracedTensor], known: Sequence[TracedTensor]) -> tuple[TracedTensor, ...]:
-    """Return ``found`` as the metadata has them, by names of the model, if what is ``known`` there is the same."""
+    """Return ``known``, the tensors in the metadata with names of the model, if their sizes match; else ``found``."""
     sizes = [[(each.tensor.size, each.function) for each in side] for side in (found, known)]
     return tuple(known) if sizes[0] == sizes[1] else tuple(found)
 
@@ -71,7 +71,7 @@ def _outputs(graph: ExecutorGraph, index: int) -> range:
 
 
 def print_graph_trace(module: Module) -> Iterator[str]:
-    """Yield the C of ``mlf_host_trace`` for the graph ``module``, behind that of ``mlf_host_run``."""
+    """Yield the C of ``mlf_host_trace`` for the graph ``module``, which follows that of ``mlf_host_run``."""
     yield f"#define MLF_MODULE {sanitize_name(module.name)}"
     yield "#define MLF_MOST_ARGUMENTS 1"
     if module.hook:
@@ -80,7 +80,7 @@ def print_graph_trace(module: Module) -> Iterator[str]:
     yield ""
     yield "static void **handed_out;"
     yield ""
-    yield "/* Of each copy: the call after which it is made, which of its arguments, and the bytes. */"
+    yield "/* For each copy: the number of the call that writes the tensor, the argument, and the size in bytes. */"
     yield "static const struct { uint32_t call, argument; size_t size; } copies[] = {"
     yield from (f"    {{{call}, {argument}, {size}}}," for call, argument, size in _copies(_graph(module)))
     yield "    {UINT32_MAX, 0, 0}"
@@ -118,10 +118,10 @@ def _copies(graph: ExecutorGraph) -> Iterator[tuple[int, int, int]]:
 
 
 def print_traced_shim(module: Module) -> Iterator[str]:
-    """Yield the C file that stands between ctypes and a module that hands tensors out.
+    """Yield the C file between ctypes and a module with a traced run function.
 
-    All of its functions use ``mlf_<module>_run_traced``, with one workspace and one state, so that runs that are traced
-    and others may take turns.
+    All of its functions use ``mlf_<module>_run_traced`` with one workspace and one state, so that traced and other runs
+    may alternate.
     """
     name, prefix, macros = sanitize_name(module.name), struct_prefix(module.name), macro_prefix(module.name)
     kept = ", kept" if module.state_size else ""

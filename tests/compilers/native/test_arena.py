@@ -6,8 +6,8 @@ import itertools
 
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
-from mlfbuild.compilers.native.skyline import Skyline
+from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
+from mlfbuild.cgen.skyline import Skyline
 
 
 def simple(size: int, first: int, last: int) -> Buffer:

@@ -33,7 +33,7 @@ _SOURCE = """
 #include "fixed_point.h"
 #include "float_math.h"
 #include "quantize.h"
-#include "trigonometry.h"
+#include "sin.h"
 int32_t rescale(int32_t value, int32_t multiplier, int16_t left, int16_t right) {
   const struct mlf_rescale rescale = {multiplier, left, right};
   return mlf_rescale_value((uint32_t)value, &rescale);

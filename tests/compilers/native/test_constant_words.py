@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mlfbuild.compilers.native.kernel_files import kernel_headers
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call, Constant
+from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall
+from mlfbuild.compilers.native.lowering.dispatch import lower
 from mlfbuild.compilers.native.passes import run_passes
-from mlfbuild.compilers.native.settings import Settings
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.targets import CPUS
 from support.lstm_networks import add_lstm
@@ -37,15 +37,15 @@ def models() -> Iterator[bytes]:
         yield network.build([add_lstm(network, np.random.default_rng(4), source, 3, dtype)])
 
 
-def lowered() -> Iterator[Call]:
+def lowered() -> Iterator[KernelCall]:
     """Every operator's calls, on cores with different kernels."""
     for model in models():
         graph = run_passes(parse_tflite(model, "net", "net"))
         for core in CORES:
-            yield from (lower(graph, node, Settings(CPUS[core])) for node in graph.nodes)
+            yield from (lower(graph, node, CodegenSettings(CPUS[core])) for node in graph.nodes)
 
 
-def arrays(calls: Iterator[Call]) -> Iterator[tuple[str, Constant]]:
+def arrays(calls: Iterator[KernelCall]) -> Iterator[tuple[str, Constant]]:
     """Each array with the header that declares its type."""
     for call in calls:
         for parameter in call.parameters:

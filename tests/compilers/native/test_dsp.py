@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.compilers.native.ops.dsp import dsp_channels
+from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
 from support.board_cases import Job, wrong_networks
@@ -36,7 +36,7 @@ HEADERS = {
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
-    "POOL_2D": ("pool_dsp.h",),
+    "POOL_2D": ("pool2d_dsp.h",),
 }
 
 

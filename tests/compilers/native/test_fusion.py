@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.compilers import CompileRequest, compiler_called
-from mlfbuild.compilers.native import fusion
-from mlfbuild.compilers.native.chains import Reach, plan_chain, stages_of
+from mlfbuild.compilers.native.lowering.chains import Reach, plan_chain, stages_of
+from mlfbuild.compilers.native.passes import fusion
 from mlfbuild.graph.ops import Conv2D
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS

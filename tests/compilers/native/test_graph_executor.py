@@ -16,7 +16,7 @@ from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.merge.registry import parse_registry
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite

@@ -18,7 +18,7 @@ from mlfbuild.archive.describe import describe_text
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.compilers import Placement, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from tflite.TensorType import TensorType
 
-from mlfbuild.compilers.native import fusion
+from mlfbuild.compilers.native.passes import fusion
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.graph.quantize import Rescale

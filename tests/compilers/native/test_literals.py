@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from mlfbuild.compilers.native.literals import array_lines, braces, floating, integer
+from mlfbuild.cgen.literals import array_lines, braces, floating, integer
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

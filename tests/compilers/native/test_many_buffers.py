@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from mlfbuild.compilers.native.arena import Buffer, Span, lower_bound, place
+from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
 
 
 def test_very_many_buffers_at_once_are_refused_in_good_time() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mlfbuild.compilers.native.names import comment_text, member_name
+from mlfbuild.cgen.names import comment_text, member_name
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph.ops import Add
 from support.host_c import run_many_on_host

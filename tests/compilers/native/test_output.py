@@ -15,7 +15,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
 from mlfbuild.compilers.native.settings import MEMORY
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor

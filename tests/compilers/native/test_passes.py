@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfbuild.compilers.native.passes import PASSES
 from mlfbuild.compilers.native.passes.fold_constants import fold_constants
 from mlfbuild.compilers.native.passes.fold_scales import fold_scales
 from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
+from mlfbuild.compilers.native.passes.pipeline import PASSES
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
 from mlfbuild.compilers.native.passes.remove_identities import remove_identities
 from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise

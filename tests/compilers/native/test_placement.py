@@ -11,9 +11,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.compilers import Placement
-from mlfbuild.compilers.native import classes, ops as native_ops
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.compilers.native.ops.call import Constant
+from mlfbuild.compilers.native.lowering import dispatch as native_ops
+from mlfbuild.compilers.native.lowering.call import Constant
+from mlfbuild.compilers.native.printing import classes
 from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call, Parameter, Scratch
-from mlfbuild.compilers.native.plan import Plan, plan_memory
-from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.storages import ALIGNMENT, Area, Location
-from mlfbuild.compilers.native.views import views_of
+from mlfbuild.cgen.alignment import ALIGNMENT
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.dispatch import lower
+from mlfbuild.compilers.native.memory.plan import Plan, plan_memory
+from mlfbuild.compilers.native.memory.storages import Location, StorageKind
+from mlfbuild.compilers.native.memory.views import views_of
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.graph import Graph, State
 from mlfbuild.graph.ops import Add, AveragePool2D, Concatenation, Conv2D, Pad, Reshape, Slice
@@ -76,11 +77,11 @@ def graphs(draw: st.DrawFn) -> Graph:
 def bytes_of(graph: Graph, plan: Plan, name: str) -> list[tuple[object, ...]]:
     """Every byte of a tensor, in order, as (area, buffer, offset)."""
     location, size = plan.locations[name], graph.tensor(name).size
-    if location.area is Area.ARENA:
+    if location.area is StorageKind.ARENA:
         assert location.position % ALIGNMENT == 0
         assert location.position + size <= plan.arena_size
-        return [(Area.ARENA, location.position + offset) for offset in range(size)]
-    buffer = name if location.area is Area.CONSTANT else location.position
+        return [(StorageKind.ARENA, location.position + offset) for offset in range(size)]
+    buffer = name if location.area is StorageKind.CONSTANT else location.position
     return [(location.area, buffer, offset) for offset in range(size)]
 
 
@@ -102,16 +103,16 @@ def values_of(graph: Graph) -> dict[str, list[object]]:
     return value
 
 
-def with_scratch(call: Call, size: int) -> Call:
+def with_scratch(call: KernelCall, size: int) -> KernelCall:
     """``call`` with a parameter for ``size`` bytes of scratch memory; none for 0."""
-    scratch = (Parameter("void *", "scratch", Scratch(size)),) if size else ()
+    scratch = (Parameter("void *", "scratch", ScratchBuffer(size)),) if size else ()
     return replace(call, parameters=(*call.parameters, *scratch))
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.data(), graphs())
 def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) -> None:
-    lowered = [lower(graph, node, Settings(CPUS["cortex-m4"])) for node in graph.nodes]
+    lowered = [lower(graph, node, CodegenSettings(CPUS["cortex-m4"])) for node in graph.nodes]
     calls = [with_scratch(call, data.draw(st.sampled_from([0, 0, 7, 64]))) for call in lowered]
     if exchange(graph):
         with pytest.raises(UnsupportedModelError, match="change places with each other"):
@@ -120,31 +121,36 @@ def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) ->
     plan = plan_memory(graph, calls)
     value = values_of(graph)
     memory: dict[tuple[object, ...], object] = {}
-    assert [plan.locations[name] for name in graph.inputs] == [Location(Area.INPUT, 0), Location(Area.INPUT, 1)]
+    assert [plan.locations[name] for name in graph.inputs] == [
+        Location(StorageKind.INPUT, 0),
+        Location(StorageKind.INPUT, 1),
+    ]
     for name in (*graph.sources, *(tensor.name for tensor in graph.constants)):
         memory.update(zip(bytes_of(graph, plan, name), value[name], strict=True))
     for index, (node, call, scratch) in enumerate(zip(graph.nodes, calls, plan.scratch, strict=True)):
         assert scratch % ALIGNMENT == 0
         assert scratch + call.scratch <= plan.arena_size
-        memory.update({(Area.ARENA, scratch + offset): "scratch" for offset in range(call.scratch)})
+        memory.update({(StorageKind.ARENA, scratch + offset): "scratch" for offset in range(call.scratch)})
         for name in node.inputs:
             assert name is not None
             assert [memory.get(byte) for byte in bytes_of(graph, plan, name)] == value[name]
         output = node.outputs[0]
         area = plan.locations[output].area
-        assert area in {Area.ARENA, Area.OUTPUT, Area.STATE} or (
-            area is Area.INPUT and isinstance(node.operator, Reshape)
+        assert area in {StorageKind.ARENA, StorageKind.OUTPUT, StorageKind.STATE} or (
+            area is StorageKind.INPUT and isinstance(node.operator, Reshape)
         )
-        if area is Area.OUTPUT:
+        if area is StorageKind.OUTPUT:
             assert value[output] == value[graph.outputs[plan.locations[output].position]]
-        assert not {(Area.ARENA, scratch + offset) for offset in range(call.scratch)} & {*bytes_of(graph, plan, output)}
+        assert not {(StorageKind.ARENA, scratch + offset) for offset in range(call.scratch)} & {
+            *bytes_of(graph, plan, output)
+        }
         if index in plan.views:  # nothing is done
             assert [memory.get(byte) for byte in bytes_of(graph, plan, output)] == value[output]
         memory.update(zip(bytes_of(graph, plan, output), value[output], strict=True))
     for name, to in plan.copies:
         places = [(to.area, to.position, offset) for offset in range(graph.tensor(name).size)]
         memory.update(zip(places, [memory[byte] for byte in bytes_of(graph, plan, name)], strict=True))
-    results = [(name, Location(Area.OUTPUT, index)) for index, name in enumerate(graph.outputs)]
+    results = [(name, Location(StorageKind.OUTPUT, index)) for index, name in enumerate(graph.outputs)]
     results += [(state.after, plan.locations[state.before]) for state in graph.states]
     for name, place in results:
         size = graph.tensor(name).size

@@ -11,7 +11,7 @@ import pytest
 
 from mlfbuild.compilers import Placement
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops

@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers import compiler_called
 from mlfbuild.compilers.native.build import compile_graph
-from mlfbuild.compilers.native.kernel_files import kernel_folder
+from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops

@@ -1,4 +1,4 @@
-"""The page in Chromium: it fits, it is silent, and what it offers works with mouse and keys."""
+"""The page in Chromium: it fits the window, logs no errors, and works with mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_names_from_models_do_nothing(browser: Browser) -> None:
     assert browser.driver.title.startswith(f"app for {hostile}")
 
 
-def test_without_a_script_every_table_is_there(browser: Browser) -> None:
+def test_tables_are_complete_without_a_script(browser: Browser) -> None:
     browser.open(everything(), script=False)
     shown = [
         element.is_displayed() for element in browser.driver.find_elements("css selector", ".model .operators table")
@@ -191,7 +191,7 @@ def test_without_a_script_every_table_is_there(browser: Browser) -> None:
     assert not browser.one(".treemap").is_displayed() and not browser.one("#theme").is_displayed()
 
 
-def test_the_address_chooses_image_and_model(browser: Browser) -> None:
+def test_the_url_selects_image_and_model(browser: Browser) -> None:
     browser.open(everything(), at="#image-0-model-1")
     visible = "return [...document.querySelectorAll('.image, .model')].filter(e => e.offsetHeight).map(e => e.id)"
     assert browser.run(visible) == ["image-0", "image-0-model-1"]
@@ -200,7 +200,7 @@ def test_the_address_chooses_image_and_model(browser: Browser) -> None:
     assert browser.texts(".chooser a[aria-current]")[0] == "app for m55"
 
 
-def test_colours_can_be_chosen_and_stay(browser: Browser) -> None:
+def test_the_colour_scheme_can_be_selected_and_is_kept(browser: Browser) -> None:
     browser.open(sketch.report(digits()))
     colour = "return getComputedStyle(document.body).backgroundColor"
     before = browser.run(colour)

@@ -1,4 +1,4 @@
-"""The drawing of a network: nodes stand apart, lines lead from writers to readers and pass no node."""
+"""The drawing of a network: nodes do not overlap, and edges lead from writers to readers around nodes."""
 
 from __future__ import annotations
 

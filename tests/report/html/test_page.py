@@ -1,4 +1,4 @@
-"""The page of a report: what is in it without a script, and that nothing of a report can act in it."""
+"""The page of a report: its content without a script, and that untrusted texts stay inert."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
-from mlfbuild.report.schema import report_schema
 from support import report_sketch as sketch
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"
@@ -124,7 +124,7 @@ def test_each_part_of_a_report_may_be_missing() -> None:
     assert "This network needs no arena." in Elements(page(empty)).words
 
 
-def test_models_that_an_image_has_nothing_of_are_left_out() -> None:
+def test_models_that_are_not_linked_are_omitted() -> None:
     models = [sketch.model("digits", [sketch.chain()]), sketch.model("unused", [])]
     words = Elements(page(sketch.report(sketch.image(models)))).words
     assert "digits" in words and "unused" not in words
@@ -166,7 +166,7 @@ OPERATOR = st.fixed_dictionaries({
 
 @settings(max_examples=40, deadline=None)
 @given(SIZE, st.lists(TENSOR, max_size=5), st.lists(OPERATOR, max_size=6))
-def test_networks_that_make_no_sense_are_drawn_all_the_same(
+def test_invalid_networks_are_drawn_anyway(
     arena: int, tensors: list[sketch.Json], operators: list[sketch.Json]
 ) -> None:
     rest = {"code": 0, "weights": 0, "tables": 0}

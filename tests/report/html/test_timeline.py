@@ -1,4 +1,4 @@
-"""The chart of the arena: what is in use when, and where the rectangles lie."""
+"""The chart of the arena: bytes in use by operator, and positions of rectangles."""
 
 from __future__ import annotations
 

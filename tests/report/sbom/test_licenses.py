@@ -23,11 +23,11 @@ def test_expressions(text: str, expression: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "()", "MIT AND", "Apache 2.0", "Apache License. Version 2.0", "NOASSERTION", "GPLv2", "(" * 5000]
 )
-def test_what_is_no_expression(text: str) -> None:
+def test_texts_that_are_not_expressions(text: str) -> None:
     assert spdx_expression(text) is None
 
 
-def test_names_that_are_not_in_the_list() -> None:
+def test_names_that_are_not_in_the_spdx_list() -> None:
     assert references("MIT AND LicenseRef-B AND (LicenseRef-A OR LicenseRef-B)") == ["LicenseRef-A", "LicenseRef-B"]
 
 
@@ -41,5 +41,5 @@ def test_names_that_are_not_in_the_list() -> None:
         ("ask Bob", ""),
     ],
 )
-def test_code_has_the_terms_of_model_and_generator(model: str, code: str) -> None:
+def test_code_has_the_licences_of_model_and_generator(model: str, code: str) -> None:
     assert of_generated_code(model) == code

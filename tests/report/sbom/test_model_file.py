@@ -1,4 +1,4 @@
-"""What model files say about themselves, also where they are damaged."""
+"""Metadata of model files, sound and damaged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_tflite_metadata() -> None:
     assert facts == ModelFacts("v2", "finds cats", "Ann", "Apache License. Version 2.0 http://www.apache.org")
 
 
-def test_the_description_stands_where_the_metadata_has_none() -> None:
+def test_the_description_is_used_without_metadata() -> None:
     assert model_facts(described("MLIR Converted.", metadata(license="MIT")), ".tflite") == ModelFacts(
         description="MLIR Converted.", license="MIT"
     )
@@ -44,7 +44,7 @@ def test_onnx_properties() -> None:
         (b"\xff\xff\xff\xffTFL3" + bytes(8), ".tflite"), (tiny_network(0), ".tflite"), (b"TFL3", ".tar"),
     ],
 )  # fmt: skip
-def test_files_that_say_nothing(data: bytes, suffix: str) -> None:
+def test_files_without_metadata(data: bytes, suffix: str) -> None:
     assert model_facts(data, suffix) == ModelFacts()
 
 

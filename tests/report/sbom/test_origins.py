@@ -21,7 +21,7 @@ from mlfbuild.report.sbom import origins
         ("https://git.example:port/a", ""),
     ],
 )
-def test_what_others_may_read_of_an_address(address: str, public: str) -> None:
+def test_public_addresses(address: str, public: str) -> None:
     assert origins.public_address(address) == public
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build.tree import unpack
 from mlfbuild.build.tree.dependencies import write_dependencies
-from mlfbuild.compilers.native.kernel_files import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
 from mlfbuild.requirements.types import Source
 
@@ -25,7 +25,7 @@ def test_kernels_are_followed_from_the_code() -> None:
     assert reached({"x.c": b'#include "mlfbuild-0/e.h"\n/*#include "mlfbuild-0/d.h"*/'}, "mlfbuild-0", KERNELS) == {}
 
 
-def test_every_kernel_is_reached_by_its_own_name() -> None:
+def test_every_kernel_header_is_reached_by_its_name() -> None:
     headers = kernel_headers()
     code = {"x.c": "".join(f'#include "{kernel_folder()}/{name}"\n' for name in headers).encode()}
     assert reached(code, kernel_folder(), headers) == headers
@@ -48,7 +48,7 @@ def test_code_of_tvm_with_the_runtime_of_mlfbuild(shared: Path, tmp_path: Path) 
     assert "codegen/host/src/add_lib0.c" not in tree.code
 
 
-def test_a_folder_that_is_no_tree(tmp_path: Path) -> None:
+def test_a_folder_without_a_tree(tmp_path: Path) -> None:
     assert read_tree(tmp_path / "nowhere") is None
     assert read_dependencies(tmp_path) == ({}, ())
 

@@ -1,4 +1,4 @@
-"""Stacks of what compilers make of C: held against their own figures, and where those end."""
+"""Worst-case stacks of compiled C, compared with the compilers' figures."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError, ToolNotFoundError
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.function import frame_of
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.report.stack.objdump import read_program
-from mlfbuild.report.stack.worst import Part, StackDepth
+from mlfbuild.report.stack.worst import StackDepth, StackFrame
 from mlfbuild.targets import CPUS, Cpu
+from support.errors import raises
 
 MODEL = """\
 typedef int function(volatile int *);
@@ -106,7 +107,7 @@ def depth(elf: Path) -> StackDepth:
 
 
 def figures(folder: Path) -> dict[str, int]:
-    """What the compiler says itself, by function (``-fstack-usage``)."""
+    """The compiler's own figures by function (``-fstack-usage``)."""
     lines = [line.split("\t") for path in folder.glob("*.su") for line in path.read_text().splitlines()]
     return {where.rsplit(":", 1)[1].partition(".")[0]: int(size) for where, size, _ in lines}
 
@@ -148,7 +149,7 @@ def test_assembler_that_pushes_counts(link: Linker) -> None:
     """
     elf = link(model, "cortex-m4", "-O2")
     assert figures(elf.parent)["tvmgen_alpha_run"] == 0, "GCC does not look inside"
-    assert depth(elf) == StackDepth(56, (Part("tvmgen_alpha_run", 56),))
+    assert depth(elf) == StackDepth(56, (StackFrame("tvmgen_alpha_run", 56),))
 
 
 UNKNOWN = {
@@ -195,7 +196,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("case", UNKNOWN)
-def test_what_cannot_be_known_says_why(link: Linker, case: str) -> None:
+def test_unknown_stacks_have_a_reason(link: Linker, case: str) -> None:
     model, reason = UNKNOWN[case]
     main = MAIN if "alpha_run" in model else MAIN.replace("tvmgen_alpha_run(x)", "0")
     found = depth(link(f"{model}\n", "cortex-m4", "-O2", "-Wno-vla", main=main))
@@ -233,7 +234,7 @@ def test_an_executor_calls_what_its_table_has(link: Linker) -> None:
     assert found.size is not None and 200 < found.size < 260
 
 
-def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
+def test_a_pointer_does_not_lead_to_a_running_function(link: Linker) -> None:
     model = """
         typedef int function(volatile int *);
         __attribute__((noinline)) static int first(volatile int *x);
@@ -253,7 +254,7 @@ def test_a_pointer_does_not_lead_to_what_runs_already(link: Linker) -> None:
     assert found.size is not None and 400 < found.size < 480
 
 
-def test_main_has_all_that_it_calls(link: Linker) -> None:
+def test_main_includes_its_callees(link: Linker) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")
     image = read_image(elf)
     found = stacks_of(image, read_map(elf.with_name("app.elf.map")), {"alpha": "kws"})
@@ -271,7 +272,7 @@ def test_the_processor_of_an_image(tmp_path: Path, tool: Callable[[str], str]) -
     assert (found.size, found.reason) == (None, "mlfbuild knows the instructions of 32-bit Arm and RISC-V only")
 
 
-def test_objdump_is_found_as_the_compiler_is(
+def test_objdump_is_found_beside_the_compiler(
     link: Linker, tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")
@@ -291,7 +292,7 @@ def test_objdump_is_found_as_the_compiler_is(
         depth(elf)
 
 
-def test_a_damaged_image_is_told(tmp_path: Path) -> None:
+def test_a_damaged_image_is_refused(tmp_path: Path) -> None:
     (tmp_path / "app.elf").write_bytes(b"\x7fELF\x01\x01\x01" + bytes(30))
-    with pytest.raises(InputFileError, match=r"app\.elf: is a damaged ELF image: "):
+    with raises(InputFileError, "image-damaged", "app.elf"):
         read_program(tmp_path / "app.elf")

@@ -6,13 +6,13 @@ import pytest
 
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Listing
+from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder
 
 START = 0x100
 
 
-def listing(text: str, ends: str) -> Listing:
+def listing(text: str, ends: str) -> Disassembly:
     """What objdump would print: two bytes a line from ``START`` on, a name and a colon begin a function.
 
     Jumps through tables have four, which lie behind them. The functions g and h are at 0x400 and 0x500; ``ends`` is how
@@ -26,7 +26,7 @@ def listing(text: str, ends: str) -> Listing:
             lines.append(f" {address:x}:\t" + line.replace(" ", "\t", 1))
             address += 4 if line.startswith("tb") or "_case_" in line else 2
     others = [f"\n{at:08x} <{name}>:\n {at:x}:\t{ends}" for name, at in (("g", 0x400), ("h", 0x500))]
-    return Listing("\n".join([*lines, *others]) + "\n")
+    return Disassembly("\n".join([*lines, *others]) + "\n")
 
 
 def frame(text: str, decode: Decoder = arm.decode, words: dict[int, int] | None = None) -> Frame:
@@ -126,7 +126,7 @@ def test_frames_too_large_for_an_instruction() -> None:
     assert frame(shifted) == Frame(1040, ())
 
 
-def test_places_that_are_aligned_count_as_deep_as_they_may_be() -> None:
+def test_aligned_stack_addresses_count_as_the_deepest_possible() -> None:
     assert frame("push {r4, r7, lr}\n add r7, sp, #4\n mov r4, sp\n bfc r4, #0, #4\n mov sp, r4\n udf #0").size == 24
     assert frame("push {r4, lr}\n mov r4, sp\n bic.w r4, r4, #31\n mov sp, r4\n udf #0").size == 36
 
@@ -142,11 +142,11 @@ def test_places_that_are_aligned_count_as_deep_as_they_may_be() -> None:
         ("b.n 900 <elsewhere+0x8>", "goes on at 0x900, where the image has no code"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_known(text: str, reason: str) -> None:
+def test_unknown_stacks(text: str, reason: str) -> None:
     assert reason in frame(text).problem
 
 
-def test_other_special_registers_are_no_stack() -> None:
+def test_other_special_registers_do_not_change_the_stack() -> None:
     assert frame("msr BASEPRI, r0\n msr MSPLIM, r1\n push {r4}\n bx lr") == Frame(4, ())
 
 
@@ -174,18 +174,18 @@ CASES = """
 @pytest.mark.parametrize(
     "jump", ["ldr pc, [r1, r0, lsl #2]", "bx r3", "mov pc, r3", "add pc, r3", "bl 600 <__gnu_thumb1_case_si>"]
 )
-def test_tables_that_are_not_found_lead_to_what_nothing_else_leads_to(jump: str) -> None:
+def test_unknown_tables_lead_to_unreached_code(jump: str) -> None:
     found = frame(CASES.replace("TABLE", jump))
     assert found.size == 48 and (0x400, 8) in calls(found) and not found.problem
 
 
 @pytest.mark.parametrize("jump", ["tbb [pc, r0]", "bl 600 <__gnu_thumb1_case_uqi>", "bl 600 <__gnu_thumb1_case_sqi>"])
-def test_tables_that_are_found_lead_where_they_say(jump: str) -> None:
+def test_known_tables_lead_to_their_targets(jump: str) -> None:
     found = frame(CASES.replace("TABLE", jump), words={0x108: 0x0504})
     assert (0x400, 8) in calls(found) and found.size == 8, "nothing leads to the part that takes more"
 
 
-def test_half_words_and_what_lies_behind_a_table() -> None:
+def test_tables_of_half_words_and_code_after_a_table() -> None:
     text = CASES.replace("TABLE", "tbh [pc, r0, lsl #1]").replace(
         ".short 0x0401", ".short 4\n.short 4\n.word 0x40004000"
     )
@@ -194,7 +194,7 @@ def test_half_words_and_what_lies_behind_a_table() -> None:
     assert frame(text.replace("cmp r0, #1", "nop"), words=words).size == 48
 
 
-def test_tables_that_cannot_be_told_apart() -> None:
+def test_unknown_tables_at_different_depths() -> None:
     text = "add pc, r3\n .short 1\n bl 400 <g>\n bx lr\n push {r4, r5}\n add pc, r4\n .short 1\n bl 500 <h>\n udf #0"
     assert frame(text).problem.startswith("jumps through tables that cannot be told apart")
     assert dict(calls(frame(text.replace("push {r4, r5}", "nop\nnop"))))[0x500] == 0
@@ -238,5 +238,5 @@ def test_risc_v(text: str, size: int, targets: list[tuple[int | None, int]]) -> 
 @pytest.mark.parametrize(
     "text", ["sub sp,sp,a0\n ret", "jal t0,400 <__riscv_save_0>\n ret", "cm.push {ra, s0},-32\n ret"]
 )
-def test_risc_v_that_cannot_be_known(text: str) -> None:
+def test_unknown_stacks_of_risc_v(text: str) -> None:
     assert "only as it runs, at 0x100" in frame(text, riscv.decode).problem

@@ -1,4 +1,4 @@
-"""What runs on boards take of the stack is never more than the linked code says, and mostly that to the byte."""
+"""The measured stack of runs on boards never exceeds the worst case, and mostly equals it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Library, Module
-from mlfbuild.report.image import read_image
-from mlfbuild.report.linker_map import read_map
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.linker_map import read_map
 from mlfbuild.report.stack.image import stacks_of
 from mlfbuild.targets import BOARDS, CPUS, toolchain_file
 from mlfbuild.verify.module import verify_module

@@ -14,14 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-
-from mlfbuild.core import UsageError
-from mlfbuild.build.tree.adapters import esp_idf, platformio, rt_thread, zephyr
-from mlfbuild.build.tree.adapters.package import Package as Package
-
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import lazy_attributes
+from mlfbuild.build.tree.adapters import esp_idf, platformio, rt_thread, zephyr
+from mlfbuild.build.tree.adapters.package import Package as Package
+from mlfbuild.core import UsageError, lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.build.tree.adapters.package import ModelFiles as ModelFiles, model_files as model_files

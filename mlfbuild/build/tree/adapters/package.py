@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mlfbuild.c_analysis import LINKED_SUFFIXES, OBJECT_SUFFIXES
-from mlfbuild.requirements import Dependency, Source
-from mlfbuild.core import InputFileError
-from mlfbuild.executor import FOLDER, INCLUDE_DIR, unit_names
-from mlfbuild.executor import BUNDLED_FOLDER
-from mlfbuild.core import read_bytes
 from mlfbuild.build.tree.blobs import BLOBS_FOLDER
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.parts import RUNTIME_HEADERS
 from mlfbuild.build.tree.record import RECORD, read_record
+from mlfbuild.c_analysis import LINKED_SUFFIXES, OBJECT_SUFFIXES
+from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
+from mlfbuild.requirements import Dependency, Source
 
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 

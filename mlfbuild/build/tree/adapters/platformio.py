@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.requirements import Dependency, Source
-from mlfbuild.core import UnsupportedModelError
 from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.requirements import Dependency, Source
 
 RESERVED: dict[str, str] = {}
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.requirements import Package as ProvidedPackage
 from mlfbuild.build.tree.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
 from mlfbuild.build.tree.cmake import lines, quoted
+from mlfbuild.requirements import Package as ProvidedPackage
 
 RESERVED = {"zephyr": "the module's own files lie there"}
 

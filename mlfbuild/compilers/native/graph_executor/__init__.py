@@ -10,3 +10,18 @@ TVM's C runtime has gaps: no ``__nop`` and no ``__copy``, no scalars, no ``bool`
 dimensions a tensor, and it wants an input before the first parameter. Graphs are written so that it runs them all the
 same, wherever a network leaves a choice.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.native.graph_executor.module import graph_module as graph_module
+    from mlfbuild.compilers.native.graph_executor.nodes import (
+        GraphProgram as GraphProgram,
+        PackedFunction as PackedFunction,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.compilers.native.fusion import fuse
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
-from mlfbuild.compilers.native.interface import Interface
+from mlfbuild.compilers.native.lowering import KernelCall, lower
 from mlfbuild.compilers.native.network import graph_network
-from mlfbuild.compilers.native.ops import lower
-from mlfbuild.compilers.native.ops.call import Call
-from mlfbuild.compilers.native.outline import facts_path, functions_path, kernel_files, source_path
-from mlfbuild.compilers.native.settings import Settings
-from mlfbuild.compilers.native.text import graph_text
-from mlfbuild.compilers.native.trace import traced_tensor
+from mlfbuild.compilers.native.passes import fuse
+from mlfbuild.compilers.native.printing import (
+    Interface,
+    facts_path,
+    functions_path,
+    graph_text,
+    kernel_files,
+    source_path,
+    traced_tensor,
+)
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph
@@ -35,7 +39,7 @@ from mlfbuild.library.graph_json import CALL, ExecutorGraph, graph_text as execu
 def graph_module(
     graph: Graph,
     interface: Interface,
-    settings: Settings,
+    settings: CodegenSettings,
     request: CompileRequest,
     target: str,
     front_matter: str,
@@ -74,7 +78,7 @@ def graph_module(
     )
 
 
-def _smallest(graph: Graph, settings: Settings) -> tuple[Graph, Sequence[Call], StoragePlan]:
+def _smallest(graph: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``, its operators one after the other or, where a run takes less memory so, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_storage(graph, calls)

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mlfbuild.cgen import ALIGNMENT, C_TYPES, aligned
 from mlfbuild.compilers.native.graph_executor.storage import Shape, StoragePlan, graph_shape
-from mlfbuild.compilers.native.interface import C_TYPES, Interface
-from mlfbuild.compilers.native.ops.call import Call, Constant, Parameter, Scratch
-from mlfbuild.compilers.native.program import Function
-from mlfbuild.compilers.native.storages import ALIGNMENT, aligned
+from mlfbuild.compilers.native.lowering import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.printing import Interface, NodeFunction
 from mlfbuild.core import sha256
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
@@ -32,7 +31,7 @@ class PackedFunction:
     """A function that executors call by name: an operator function with what it gets for its parameters."""
 
     name: str
-    function: Function
+    function: NodeFunction
     arguments: tuple[str, ...]
     """C expressions of ``args``, the tensors that executors pass, and of ``scratch``."""
     scratch: int
@@ -58,13 +57,13 @@ class GraphProgram:
         return f"tvmgen_{self.name}"
 
     @property
-    def operators(self) -> tuple[Function, ...]:
+    def operators(self) -> tuple[NodeFunction, ...]:
         """The operator functions, each once."""
         return tuple({packed.function.name: packed.function for packed in self.functions}.values())
 
 
 def make_nodes(
-    name: str, graph: Graph, calls: Sequence[Call], storage: StoragePlan, interface: Interface
+    name: str, graph: Graph, calls: Sequence[KernelCall], storage: StoragePlan, interface: Interface
 ) -> GraphProgram:
     """Return the program of ``graph``, whose nodes are lowered to ``calls``."""
     making = _Making(name, graph, storage, interface)
@@ -104,13 +103,13 @@ class _Making:
         self.packed: dict[tuple[object, ...], PackedFunction] = {}
         self.constants: list[Constant] = []
         self.params: list[Array] = []
-        self._functions: dict[tuple[object, ...], Function] = {}
+        self._functions: dict[tuple[object, ...], NodeFunction] = {}
         self._constant_names: dict[Constant, str] = {}
         self._param_numbers: dict[tuple[str, Shape, str], int] = {}
         self._nodes: list[_CallNode] = []
         self._for_outputs = [self._source(output) for output in graph.outputs]
 
-    def add(self, index: int, node: Node, call: Call) -> None:
+    def add(self, index: int, node: Node, call: KernelCall) -> None:
         """Add the call of the node at ``index``."""
         name = f"{self.prefix}_{call.operator}_{index}"
         call = replace(call, parameters=tuple(self._with_array(parameter) for parameter in call.parameters))
@@ -141,7 +140,7 @@ class _Making:
         root = self.graph.tensor(self.storage.roots[tensor])
         return root.name if root.data is None else self._param(root.data.reshape(-1), graph_shape(root))
 
-    def _arguments(self, name: str, node: Node, call: Call, *, joined: bool) -> Iterator[str]:
+    def _arguments(self, name: str, node: Node, call: KernelCall, *, joined: bool) -> Iterator[str]:
         """Yield what the operator function gets: tensors in the order of the node's inputs, then of its outputs."""
         arrays = sum(_is_array(parameter) for parameter in call.parameters)
         tensors = sum(self._is_read(parameter, node) for parameter in call.parameters)
@@ -149,7 +148,7 @@ class _Making:
         read, array, offset, scratch = 0, tensors, 0, 0
         for parameter in call.parameters:
             value = parameter.argument
-            if isinstance(value, Scratch):
+            if isinstance(value, ScratchBuffer):
                 yield _at("scratch", scratch, parameter.c_type)
                 scratch += value.size
             elif isinstance(value, Constant) and value.numbers is None:
@@ -166,9 +165,9 @@ class _Making:
     def _data(self, argument: int) -> str:
         return f"{self.prefix}_data(args, {argument})"
 
-    def _function(self, name: str, node: Node, call: Call) -> Function:
+    def _function(self, name: str, node: Node, call: KernelCall) -> NodeFunction:
         declared = tuple((parameter.c_type, parameter.name) for parameter in call.parameters)
-        return self._functions.setdefault((call.operator, declared, call.body), Function(name, call, node))
+        return self._functions.setdefault((call.operator, declared, call.body), NodeFunction(name, call, node))
 
     def _constant(self, named: Constant, value: Constant) -> str:
         key = replace(value, name="")

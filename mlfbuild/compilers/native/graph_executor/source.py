@@ -6,13 +6,10 @@ from collections.abc import Iterator
 
 from mlfbuild import __version__
 from mlfbuild.archive.merge import registry_source
+from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, comment_text, wrapped
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-from mlfbuild.compilers.native.header import fact_parts
-from mlfbuild.compilers.native.kernel_files import kernel_folder
-from mlfbuild.compilers.native.names import comment_text
-from mlfbuild.compilers.native.program import node_comment
-from mlfbuild.compilers.native.source import PARAMS_SECTION, declarator, print_function, wrapped
-from mlfbuild.compilers.native.storages import ALIGNMENT
+from mlfbuild.compilers.native.kernels import kernel_folder
+from mlfbuild.compilers.native.printing import declarator, fact_parts, node_comment, print_function
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library import Identity, facts_header, guarded
 

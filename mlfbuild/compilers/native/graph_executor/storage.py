@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.compilers.native.ops.call import Call
+from mlfbuild.compilers.native.lowering import KernelCall
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Reshape
 
@@ -46,7 +46,7 @@ class StoragePlan:
         return sum(self.sizes) + self.scratch
 
 
-def plan_storage(graph: Graph, calls: Sequence[Call]) -> StoragePlan:
+def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
     """Return the plan of ``graph``, whose nodes are lowered to ``calls``."""
     roots, shapes = _same_bytes(graph)
     made = tuple(index for index, node in enumerate(graph.nodes) if not _is_alias(node, roots))
@@ -130,7 +130,7 @@ def _lives(graph: Graph, roots: Mapping[str, str], calls: Sequence[int]) -> dict
 
 
 def _written_over(
-    graph: Graph, calls: Sequence[Call], roots: Mapping[str, str], lives: Mapping[str, _Life]
+    graph: Graph, calls: Sequence[KernelCall], roots: Mapping[str, str], lives: Mapping[str, _Life]
 ) -> Iterator[tuple[str, str]]:
     """Yield (input, output) where a call may write its output over an input that nobody reads later."""
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):

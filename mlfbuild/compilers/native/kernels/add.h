@@ -1,12 +1,12 @@
 /*
- * ADD, SUB and SQUARED_DIFFERENCE of two tensors that broadcast: `broadcast.h` has the loops.
+ * ADD, SUB and SQUARED_DIFFERENCE of two tensors that broadcast: `binary.h` has the loops.
  */
 #ifndef MLF_ADD_H_
 #define MLF_ADD_H_
 
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 #include "requantize.h"
 

@@ -1,15 +1,14 @@
 /*
- * Comparisons and logical operators of two tensors that broadcast: `broadcast.h` has the loops. Truth is 1, else 0.
+ * Comparisons of two tensors that broadcast: `binary.h` has the loops. Truth is 1, else 0.
  */
 #ifndef MLF_COMPARISONS_H_
 #define MLF_COMPARISONS_H_
 
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 #include "requantize.h"
-#include "unary.h"
 
 /* Stored values of each input are brought to numbers that mean the same. */
 struct mlf_comparison_quantization {
@@ -62,10 +61,5 @@ MLF_RELATION_OF(less_equal, int16_t, int16, <=)
 
 MLF_RELATION_OF(equal, uint8_t, uint8, ==)
 MLF_RELATION_OF(not_equal, uint8_t, uint8, !=)
-
-/* Any byte but 0 is true. */
-MLF_BINARY(mlf_logical_and_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 && b != 0 ? 1 : 0)
-MLF_BINARY(mlf_logical_or_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 || b != 0 ? 1 : 0)
-MLF_UNARY(mlf_logical_not_uint8(MLF_UNARY_PARAMETERS(uint8_t)), uint8_t, a == 0 ? 1 : 0)
 
 #endif /* MLF_COMPARISONS_H_ */

@@ -1,5 +1,5 @@
 /*
- * CUMSUM along one dimension, input and output [outer, size, inner], and ADD_N of tensors of count elements.
+ * CUMSUM along one dimension, input and output [outer, size, inner].
  *
  * int8 summands without their zero points have 19 fraction bits, as in ADD; sums of integers wrap. Elements are read
  * before they are written at their place, so that the output may be an input.
@@ -57,26 +57,5 @@ MLF_CUMSUM(mlf_cumsum_int8(const struct mlf_rescaling *rescaling, MLF_CUMSUM_PAR
 MLF_CUMSUM(mlf_cumsum_int32(MLF_CUMSUM_PARAMETERS(int32_t)), int32_t, uint32_t, (uint32_t)a, (int32_t)sum)
 MLF_CUMSUM(mlf_cumsum_int64(MLF_CUMSUM_PARAMETERS(int64_t)), int64_t, uint64_t, (uint64_t)a, (int64_t)sum)
 MLF_CUMSUM(mlf_cumsum_float(MLF_CUMSUM_PARAMETERS(float)), float, float, a, sum)
-
-/* As MLF_CUMSUM, of the elements at one place of all inputs. */
-#define MLF_ADD_N(signature, type, sum_type, summand, finish)                                                          \
-    MLF_KERNEL void signature                                                                                          \
-    {                                                                                                                  \
-        for (int32_t i = 0; i < count; i++) {                                                                          \
-            sum_type sum = 0;                                                                                          \
-            for (int32_t k = 0; k < tensors; k++) {                                                                    \
-                const type a = inputs[k][i];                                                                           \
-                sum += (summand);                                                                                      \
-            }                                                                                                          \
-            output[i] = (finish);                                                                                      \
-        }                                                                                                              \
-    }
-
-#define MLF_ADD_N_PARAMETERS(type) int32_t count, int32_t tensors, const type *const *inputs, type *output
-
-MLF_ADD_N(mlf_add_n_int8(const struct mlf_rescaling *rescaling, MLF_ADD_N_PARAMETERS(int8_t)), int8_t, uint32_t,
-          mlf_summand(rescaling, a), mlf_summed(rescaling, sum))
-MLF_ADD_N(mlf_add_n_int32(MLF_ADD_N_PARAMETERS(int32_t)), int32_t, uint32_t, (uint32_t)a, (int32_t)sum)
-MLF_ADD_N(mlf_add_n_float(MLF_ADD_N_PARAMETERS(float)), float, float, a, sum)
 
 #endif /* MLF_CUMSUM_H_ */

@@ -1,12 +1,12 @@
 /*
- * DIV of two tensors that broadcast: `broadcast.h` has the loops.
+ * DIV of two tensors that broadcast: `binary.h` has the loops.
  */
 #ifndef MLF_DIV_H_
 #define MLF_DIV_H_
 
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 #include "fixed_point.h"
 #include "requantize.h"

@@ -1,5 +1,5 @@
 /*
- * FLOOR_DIV and FLOOR_MOD of two tensors that broadcast: `broadcast.h` has the loops.
+ * FLOOR_DIV and FLOOR_MOD of two tensors that broadcast: `binary.h` has the loops.
  */
 #ifndef MLF_FLOOR_DIV_H_
 #define MLF_FLOOR_DIV_H_
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 
 /* Return a / b rounded down; of quotients beyond 64 bits, which are whole, the nearest float. In double, as a float of

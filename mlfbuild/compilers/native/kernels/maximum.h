@@ -1,12 +1,12 @@
 /*
- * MAXIMUM and MINIMUM of two tensors that broadcast and have one scale: `broadcast.h` has the loops.
+ * MAXIMUM and MINIMUM of two tensors that broadcast and have one scale: `binary.h` has the loops.
  */
 #ifndef MLF_MAXIMUM_H_
 #define MLF_MAXIMUM_H_
 
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 
 #define MLF_MAXIMUM(type, suffix)                                                                                      \

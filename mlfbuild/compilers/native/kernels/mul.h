@@ -1,12 +1,12 @@
 /*
- * MUL of two tensors that broadcast: `broadcast.h` has the loops.
+ * MUL of two tensors that broadcast: `binary.h` has the loops.
  */
 #ifndef MLF_MUL_H_
 #define MLF_MUL_H_
 
 #include <stdint.h>
 
-#include "broadcast.h"
+#include "binary.h"
 #include "compiler.h"
 #include "requantize.h"
 

@@ -1,6 +1,6 @@
 /*
  * SELECT_V2: elements of one of two tensors, as a third one says. All broadcast, over at most six dimensions, as in
- * `broadcast.h`.
+ * `binary.h`.
  */
 #ifndef MLF_SELECT_H_
 #define MLF_SELECT_H_

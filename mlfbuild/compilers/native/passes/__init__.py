@@ -1,32 +1,17 @@
-"""Passes rewrite a graph into one that computes the same outputs with less; each is a pure function of a graph."""
+"""Passes rewrite a graph into one that computes the same outputs with less; each is a pure function of a graph.
+
+``pipeline`` has those that every network goes through, in their order. ``fusion`` then decides which operators run
+together, row by row, by the ``costs`` that it estimates.
+"""
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.passes.fold_constants import fold_constants
-from mlfbuild.compilers.native.passes.fold_scales import fold_scales
-from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
-from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
-from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
-from mlfbuild.compilers.native.passes.remove_identities import remove_identities
-from mlfbuild.compilers.native.passes.shift_states import shift_states
-from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
-from mlfbuild.graph import Graph
+from typing import TYPE_CHECKING
 
-PASSES = (
-    fold_constants,
-    remove_identities,
-    shift_states,
-    fuse_padding,
-    widen_depthwise,
-    fold_scales,
-    fuse_activation,
-    remove_dead_nodes,
-)
-"""In the order in which they run."""
+from mlfbuild.core import lazy_attributes
 
-
-def run_passes(graph: Graph) -> Graph:
-    """Return ``graph`` after all passes; inputs and outputs keep their names, order and values."""
-    for one_pass in PASSES:
-        graph = one_pass(graph)
-    return graph
+if TYPE_CHECKING:
+    from mlfbuild.compilers.native.passes.fusion import fuse as fuse
+    from mlfbuild.compilers.native.passes.pipeline import run_passes as run_passes
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,43 +1,159 @@
-"""Each supported operator of ONNX: how a node becomes nodes of the graph."""
+"""Each supported operator of ONNX: how a node becomes nodes of the graph.
+
+A family's file has the stem of the one in ``graph/ops`` that it becomes, if there is one, and a table
+``OPERATORS`` by names of ONNX. It is imported when a model has one of its operators.
+
+``make generate`` writes this file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators import (
-    activations,
-    clamping,
-    convolution,
-    cumulative,
-    einsum,
-    elementwise,
-    indexing,
-    linear,
-    movement,
-    normalization,
-    pieces,
-    pooling,
-    powers,
-    quantization,
-    recurrent,
-    reductions,
-    resize,
-    selecting,
-    unary,
-    unrolled,
-    volume,
-)
-from mlfbuild.frontends.onnx.site import Site
+if TYPE_CHECKING:
+    from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 
-__all__ = ["OPERATORS"]
+__all__ = ["OPERATORS", "converter"]
 
-_FAMILIES = (
-    activations, clamping, convolution, cumulative, einsum, elementwise, indexing, linear, movement, normalization,
-    pieces, pooling, powers, quantization, recurrent, reductions, resize, selecting, unary, unrolled, volume,
-)  # fmt: skip
-
-OPERATORS: Mapping[str, Callable[[Site], tuple[Value, ...]]] = {
-    name: convert for family in _FAMILIES for name, convert in family.OPERATORS.items()
+OPERATORS: Mapping[str, str] = {
+    "Abs": "abs",
+    "Add": "add",
+    "And": "logical",
+    "ArgMax": "arg_max",
+    "ArgMin": "arg_max",
+    "AveragePool": "pool2d",
+    "BatchNormalization": "batch_normalization",
+    "Cast": "quantize",
+    "CastLike": "quantize",
+    "Ceil": "floor",
+    "Celu": "elu",
+    "CenterCropPad": "pad",
+    "Clip": "relu",
+    "Compress": "gather_elements",
+    "Concat": "concatenation",
+    "Conv": "conv2d",
+    "ConvInteger": "quantize",
+    "ConvTranspose": "transpose_conv",
+    "Cos": "sin",
+    "CumProd": "cumsum",
+    "CumSum": "cumsum",
+    "DepthToSpace": "space_to_depth",
+    "DequantizeLinear": "quantize",
+    "Div": "div",
+    "Dropout": "reshape",
+    "Einsum": "einsum",
+    "Elu": "elu",
+    "Equal": "comparisons",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Expand": "broadcast_to",
+    "EyeLike": "one_hot",
+    "Flatten": "reshape",
+    "Floor": "floor",
+    "GRU": "gru",
+    "Gather": "gather",
+    "GatherElements": "gather_elements",
+    "GatherND": "gather_elements",
+    "Gelu": "gelu",
+    "Gemm": "fully_connected",
+    "GlobalAveragePool": "pool2d",
+    "GlobalLpPool": "pool2d",
+    "GlobalMaxPool": "pool2d",
+    "Greater": "comparisons",
+    "GreaterOrEqual": "comparisons",
+    "GroupNormalization": "layer_normalization",
+    "HardSigmoid": "hard_swish",
+    "HardSwish": "hard_swish",
+    "Hardmax": "one_hot",
+    "Identity": "reshape",
+    "InstanceNormalization": "layer_normalization",
+    "IsInf": "comparisons",
+    "IsNaN": "comparisons",
+    "LRN": "pool2d",
+    "LSTM": "lstm",
+    "LayerNormalization": "layer_normalization",
+    "LeakyRelu": "relu",
+    "Less": "comparisons",
+    "LessOrEqual": "comparisons",
+    "Log": "exp",
+    "LogSoftmax": "softmax",
+    "LpNormalization": "layer_normalization",
+    "LpPool": "pool2d",
+    "MatMul": "fully_connected",
+    "MatMulInteger": "quantize",
+    "Max": "maximum",
+    "MaxPool": "pool2d",
+    "Mean": "add",
+    "MeanVarianceNormalization": "layer_normalization",
+    "Min": "maximum",
+    "Mish": "logistic",
+    "Mod": "floor_div",
+    "Mul": "mul",
+    "Neg": "abs",
+    "Not": "logical",
+    "OneHot": "one_hot",
+    "Or": "logical",
+    "PRelu": "relu",
+    "Pad": "pad",
+    "Pow": "pow",
+    "QuantizeLinear": "quantize",
+    "RMSNormalization": "layer_normalization",
+    "RNN": "gru",
+    "Reciprocal": "div",
+    "ReduceL1": "reduce",
+    "ReduceL2": "reduce",
+    "ReduceLogSum": "reduce",
+    "ReduceLogSumExp": "reduce",
+    "ReduceMax": "reduce",
+    "ReduceMean": "reduce",
+    "ReduceMin": "reduce",
+    "ReduceProd": "cumsum",
+    "ReduceSum": "reduce",
+    "ReduceSumSquare": "reduce",
+    "Relu": "relu",
+    "Reshape": "reshape",
+    "Resize": "resize",
+    "ReverseSequence": "gather_elements",
+    "Round": "floor",
+    "Scatter": "gather_elements",
+    "ScatterElements": "gather_elements",
+    "ScatterND": "gather_elements",
+    "Selu": "elu",
+    "Shrink": "relu",
+    "Sigmoid": "logistic",
+    "Sign": "abs",
+    "Sin": "sin",
+    "Slice": "slice",
+    "Softmax": "softmax",
+    "Softplus": "logistic",
+    "Softsign": "logistic",
+    "SpaceToDepth": "space_to_depth",
+    "Split": "split",
+    "Sqrt": "sqrt",
+    "Squeeze": "reshape",
+    "Sub": "add",
+    "Sum": "add",
+    "SwiGLU": "logistic",
+    "Swish": "logistic",
+    "Tan": "sin",
+    "Tanh": "logistic",
+    "ThresholdedRelu": "relu",
+    "Tile": "tile",
+    "Transpose": "transpose",
+    "Trilu": "select",
+    "Unsqueeze": "reshape",
+    "Upsample": "resize",
+    "Where": "select",
+    "Xor": "logical",
 }
-"""All operators by name; a converter returns the outputs in ONNX's order."""
+"""All operators: name -> family, which is the stem of the file."""
+
+
+def converter(name: str) -> Converter | None:
+    """Return what converts nodes of the operator ``name``, and returns the outputs in ONNX's order."""
+    if name not in OPERATORS:
+        return None
+    table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS
+    return table[name]

@@ -7,23 +7,23 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
 
-Converter = Callable[[Site], tuple[Value, ...]]
+Converter = Callable[[OnnxSite], tuple[Value, ...]]
 
 
-def of_one_tensor(compute: Callable[[Site, Tensor], Tensor]) -> Converter:
+def of_one_tensor(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Converter:
     """Return the converter that computes element by element, in whatever order they are stored."""
 
-    def convert(site: Site) -> tuple[Value, ...]:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
         value = site.value(0)
         return (Value(compute(site, value.tensor), value.order),)
 
     return convert
 
 
-def binary(site: Site, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
+def binary(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
     """Return ``operator`` of two tensors that broadcast."""
     try:
         shape = np.broadcast_shapes(first.shape, second.shape)
@@ -32,54 +32,56 @@ def binary(site: Site, operator: Operator, first: Tensor, second: Tensor) -> Ten
     return site.emit(operator, [first, second], shape)
 
 
-def unary(site: Site, operator: Operator, tensor: Tensor) -> Tensor:
+def unary(site: OnnxSite, operator: Operator, tensor: Tensor) -> Tensor:
     """Return ``operator`` of every element."""
     return site.emit(operator, [tensor], tensor.shape)
 
 
-def add(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
+def add(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first + second."""
     return binary(site, ops.Add(), first, _tensor(site, second))
 
 
-def subtract(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
+def subtract(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first - second."""
     return binary(site, ops.Sub(), first, _tensor(site, second))
 
 
-def multiply(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
+def multiply(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first * second."""
     return binary(site, ops.Mul(), first, _tensor(site, second))
 
 
-def divide(site: Site, first: Tensor, second: Tensor | float) -> Tensor:
+def divide(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first / second."""
     return binary(site, ops.Div(), first, _tensor(site, second))
 
 
-def relation(site: Site, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
+def relation(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
     """Return whether the comparison ``operator`` holds, element by element."""
     other = _tensor(site, second)
     return site.emit(operator, [first, other], np.broadcast_shapes(first.shape, other.shape), DType.BOOL)
 
 
-def select(site: Site, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
+def select(site: OnnxSite, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
     """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
     tensors = condition, _tensor(site, first), _tensor(site, second)
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     return site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype)
 
 
-def cast(site: Site, tensor: Tensor, dtype: DType) -> Tensor:
+def cast(site: OnnxSite, tensor: Tensor, dtype: DType) -> Tensor:
     """Return ``tensor`` as another type."""
     return tensor if tensor.dtype is dtype else site.emit(ops.Cast(), [tensor], tensor.shape, dtype)
 
 
-def reduced(site: Site, kind: type[ops.Mean | ops.Sum | ops.ReduceMax], tensor: Tensor, axes: Sequence[int]) -> Tensor:
+def reduced(
+    site: OnnxSite, kind: type[ops.Mean | ops.Sum | ops.ReduceMax], tensor: Tensor, axes: Sequence[int]
+) -> Tensor:
     """Return ``tensor`` reduced along its stored ``axes``, which stay as dimensions of 1."""
     operator = kind(tuple(sorted(axes)), keep_dims=True)
     return site.emit(operator, [tensor], operator.output_shape(tensor.shape))
 
 
-def _tensor(site: Site, number: Tensor | float) -> Tensor:
+def _tensor(site: OnnxSite, number: Tensor | float) -> Tensor:
     return number if isinstance(number, Tensor) else site.number("number", number)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import reduced
-from mlfbuild.frontends.onnx.operators.indexing import all_places, picked
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, reduced
+from mlfbuild.frontends.onnx.operators.gather_elements import all_places, picked
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Tensor, ops
 
 _DOTS = "0123456789"
@@ -30,7 +30,7 @@ class _Term:
         return dict(zip(self.labels, self.tensor.shape, strict=True))
 
 
-def _einsum(site: Site) -> tuple[Value, ...]:
+def _einsum(site: OnnxSite) -> tuple[Value, ...]:
     equation = "".join(site.text("equation", "").split())
     left, arrow, right = equation.partition("->")
     names = left.split(",")
@@ -49,7 +49,7 @@ def _einsum(site: Site) -> tuple[Value, ...]:
     return (site.made(_ordered(site, made, result)),)
 
 
-def _term(site: Site, index: int, labels: str) -> _Term:
+def _term(site: OnnxSite, index: int, labels: str) -> _Term:
     """Return input ``index`` with a label for every dimension."""
     value = site.value(index)
     if value.dtype is not DType.FLOAT32:
@@ -62,7 +62,7 @@ def _term(site: Site, index: int, labels: str) -> _Term:
     return _Term(tensor, labels)
 
 
-def _labels(site: Site, labels: str, dots: int) -> str:
+def _labels(site: OnnxSite, labels: str, dots: int) -> str:
     """Return ``labels`` with ``dots`` digits in place of the ellipsis."""
     found = labels.replace("...", _DOTS[: max(dots, 0)][::-1], 1)
     if not found.isalnum() and found:
@@ -81,7 +81,7 @@ def _implied(terms: Sequence[_Term]) -> str:
     return "".join(dots) + "".join(sorted(x for x in set(every) if every.count(x) == 1 and x not in _DOTS))
 
 
-def _diagonal(site: Site, term: _Term) -> _Term:
+def _diagonal(site: OnnxSite, term: _Term) -> _Term:
     """Return ``term`` with dimensions of one label taken as one: its diagonal."""
     labels = "".join(dict.fromkeys(term.labels))
     if labels == term.labels:
@@ -95,7 +95,7 @@ def _diagonal(site: Site, term: _Term) -> _Term:
     return _Term(picked(site, site.made(term.tensor), kept).tensor, labels)
 
 
-def _summed(site: Site, term: _Term, kept: str) -> _Term:
+def _summed(site: OnnxSite, term: _Term, kept: str) -> _Term:
     """Return ``term`` summed along what nothing else asks for."""
     axes = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not axes:
@@ -106,13 +106,13 @@ def _summed(site: Site, term: _Term, kept: str) -> _Term:
     return _Term(site.builder.reshaped(made, shape), "".join(term.labels[axis] for axis in left))
 
 
-def _ordered(site: Site, term: _Term, labels: str) -> Tensor:
+def _ordered(site: OnnxSite, term: _Term, labels: str) -> Tensor:
     """Return the tensor of ``term`` with its dimensions in the order of ``labels``."""
     value = Value(term.tensor, tuple(labels.index(label) for label in term.labels))
     return site.builder.stored(value, tuple(range(len(labels))))
 
 
-def _product(site: Site, first: _Term, second: _Term, result: str) -> _Term:
+def _product(site: OnnxSite, first: _Term, second: _Term, result: str) -> _Term:
     """Multiply as stacks of matrices: what both have and the result keeps counts the matrices."""
     sizes = _common_sizes(site, first, second)
     stacks = "".join(label for label in first.labels if label in second.labels and label in result)
@@ -132,7 +132,7 @@ def _product(site: Site, first: _Term, second: _Term, result: str) -> _Term:
     return _Term(site.builder.reshaped(made, [sizes[label] for label in labels]), labels)
 
 
-def _common_sizes(site: Site, first: _Term, second: _Term) -> dict[str, int]:
+def _common_sizes(site: OnnxSite, first: _Term, second: _Term) -> dict[str, int]:
     sizes = {**second.sizes(), **first.sizes()}
     for label, size in second.sizes().items():
         if 1 not in {size, sizes[label]} and size != sizes[label]:
@@ -141,7 +141,7 @@ def _common_sizes(site: Site, first: _Term, second: _Term) -> dict[str, int]:
     return sizes
 
 
-def _matrices(site: Site, term: _Term, labels: str, sizes: dict[str, int], shape: tuple[int, ...]) -> Tensor:
+def _matrices(site: OnnxSite, term: _Term, labels: str, sizes: dict[str, int], shape: tuple[int, ...]) -> Tensor:
     tensor = _ordered(site, term, labels)
     full = tuple(sizes[label] for label in labels)
     if tensor.shape != full:
@@ -149,4 +149,6 @@ def _matrices(site: Site, term: _Term, labels: str, sizes: dict[str, int], shape
     return site.builder.reshaped(tensor, shape)
 
 
-OPERATORS = {"Einsum": _einsum}
+OPERATORS: Mapping[str, Converter] = {
+    "Einsum": _einsum,
+}

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from mlfbuild.frontends.onnx.layout import Value, channels_last
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, Tensor, ops
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.graph.bases import Padding, Pair
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
-def image(site: Site, value: Value) -> Tensor:
+def image(site: OnnxSite, value: Value) -> Tensor:
     """Return ``value``, batch, channel and one or two dimensions of pixels, as NHWC."""
     if value.rank not in {3, 4}:
         raise site.unsupported(f"an input of {value.rank} dimensions; supported are 1-D and 2-D images")
@@ -21,14 +21,14 @@ def image(site: Site, value: Value) -> Tensor:
     return tensor if value.rank == 4 else site.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
 
 
-def from_image(site: Site, value: Value, tensor: Tensor) -> Value:
+def from_image(site: OnnxSite, value: Value, tensor: Tensor) -> Value:
     """Return the NHWC ``tensor`` as a value with as many dimensions and of the type that ``value`` has."""
     if value.rank == 3:
         tensor = site.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
     return Value(tensor, channels_last(value.rank), value.dtype)
 
 
-def pad_image(site: Site, source: Tensor, padding: Padding) -> Tensor:
+def pad_image(site: OnnxSite, source: Tensor, padding: Padding) -> Tensor:
     """Return the NHWC ``source`` with zeros around its pixels."""
     paddings = ((0, 0), *padding, (0, 0))
     shape = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
@@ -50,7 +50,7 @@ class Sliding:
 
 
 @dataclass(frozen=True)
-class Line:
+class WindowLine:
     """A window along one dimension of pixels."""
 
     size: int
@@ -67,19 +67,19 @@ class Line:
         return (self.filter - 1) * self.dilation + 1
 
 
-def untouched(size: int) -> Line:
+def untouched(size: int) -> WindowLine:
     """Return the window that sees every pixel once."""
-    return Line(size, 1, 1, 1, (0, 0), (0, 0), size)
+    return WindowLine(size, 1, 1, 1, (0, 0), (0, 0), size)
 
 
-def sliding(site: Site, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
+def sliding(site: OnnxSite, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
     """Read the window's attributes at ``site`` for an image of ``size``; ONNX's Conv and pools share them."""
     dimensions = site.held(0).rank - 2
     found = lines(site, size[2 - dimensions :], filter_size[-dimensions:])
     return across(*found) if len(found) == 2 else across(untouched(1), *found)
 
 
-def across(rows: Line, columns: Line) -> Sliding:
+def across(rows: WindowLine, columns: WindowLine) -> Sliding:
     """Return two windows as one."""
     return Sliding(
         (rows.filter, columns.filter), (rows.stride, columns.stride), (rows.dilation, columns.dilation),
@@ -87,7 +87,7 @@ def across(rows: Line, columns: Line) -> Sliding:
     )  # fmt: skip
 
 
-def lines(site: Site, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[Line, ...]:
+def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
     """Read the window's attributes along each dimension of pixels; raises ``GraphError`` where they do not fit."""
     count = len(size)
     strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
@@ -109,24 +109,26 @@ def lines(site: Site, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tu
                 f"a window of {reach[axis]} does not fit {size[axis]} pixels with {padding[axis]} beside",
             )
         output, full = _along(size[axis], reach[axis], strides[axis], padding[axis], up=up)
-        found.append(Line(size[axis], filter_size[axis], strides[axis], dilations[axis], full, padding[axis], output))
+        found.append(
+            WindowLine(size[axis], filter_size[axis], strides[axis], dilations[axis], full, padding[axis], output)
+        )
     return tuple(found)
 
 
-def pair_of(site: Site, name: str, dimensions: int, default: int = 1) -> Pair:
+def pair_of(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
     values = _values(site, name, dimensions, default)
     return (values[0], values[1]) if dimensions == 2 else (default, values[0])
 
 
-def _values(site: Site, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
+def _values(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
     values = site.integers(name) or (default,) * dimensions
     if len(values) != dimensions:
         raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")
     return values
 
 
-def _padding(site: Site, size: tuple[int, ...], reach: list[int], strides: tuple[int, ...]) -> tuple[Pair, ...]:
+def _padding(site: OnnxSite, size: tuple[int, ...], reach: list[int], strides: tuple[int, ...]) -> tuple[Pair, ...]:
     mode, dimensions = site.text("auto_pad", "NOTSET"), len(size)
     if mode in {"SAME_UPPER", "SAME_LOWER"}:
         ends = zip(size, reach, strides, strict=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mlfbuild.frontends.onnx.site import Site
+from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, Quantization, Tensor
 
 _GREATEST_BIAS = 1 << 30
@@ -15,7 +15,7 @@ _GREATEST_BIAS = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Parameters:
+class LayerParameters:
     """Weights, whatever their dimensions, and a bias for each output channel."""
 
     weights: Array
@@ -23,13 +23,13 @@ class Parameters:
     scales: Array | None = None
     """Of int8 weights: one, or one for each output channel; the bias is then int32."""
 
-    def channels(self, part: slice) -> Parameters:
+    def channels(self, part: slice) -> LayerParameters:
         """Return the parameters of some output channels, which dimension 0 of the weights counts."""
         bias = None if self.bias is None else self.bias[part]
         scales = self.scales if self.scales is None or self.scales.size == 1 else self.scales[part]
         return replace(self, weights=self.weights[part], bias=bias, scales=scales)
 
-    def tensors(self, site: Site, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
+    def tensors(self, site: OnnxSite, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
         """Return the tensors of these parameters, whose ``weights`` are laid out with output channels at ``axis``."""
         quantization = None
         if self.scales is not None:
@@ -41,12 +41,12 @@ class Parameters:
         return site.weights("weights", weights, quantization), bias
 
 
-def real_parameters(site: Site) -> Parameters:
+def real_parameters(site: OnnxSite) -> LayerParameters:
     """Return inputs 1 and 2 as float32."""
-    return Parameters(site.constant(1, "filter"), site.constant(2, "bias").reshape(-1) if site.has(2) else None)
+    return LayerParameters(site.constant(1, "filter"), site.constant(2, "bias").reshape(-1) if site.has(2) else None)
 
 
-def integer_parameters(site: Site, source: Quantization, axis: int) -> Parameters | None:
+def integer_parameters(site: OnnxSite, source: Quantization, axis: int) -> LayerParameters | None:
     """Return inputs 1 and 2 as integers for a sum over an input quantised as ``source``.
 
     ``None`` where the weights are not int8 around 0 (or uint8 around 128), with one scale or one for each index of
@@ -58,15 +58,15 @@ def integer_parameters(site: Site, source: Quantization, axis: int) -> Parameter
         return None
     stored, scales = found
     if not site.has(2):
-        return Parameters(stored, None, scales)
+        return LayerParameters(stored, None, scales)
     shape, channels = site.constant_shape(2), stored.shape[axis] if axis < stored.ndim else 0
     if shape is None or math.prod(shape) not in {1, channels}:
         return None
     bias = _integer_bias(site, np.float64(source.scale) * scales.astype(np.float64))
-    return None if bias is None else Parameters(stored, bias, scales)
+    return None if bias is None else LayerParameters(stored, bias, scales)
 
 
-def _integer_bias(site: Site, scales: Array) -> Array | None:
+def _integer_bias(site: OnnxSite, scales: Array) -> Array | None:
     """Return input 2 as int32 on ``scales``, those of the products: as the file has it where it is on them already."""
     known = site.quantized(2)
     if (

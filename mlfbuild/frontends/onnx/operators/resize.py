@@ -1,26 +1,26 @@
-"""Resize and Upsample, SpaceToDepth and DepthToSpace."""
+"""Resize and Upsample."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value, channels_last
-from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, select
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, select
+from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
-from mlfbuild.frontends.onnx.operators.pieces import taken
-from mlfbuild.frontends.onnx.site import Site
-from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
-from mlfbuild.graph.ops.resize import FRACTION_BITS
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import Array, DType, GraphError, ops
+from mlfbuild.graph.ops import FRACTION_BITS
 
 _MOST_ELEMENTS = 1 << 24
 """Of the matrix that says how the elements along a dimension mix."""
 
 
-def _resize(site: Site) -> tuple[Value, ...]:
+def _resize(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     spacings = _spacings(site, value)
     checked(site.name, [spacing.wanted for spacing in spacings], value.tensor.dtype)
@@ -36,7 +36,7 @@ def _resize(site: Site) -> tuple[Value, ...]:
     return (value,)
 
 
-def _spacings(site: Site, value: Value) -> list[Spacing]:
+def _spacings(site: OnnxSite, value: Value) -> list[Spacing]:
     """Return how each of ONNX's dimensions changes."""
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
     if site.opset >= 11 and site.has(3):
@@ -55,7 +55,7 @@ def _spacings(site: Site, value: Value) -> list[Spacing]:
 
 
 def _with_policy(
-    site: Site, value: Value, axes: Sequence[int], scales: tuple[float, ...], sizes: tuple[int, ...]
+    site: OnnxSite, value: Value, axes: Sequence[int], scales: tuple[float, ...], sizes: tuple[int, ...]
 ) -> tuple[tuple[float, ...], tuple[int, ...]]:
     policy = site.text("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch" or not scales:
@@ -64,7 +64,7 @@ def _with_policy(
     return (scale,) * len(axes), tuple(math.floor(value.shape[axis] * scale + 0.5) for axis in axes)
 
 
-def _scales(site: Site) -> tuple[float, ...]:
+def _scales(site: OnnxSite) -> tuple[float, ...]:
     """Return the scales, an attribute of Upsample in version 7 and an input in all others."""
     found = site.node.attributes.get("scales")
     if isinstance(found, tuple):
@@ -73,7 +73,7 @@ def _scales(site: Site) -> tuple[float, ...]:
     return tuple(float(scale) for scale in site.constant(index, "scales").reshape(-1))
 
 
-def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
+def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
     """Resize one dimension: a look-up of the nearest elements, or a sum of several look-ups."""
     if spacing.size * spacing.wanted > _MOST_ELEMENTS:
         raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted}")
@@ -102,7 +102,7 @@ def _along(site: Site, value: Value, axis: int, spacing: Spacing, mode: str, tra
     return _extrapolated(site, Value(total, parts[0].order), axis, outside)
 
 
-def _extrapolated(site: Site, value: Value, axis: int, outside: Array) -> Value:
+def _extrapolated(site: OnnxSite, value: Value, axis: int, outside: Array) -> Value:
     """Return ``value`` with another number at the positions of ``axis`` that lie ``outside`` of the image."""
     if not outside.any():
         return value
@@ -114,14 +114,14 @@ def _extrapolated(site: Site, value: Value, axis: int, outside: Array) -> Value:
     return Value(select(site, site.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
 
 
-def _share(site: Site, value: Value, axis: int, positions: Array, shares: Array) -> Value:
+def _share(site: OnnxSite, value: Value, axis: int, positions: Array, shares: Array) -> Value:
     looked_up = taken(site, value, axis, positions)
     spread = [-1 if other == looked_up.stored(axis) else 1 for other in range(value.rank)]
     share = site.weights("share", shares.astype(np.float32).reshape(spread))
     return Value(multiply(site, looked_up.tensor, share), looked_up.order)
 
 
-def _region(site: Site, value: Value, axis: int) -> tuple[float, float]:
+def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
     """Return where the region of interest begins and ends, as parts of the dimension ``axis``."""
     if not site.has(1) or site.opset < 11:
         return 0.0, 1.0
@@ -133,7 +133,7 @@ def _region(site: Site, value: Value, axis: int) -> tuple[float, float]:
     return float(region[index]), float(region[index + len(axes)])
 
 
-def _bilinear(site: Site, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
+def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
     """Return what RESIZE_BILINEAR makes of an image, ``None`` where it means something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]
@@ -160,56 +160,7 @@ def _exact_in_integers(line: Spacing, transformation: str) -> bool:
     return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 
 
-def _space_to_depth(site: Site) -> tuple[Value, ...]:
-    value, block = _image(site)
-    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
-    batch, rows, columns, channels = source.shape
-    shape = (batch, rows // size, columns // size, channels * size * size)
-    made = site.moved(ops.SpaceToDepth(block), source, shape)
-    if _mode(site) == "CRD":
-        made = _transposed_channels(site, made, (size * size, channels))
-    return (value.moved(made, channels_last(4)),)
-
-
-def _mode(site: Site) -> str:
-    """Return which counts faster in the channels: DCR the depth, CRD the place in the block."""
-    mode = site.text("mode", "DCR")
-    if mode not in {"DCR", "CRD"}:
-        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
-    return mode
-
-
-def _transposed_channels(site: Site, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
-    """Return ``tensor`` with its channels, a matrix of ``sizes`` by rows, by columns."""
-    outer = tensor.shape[:3]
-    split = site.builder.reshaped(tensor, (*outer, *sizes))
-    swapped = site.moved(ops.Transpose((0, 1, 2, 4, 3)), split, (*outer, *reversed(sizes)))
-    return site.builder.reshaped(swapped, tensor.shape)
-
-
-def _depth_to_space(site: Site) -> tuple[Value, ...]:
-    value, block = _image(site)
-    source, size = site.builder.stored(value, channels_last(4)), max(block, 1)
-    batch, rows, columns, channels = source.shape
-    depth = channels // (size * size)
-    shape = (batch, rows * size, columns * size, depth)
-    if depth * size * size != channels or block < 1:
-        raise GraphError(site.node.place, f"cannot make blocks of {block} of {source}")
-    if _mode(site) == "CRD":
-        source = _transposed_channels(site, source, (depth, size * size))
-    return (value.moved(site.moved(ops.DepthToSpace(block), source, shape), channels_last(4)),)
-
-
-def _image(site: Site) -> tuple[Value, int]:
-    value = site.held(0)
-    if value.rank != 4:
-        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
-    return value, site.integer("blocksize", 0)
-
-
-OPERATORS = {
-    "DepthToSpace": _depth_to_space,
+OPERATORS: Mapping[str, Converter] = {
     "Resize": _resize,
-    "SpaceToDepth": _space_to_depth,
     "Upsample": _resize,
 }

@@ -1,4 +1,4 @@
-/** Of several images, and of several models of one, shows the one that the address names. */
+/** Shows the image and the model in the URL, if there are several. */
 function chooser(changed) {
   const show = (parent, selector, chosen) => {
     const all = [...parent.querySelectorAll(selector)];

@@ -1,4 +1,4 @@
-/** Hides labels of charts where they do not fit into what is free of what they name; in one pass, to be quick. */
+/** Hides labels of charts that do not fit the visible part of their mark; reads all sizes before it writes, to be fast. */
 function labels() {
   const found = [...document.querySelectorAll(".plot .mark text")].filter((text) => text.closest(".plot").clientWidth);
   const fits = found.map((text) => {

@@ -1,7 +1,7 @@
-/** What charts say of a mark, on hover, on focus and on a tap; arrow keys go from mark to mark. */
+/** Tips of the marks in charts, on hover, focus and tap; arrow keys move from mark to mark. */
 const words = new WeakMap();
 
-/** Shows the lines of a text beside a place, inside the window. */
+/** Shows the lines of a text beside a box, inside the window. */
 function tip(text, box) {
   const element = document.getElementById("tip");
   const lines = text.split("\n").map((line, index) => {
@@ -22,7 +22,7 @@ function noTip() {
   document.getElementById("tip").hidden = true;
 }
 
-/** The tip of what has the focus, which goes with it when the page scrolls. */
+/** Shows the tip of the focused mark, which moves with it when the page scrolls. */
 function focusTip() {
   const mark = document.activeElement;
   if (words.has(mark) && mark.matches(":focus-visible")) tip(words.get(mark), mark.getBoundingClientRect());
@@ -33,7 +33,7 @@ function at(event) {
   return { left: event.clientX + 12, top: event.clientY, bottom: event.clientY };
 }
 
-/** Takes titles out of marks, whose own tips would show beside ours, and makes them their names. */
+/** Replaces titles of marks by accessible names, because browsers show titles as a second tip. */
 function takeTitles(root) {
   for (const title of root.querySelectorAll("svg title")) {
     const mark = title.parentNode;

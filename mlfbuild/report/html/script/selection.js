@@ -1,4 +1,4 @@
-/** A click on an operator or a tensor, wherever it is drawn, marks it everywhere, with what it reads and writes. */
+/** Selects an operator or a tensor on click, in all charts and tables, with the tensors or operators it is connected to. */
 const SELECTABLE = ".network [data-operator], .network [data-tensor]";
 
 function clear(network) {
@@ -25,7 +25,7 @@ function select(network, { operator, tensor }) {
   network.classList.add("dimmed");
 }
 
-/** A line at the foot of the window: what is selected, and the ways to where it is drawn. */
+/** Shows the selection in a line at the bottom of the window, with buttons that scroll to it in each chart. */
 function say(network, { operator, tensor }) {
   const row = network.querySelector(operator === undefined
     ? `tr[data-tensor="${tensor}"]` : `tr[data-operator="${operator}"]`);
@@ -51,7 +51,7 @@ function go(where) {
   const network = document.querySelector(".network[data-selected]");
   const selected = network?.querySelector(`${where} .selected`);
   selected?.closest("details")?.setAttribute("open", "");
-  // Chromium scrolls to a wrong place for elements inside drawings.
+  // Chromium scrolls to a wrong position for elements inside SVG.
   (selected?.closest(".chart, .block") || selected)?.scrollIntoView({ block: "center" });
 }
 

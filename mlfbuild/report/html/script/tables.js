@@ -1,4 +1,4 @@
-/** Tables that sort by each column: numbers first from the largest, words from A; the foot stays where it is. */
+/** Sorts tables by a column: numbers first in descending, words in ascending order; the footer does not move. */
 function valueOf(cell, numeric) {
   const text = cell.textContent.trim();
   if (!numeric) return text;

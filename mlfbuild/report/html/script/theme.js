@@ -1,4 +1,4 @@
-/** A button that changes between light and dark, and remembers it where the browser lets it. */
+/** A button that switches between light and dark, and stores the choice if the browser allows it. */
 function theme() {
   const root = document.documentElement;
   const button = document.getElementById("theme");

@@ -1,9 +1,9 @@
-/** Sizes as a map: each owner a frame, in it its operators, in them its pieces, as large as their bytes. */
+/** A treemap of sizes: owners contain operators, and operators contain symbols; areas are in proportion to bytes. */
 const HEAD = 18;
-/** What is narrower has no frame of its own, for its bytes to be seen. */
+/** Narrower boxes have no frame, so that their content is visible. */
 const BARE = 36;
 
-/** Squarified layout: rows along the shorter side, each as long as that keeps its tiles closest to squares. */
+/** Squarified layout (Bruls, Huizing, van Wijk, 2000): rows along the shorter side, with tiles as square as possible. */
 function squarify(items, box) {
   const placed = [];
   let { x, y, width, height } = box;

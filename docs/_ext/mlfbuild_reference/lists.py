@@ -1,0 +1,87 @@
+"""Lists in hand-written pages that follow from tables in the code: CPUs, boards and operators.
+
+``LISTS`` has a function a page, which returns the page with its lists as the code has them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from mlfbuild.frontends.tflite.operators import SHAPES, SUPPORTED, operator_name
+from mlfbuild.graph import DType
+from mlfbuild.graph.ops import operator_class
+from mlfbuild.targets import BOARDS, CPUS, Cpu
+from mlfbuild_reference.markdown import code
+
+
+def with_operators(page: str) -> str:
+    """Return ``docs/operators.md`` with the row of every operator that TFLite files may have."""
+    return _with_rows(page, r"[A-Z][A-Z0-9_]*", [_operator_row(code) for code in SUPPORTED])
+
+
+def _operator_row(number: int) -> str:
+    name = operator_name(number)
+    operator = operator_class(name)
+    if operator is not None:
+        return f"| {name} | {_types(operator.types)} | {_types(operator.results)} |"
+    kind = SHAPES.get(number)
+    if kind is None:  # of variables
+        return f"| {name} | all |  |"
+    if kind.values > 1 or len(kind.types) == len(DType):  # of the type of what it reads
+        return f"| {name} | {_types(kind.types)} |  |"
+    return f"| {name} | all | {_types(kind.types)} |"
+
+
+def _types(types: Sequence[DType]) -> str:
+    return "all" if set(types) == set(DType) else ", ".join(dtype.value for dtype in types)
+
+
+def with_cpus(page: str) -> str:
+    """Return ``docs/toolchains.md`` with the row of every CPU."""
+    return _with_rows(
+        page, f"`(?:{'|'.join(map(re.escape, CPUS))}|cortex-[^`]*)`", [_cpu_row(cpu) for cpu in CPUS.values()]
+    )
+
+
+def _cpu_row(cpu: Cpu) -> str:
+    boards = [code(board.name) for board in BOARDS.values() if board.takes(cpu)]
+    columns = [
+        code(cpu.name),
+        cpu.title,
+        cpu.architecture,
+        cpu.float_abi,
+        ", ".join(sorted(cpu.features)),
+        code(" ".join(cpu.flags)) if cpu.flags else "",
+        ", ".join(cpu.compilers) or "the machine's own",
+        ", ".join(boards),
+    ]
+    return f"| {' | '.join(text or '-' for text in columns)} |"
+
+
+def with_targets(page: str) -> str:
+    """Return ``docs/project-file.md`` with the names of all CPUs and boards in the rows of their keys."""
+    cpus = ", ".join(code(cpu.name) for cpu in CPUS.values() if cpu.name != "host")
+    boards = ", ".join(f"{code(board.name)} ({_core(board.cpu)})" for board in BOARDS.values())
+    page = re.sub(r"(?<=^\| `cpu` \(required\) \| )`.*?`(?=, or `host`)", cpus, page, flags=re.MULTILINE)
+    return re.sub(r"(?<=: )`mps2-an385`[^.|]*\)(?=[. ])", boards, page)
+
+
+def _core(cpu: str) -> str:
+    return cpu.removeprefix("cortex-").upper()
+
+
+def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
+    """Return ``page`` with ``rows`` for those lines of its first table whose first cell is a ``key``."""
+    found = re.search(rf"(?:^\| {key} \|.*\n)+", page, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"no row begins with {key}")
+    return page[: found.start()] + "".join(f"{row}\n" for row in rows) + page[found.end() :]
+
+
+LISTS: Mapping[str, Callable[[str], str]] = {
+    "operators.md": with_operators,
+    "toolchains.md": with_cpus,
+    "project-file.md": with_targets,
+}
+"""By the page's name in ``docs``."""

@@ -1,0 +1,107 @@
+"""Which files an operator is in: found by the stem of its family, as the package itself finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from mlfbuild.compilers.native.lowering.dispatch import lowering_module
+from mlfbuild.frontends.onnx.operators import OPERATORS as ONNX
+from mlfbuild.graph.ops import OPERATORS, operator_class
+from mlfbuild_reference.markdown import REPOSITORY, code, page, table
+
+_OPS = "mlfbuild/graph/ops"
+_TFLITE = "mlfbuild/frontends/tflite/operators"
+_ONNX = "mlfbuild/frontends/onnx/operators"
+_LOWERING = "mlfbuild/compilers/native/lowering"
+_KERNELS = "mlfbuild/compilers/native/kernels"
+_HEAD = ("operators", "graph", "TFLite", "ONNX", "lowering", "kernels", "tests")
+_ABOUT = (
+    "A family of operators has the same stem in each folder: `graph/ops` (attributes, rules, reference in numpy), "
+    "`frontends/tflite/operators` and `frontends/onnx/operators` (how a file says it), `compilers/native/lowering` "
+    "(the call) and `compilers/native/kernels` (the C). Forms for one extension of a processor have its name behind "
+    "the stem. If a column is empty, the operator needs no file there: TFLite operators without options are read by "
+    "their class, and operators are lowered with the class that they build on, such as `Movement`. "
+    "[Adding an operator](../adding-an-operator.md) explains the steps."
+)
+_PLAIN = "What several families share has no operator's name, for example `window.py` and `requantize.h`."
+
+
+def operator_files_page() -> str:
+    """Return the page ``reference/operator-files.md``."""
+    families: dict[str, list[str]] = {}
+    for name, (family, _) in OPERATORS.items():
+        families.setdefault(family, []).append(name)
+    others: dict[str, list[str]] = {}
+    for name, family in ONNX.items():
+        if family not in families:
+            others.setdefault(family, []).append(name)
+    return page(
+        "Files of each operator",
+        "the classes in `mlfbuild/graph/ops` and the files with their stems",
+        _ABOUT,
+        _PLAIN,
+        "## Operators of graphs",
+        table(_HEAD, (_row(family, names) for family, names in sorted(families.items()))),
+        "## Operators of ONNX that become several of these",
+        table(
+            ("operators", "ONNX"), ([_words(names), _links(_ONNX, family)] for family, names in sorted(others.items()))
+        ),
+    )
+
+
+def _row(family: str, names: list[str]) -> list[str]:
+    kinds = [kind for name in names if (kind := operator_class(name)) is not None]
+    modules = [module for kind in kinds if (module := lowering_module(kind)) is not None]
+    lowered = dict.fromkeys([family, *(module.__name__.rpartition(".")[2] for module in modules)])
+    return [
+        _words(names),
+        _links(_OPS, family),
+        _links(_TFLITE, family),
+        _links(_ONNX, family),
+        " ".join(filter(None, (_links(_LOWERING, stem) for stem in lowered))),
+        " ".join(filter(None, (_links(_KERNELS, stem) for stem in lowered))),
+        " ".join(_link(path) for path in _tests(names)),
+    ]
+
+
+def _words(names: Iterable[str]) -> str:
+    return ", ".join(code(name) for name in names)
+
+
+def _links(folder: str, family: str) -> str:
+    """Return links to the files of ``family`` in ``folder``."""
+    return " ".join(_link(path) for path in _files(folder).get(family, ()))
+
+
+@cache
+def _files(folder: str) -> Mapping[str, list[Path]]:
+    """Return the files of ``folder`` by the longest stem of a family that their names begin with."""
+    paths = sorted(path for path in (REPOSITORY / folder).iterdir() if path.suffix in {".py", ".h"})
+    stems = {family for family, _ in OPERATORS.values()} | {path.stem for path in paths if _is_plain(path)}
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        family = max((stem for stem in stems if f"{path.stem}_".startswith(f"{stem}_")), key=len, default="")
+        found.setdefault(family, []).append(path)
+    return found
+
+
+def _is_plain(path: Path) -> bool:
+    return not path.stem.endswith(("_dsp", "_mve", "_int16", "_float", "_linear"))
+
+
+@cache
+def _sources() -> Mapping[Path, str]:
+    """Return the text of what draws networks for tests."""
+    return {
+        path: path.read_text(encoding="utf-8") for path in sorted((REPOSITORY / "tests/support").glob("*networks.py"))
+    }
+
+
+def _tests(names: Iterable[str]) -> list[Path]:
+    return [path for path, text in _sources().items() if any(f'"{name}"' in text for name in names)]
+
+
+def _link(path: Path) -> str:
+    return f"[{path.name}](../../{path.relative_to(REPOSITORY).as_posix()})"

@@ -1,0 +1,119 @@
+"""From a project to files that firmware is built from: what to make, what is up to date, who makes it.
+
+``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives, ``tree`` unpacks
+them. ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs side by
+side. Nothing here links an image: that is the firmware's own build.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.build.beforehand import make_archives as make_archives
+    from mlfbuild.build.bundling import bundle_key as bundle_key
+    from mlfbuild.build.committed_tree import committed as committed
+    from mlfbuild.build.compilation import compile_model as compile_model
+    from mlfbuild.build.conflicts import (
+        COMPARED as COMPARED,
+        check_image as check_image,
+        check_libraries as check_libraries,
+        check_models as check_models,
+        check_module_names as check_module_names,
+        check_target as check_target,
+        modules_of as modules_of,
+    )
+    from mlfbuild.build.flags import check_flags as check_flags
+    from mlfbuild.build.inputs import (
+        inputs_hash as inputs_hash,
+        read_files as read_files,
+        watched_inputs as watched_inputs,
+    )
+    from mlfbuild.build.jobs import (
+        CompileJob as CompileJob,
+        FirmwareJob as FirmwareJob,
+        ProfileJob as ProfileJob,
+        TargetJob as TargetJob,
+        image_title as image_title,
+    )
+    from mlfbuild.build.libraries import (
+        Dependency as Dependency,
+        Source as Source,
+        copied_files as copied_files,
+        dependency_settings as dependency_settings,
+        memory_file as memory_file,
+        original_files as original_files,
+        original_folders as original_folders,
+        target_dependencies as target_dependencies,
+        write_target_dependencies as write_target_dependencies,
+    )
+    from mlfbuild.build.models import (
+        compile_if_needed as compile_if_needed,
+        compile_once as compile_once,
+        copy_archive as copy_archive,
+        finish_target as finish_target,
+        generated_files as generated_files,
+        is_current as is_current,
+        key_file as key_file,
+        outline_of as outline_of,
+        program_version as program_version,
+        prune_folders as prune_folders,
+        stray_files as stray_files,
+        tree_is_whole as tree_is_whole,
+        unpack_archive as unpack_archive,
+        unpack_job as unpack_job,
+    )
+    from mlfbuild.build.outline import (
+        FRAGMENT as FRAGMENT,
+        RECORD as RECORD,
+        Outline as Outline,
+        Part as Part,
+        tree_outline as tree_outline,
+    )
+    from mlfbuild.build.outputs import (
+        check_arrays_output as check_arrays_output,
+        check_output as check_output,
+        check_replaced as check_replaced,
+    )
+    from mlfbuild.build.pins import (
+        locked as locked,
+        locked_pins as locked_pins,
+        pinned as pinned,
+        with_pins as with_pins,
+    )
+    from mlfbuild.build.placement import (
+        check_placed as check_placed,
+        placement_of as placement_of,
+        write_params_binary as write_params_binary,
+    )
+    from mlfbuild.build.progress import (
+        UP_TO_DATE as UP_TO_DATE,
+        Progress as Progress,
+        Silent as Silent,
+        Task as Task,
+        raise_first as raise_first,
+        watched as watched,
+    )
+    from mlfbuild.build.project_jobs import (
+        BUILD_FOLDER as BUILD_FOLDER,
+        chosen_names as chosen_names,
+        compile_job as compile_job,
+        default_compiler as default_compiler,
+        default_name as default_name,
+        firmware_called as firmware_called,
+        firmware_jobs as firmware_jobs,
+        load as load,
+        profile_jobs as profile_jobs,
+        target_jobs as target_jobs,
+        toolchain_of as toolchain_of,
+        vectors_of as vectors_of,
+    )
+    from mlfbuild.build.provided import provided_source as provided_source
+    from mlfbuild.build.toolchains import locked_toolchain as locked_toolchain
+    from mlfbuild.build.twin_jobs import Twins as Twins, twins as twins
+    from mlfbuild.build.wanted import wishes_of as wishes_of
+    from mlfbuild.build.workers import in_worker as in_worker, map_in_workers as map_in_workers
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,163 @@
+"""Global symbols that models in one image share with each other, or with the rest of the firmware.
+
+Linkers do not prevent this. If two static libraries define a symbol, the linker silently takes the one that it finds
+first, and from then on one model computes with the other's function or data. So the objects themselves are compared,
+not the image. A conflict is one symbol of two objects:
+
+- Two models define the same global symbol, or share a common one (C without ``static``, ``-fcommon``).
+- A model uses a symbol that only another model defines.
+- A model and the rest of the firmware define the same global symbol: the firmware's would be taken.
+- Two models define a weak symbol differently. Equal definitions, and those made to be merged (inline functions of C++,
+  helpers of LLVM), are not a conflict.
+
+Local symbols are not compared: kernels are ``static inline``, so that each model has its own. Objects that GCC leaves
+to link-time optimisation are compared; those of clang, and formats other than ELF, cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlfbuild.c_analysis.objects import MERGED, SHARED, Symbols, object_symbols, weak_definitions
+from mlfbuild.c_analysis.static_library import members
+from mlfbuild.core import read_bytes
+
+_ELF = b"\x7fELF"
+_LTO_MARK = "__gnu_lto_slim"  # in every object that GCC leaves to link-time optimisation
+
+
+@dataclass(frozen=True)
+class ComparedObject:
+    """One object of a model, or of the rest of the firmware."""
+
+    model: str | None
+    """``None`` for the firmware."""
+    place: str
+    """Its name in messages."""
+    symbols: Symbols
+    content: bytes
+    """The bytes of an object with weak symbols, whose definitions are compared if another model has them, too."""
+
+
+@dataclass(frozen=True)
+class SymbolConflict:
+    """One symbol of two objects."""
+
+    symbol: str
+    first: ComparedObject
+    second: ComparedObject
+    borrowed: bool = False
+    """Whether the second only uses the symbol, which the first defines."""
+
+    @property
+    def with_firmware(self) -> bool:
+        """Whether only one of the two objects belongs to a model."""
+        return self.first.model is None or self.second.model is None
+
+    def __str__(self) -> str:
+        first, second = self.first, self.second
+        if self.borrowed:
+            return (
+                f"model {second.model} uses the global symbol {self.symbol!r} of model {first.model} "
+                f"({second.place}, {first.place})"
+            )
+        if self.with_firmware:
+            model, firmware = (first, second) if second.model is None else (second, first)
+            return (
+                f"model {model.model} and the firmware both define the global symbol {self.symbol!r} "
+                f"({model.place}, {firmware.place})"
+            )
+        return (
+            f"models {first.model} and {second.model} both define the global symbol {self.symbol!r} "
+            f"({first.place}, {second.place})"
+        )
+
+
+def compared_objects(model: str | None, path: Path) -> Iterator[ComparedObject]:
+    """Yield the ELF objects in ``path``, an object (``.o``) or a static library (``.a``); other formats are ignored.
+
+    Raises ``InputFileError`` if it cannot be read or is damaged.
+    """
+    data = read_bytes(path, "object of a model")
+    parts = members(data, str(path)) if path.suffix == ".a" else iter([("", data)])
+    for name, content in parts:
+        if content.startswith(_ELF):
+            symbols = object_symbols(content, f"{path}({name})" if name else str(path))
+            place = f"{path.name}({name})" if name else path.name
+            yield ComparedObject(model, place, symbols, content if symbols.weak else b"")
+
+
+def symbol_conflicts(
+    objects: Sequence[ComparedObject], shared: frozenset[str] = frozenset()
+) -> Iterator[SymbolConflict]:
+    """Yield a conflict for each symbol, in the order of objects and names.
+
+    ``shared`` are symbols that models share on purpose. A symbol that the firmware and a model take from each other is
+    not a conflict, and neither is one that the firmware shares with itself.
+    """
+    shared |= {_LTO_MARK}
+    reported: set[str] = set()
+    strong = _first_of((found, found.symbols.defined) for found in objects if found.model is not None)
+    firmware = _first_of((found, found.symbols.defined) for found in objects if found.model is None)
+    weak = _weak_in_two_models(objects) - shared
+    seen: dict[str, list[tuple[ComparedObject, str]]] = {}
+    for found in objects:
+        if found.model is None:
+            continue
+        definitions = _definitions(found, weak)
+        for name in sorted(found.symbols.defined | found.symbols.weak):
+            first = strong.get(name)
+            if first is None or first.model == found.model:
+                first = _other_definition(found, definitions.get(name), seen.get(name, []))
+            if first is None and name in found.symbols.defined:
+                first = firmware.get(name)
+            if first is not None and name not in reported:
+                reported.add(name)
+                yield SymbolConflict(name, first, found)
+        for name, definition in definitions.items():
+            seen.setdefault(name, []).append((found, definition))
+    yield from _borrowed(objects, strong, reported)
+
+
+def _borrowed(
+    objects: Sequence[ComparedObject], strong: Mapping[str, ComparedObject], reported: set[str]
+) -> Iterator[SymbolConflict]:
+    own = {(found.model, name) for found in objects for name in found.symbols.defined | found.symbols.weak}
+    for found in objects:
+        for name in sorted(found.symbols.declared) if found.model is not None else ():
+            if name in strong and (found.model, name) not in own and name not in reported:
+                reported.add(name)
+                yield SymbolConflict(name, strong[name], found, borrowed=True)
+
+
+def _first_of(names: Iterable[tuple[ComparedObject, Iterable[str]]]) -> dict[str, ComparedObject]:
+    first: dict[str, ComparedObject] = {}
+    for found, defined in names:
+        for name in defined:
+            first.setdefault(name, found)
+    return first
+
+
+def _weak_in_two_models(objects: Sequence[ComparedObject]) -> frozenset[str]:
+    models: dict[str, set[str]] = {}
+    for found in objects:
+        for name in found.symbols.weak if found.model is not None else ():
+            models.setdefault(name, set()).add(str(found.model))
+    return frozenset(name for name, users in models.items() if len(users) > 1)
+
+
+def _definitions(found: ComparedObject, names: frozenset[str]) -> Mapping[str, str]:
+    wanted = found.symbols.weak & names
+    return weak_definitions(found.content, wanted, found.place) if wanted else {}
+
+
+def _other_definition(
+    found: ComparedObject, mine: str | None, seen: Iterable[tuple[ComparedObject, str]]
+) -> ComparedObject | None:
+    """Return the first object in ``seen`` of another model that defines the name differently from ``found``."""
+    for other, theirs in seen:
+        if other.model != found.model and MERGED not in {mine, theirs} and (theirs != mine or mine == SHARED):
+            return other
+    return None

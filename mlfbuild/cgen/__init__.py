@@ -1,0 +1,40 @@
+"""Spelling C: literals, identifiers, sections, alignment, lines of limited length, and packing of an arena.
+
+What prints C shares it: the native compiler and the executors of foreign modules. It knows tensors and their types, but
+no operators and no processors.
+
+    literals    values -> constants and initialisers of arrays
+    names       names of tensors -> identifiers, any text -> comments
+    types       element types -> types of C
+    sections    the names of linker sections
+    alignment   sizes -> multiples of the alignment
+    wrapping    calls and declarations -> lines
+    arena       buffers with lifetimes -> offsets in the least memory; ``skyline`` is its branch and bound
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.cgen.alignment import (
+        ALIGNMENT as ALIGNMENT,
+        STATE_ALIGNMENT as STATE_ALIGNMENT,
+        aligned as aligned,
+    )
+    from mlfbuild.cgen.arena import Buffer as Buffer, Span as Span, lower_bound as lower_bound, place as place
+    from mlfbuild.cgen.literals import (
+        array_lines as array_lines,
+        braces as braces,
+        floating as floating,
+        integer as integer,
+        record_lines as record_lines,
+    )
+    from mlfbuild.cgen.names import comment_text as comment_text, member_name as member_name
+    from mlfbuild.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION
+    from mlfbuild.cgen.types import C_TYPES as C_TYPES
+    from mlfbuild.cgen.wrapping import joined as joined, wrapped as wrapped
+else:
+    __getattr__ = lazy_attributes(__name__)

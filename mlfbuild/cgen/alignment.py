@@ -1,0 +1,11 @@
+"""The alignment of tensors in memory."""
+
+ALIGNMENT = 16
+"""Alignment in bytes of every tensor in the arena, and of the arena itself."""
+STATE_ALIGNMENT = 8
+"""Alignment in bytes of every tensor in the state, and of the state itself."""
+
+
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    """Return the least multiple of ``alignment`` that ``size`` bytes fit in."""
+    return -(-size // alignment) * alignment

@@ -1,0 +1,203 @@
+"""Packing buffers with known lifetimes into the least memory (dynamic storage allocation with offsets).
+
+The problem is NP-hard. A few good rules are tried first, then branch and bound (``skyline``), then improvement of the
+best order in which each buffer is given the lowest offset that is free for its whole life. The search stops as soon as
+it meets the lower bound, the most bytes in use at one time. It is deterministic.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mlfbuild.cgen.skyline import Skyline, Uses
+
+
+@dataclass(frozen=True)
+class Span:
+    """``size`` bytes in use from time ``first`` to time ``last``, both included."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: Span) -> bool:
+        """Whether both are in use at some time."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Spans that all begin at one address; those of one buffer may be the same bytes at the same time."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the largest span."""
+        return max(span.size for span in self.spans)
+
+    @cached_property
+    def first(self) -> int:
+        """When the earliest span begins."""
+        return min(span.first for span in self.spans)
+
+    @cached_property
+    def last(self) -> int:
+        """When the latest span ends."""
+        return max(span.last for span in self.spans)
+
+    def at(self, time: int) -> int:
+        """Return the bytes in use at ``time``."""
+        return max((span.size for span in self.spans if span.first <= time <= span.last), default=0)
+
+    def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
+        """Return (own bytes, bytes of ``other``) of every two spans that meet."""
+        if len(self.spans) == len(other.spans) == 1:
+            own, its = self.spans[0], other.spans[0]
+            return ((own.size, its.size),) if own.meets(its) else ()
+        return tuple({(own.size, its.size): None for own in self.spans for its in other.spans if own.meets(its)})
+
+
+_SEARCHED_BUFFERS = 200
+"""Of more than these, branch and bound would not place all of them even once."""
+_IMPROVEMENT_STEPS = 2_000
+_IMPROVEMENT_LOOKS = 400_000
+"""Looks at a neighbour while packings are improved, which bounds the time for networks of very many buffers."""
+_MOST_PAIRS = 2_000_000
+"""Of buffers in use at the same time; beyond it the search would take minutes and gigabytes."""
+
+Order = Sequence[int]
+_Pairs = tuple[tuple[int, int], ...]
+
+
+def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
+    """Return the offset of each of ``buffers`` and the bytes that all of them need together.
+
+    Raises ``OverflowError`` where too many of them are in use at once.
+    """
+    search = _Search(buffers)
+    search.run()
+    return search.offsets, search.size
+
+
+def lower_bound(buffers: Sequence[Buffer]) -> int:
+    """Return the most bytes in use at one time, which no packing can go below."""
+    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    used = [0] * len(times)
+    for buffer in buffers:
+        for index in range(bisect_left(times, buffer.first), bisect_right(times, buffer.last)):
+            used[index] += buffer.at(times[index])
+    return max(used, default=0)
+
+
+def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
+    """Return for each of ``buffers`` the others in use at some same time, with ``Buffer.sizes_beside``."""
+    _check_pairs(buffers)
+    near: list[list[tuple[int, _Pairs]]] = [[] for _ in buffers]
+    active: list[int] = []
+    for index in sorted(range(len(buffers)), key=lambda index: buffers[index].first):
+        buffer = buffers[index]
+        active = [other for other in active if buffers[other].last >= buffer.first]
+        for other in active:
+            if pairs := buffer.sizes_beside(buffers[other]):
+                near[index].append((other, pairs))
+                near[other].append((index, tuple((its, own) for own, its in pairs)))
+        active.append(index)
+    return near
+
+
+def _check_pairs(buffers: Sequence[Buffer]) -> None:
+    lasts = sorted(buffer.last for buffer in buffers)
+    firsts = sorted(buffer.first for buffer in buffers)
+    before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
+    if sum(before) > _MOST_PAIRS:
+        raise OverflowError(f"at one time {max(before) + 1} tensors are in use")
+
+
+def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
+    """Return when ``buffers`` are in use, at the times at which one of them begins to be, and their bytes then."""
+    times = sorted({span.first for buffer in buffers for span in buffer.spans})
+    return [[(index, used) for index, time in enumerate(times) if (used := buffer.at(time))] for buffer in buffers]
+
+
+class _Search:
+    """The best packing found so far."""
+
+    def __init__(self, buffers: Sequence[Buffer]) -> None:
+        self.buffers = buffers
+        self.sizes = [buffer.size for buffer in buffers]
+        self.lives = [(buffer.first, buffer.last) for buffer in buffers]
+        self.bound = lower_bound(buffers)
+        self.neighbours = _neighbours(buffers)
+        self.order: Order = ()
+        self.offsets: tuple[int, ...] = ()
+        self.size = -1
+        self.exact = False
+
+    def run(self) -> None:
+        for order in self._rules():
+            self._try(order)
+        if not self.done and len(self.sizes) <= _SEARCHED_BUFFERS:
+            self._search()
+        self._improve()
+
+    @property
+    def done(self) -> bool:
+        return self.exact or self.size == self.bound
+
+    def _rules(self) -> Iterator[Order]:
+        sizes, lives, indices = self.sizes, self.lives, range(len(self.sizes))
+        yield sorted(indices, key=lambda i: (-sizes[i], lives[i][0]))
+        yield sorted(indices, key=lambda i: (lives[i][0], -sizes[i]))
+        yield sorted(indices, key=lambda i: (lives[i][0] - lives[i][1], -sizes[i]))
+        yield sorted(indices, key=lambda i: (-sizes[i] * (lives[i][1] - lives[i][0] + 1), i))
+
+    def _try(self, order: Order) -> bool:
+        """Pack in ``order``; keep the packing and return True if it is the best so far."""
+        if self.done:
+            return False
+        offsets = [-1] * len(self.sizes)
+        size = 0
+        for index in order:
+            offsets[index] = self._lowest(index, offsets)
+            size = max(size, offsets[index] + self.sizes[index])
+        if 0 <= self.size <= size:
+            return False
+        self.order, self.offsets, self.size = order, tuple(offsets), size
+        return True
+
+    def _lowest(self, index: int, offsets: Sequence[int]) -> int:
+        """Return the lowest offset where the buffer ``index`` meets none of those that have one."""
+        taken = sorted((offsets[j] - own, offsets[j] + its)
+                       for j, pairs in self.neighbours[index] if offsets[j] >= 0 for own, its in pairs)  # fmt: skip
+        offset = 0
+        for below, above in taken:  # what starts strictly between the two overlaps
+            if offset <= below:
+                break
+            offset = max(offset, above)
+        return offset
+
+    def _search(self) -> None:
+        """Look for a smaller packing by branch and bound, which may prove that there is none."""
+        skyline = Skyline(_uses(self.buffers), self.size, self.bound)
+        skyline.run()
+        self.exact = skyline.exact
+        if skyline.offsets:
+            self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size
+
+    def _improve(self) -> None:
+        """Move one buffer to the front as long as that helps."""
+        looks = sum(len(near) for near in self.neighbours)
+        steps = min(_IMPROVEMENT_STEPS, _IMPROVEMENT_LOOKS // max(looks, 1))
+        better = True
+        while better and not self.done:
+            better = False
+            for index in range(len(self.sizes)):
+                steps -= 1
+                if steps < 0:
+                    return
+                if self._try([index, *(other for other in self.order if other != index)]):
+                    better = True

@@ -1,0 +1,15 @@
+"""The types of C that elements of tensors have."""
+
+from __future__ import annotations
+
+from mlfbuild.graph import DType
+
+C_TYPES = {
+    DType.INT8: "int8_t",
+    DType.UINT8: "uint8_t",
+    DType.INT16: "int16_t",
+    DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
+    DType.FLOAT32: "float",
+    DType.BOOL: "uint8_t",
+}

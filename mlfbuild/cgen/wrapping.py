@@ -1,0 +1,32 @@
+"""Calls and declarations on lines of limited length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LINE_LENGTH = 116
+
+
+def wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
+    """Return ``start``, comma-separated ``items`` and ``end``, on lines that continue four columns further in."""
+    return f"{start}{joined(items, ',', indent + 4, len(start) + indent)}{end}"
+
+
+def joined(items: Sequence[str], separator: str, indent: int, used: int = 0) -> str:
+    """Return ``items`` with ``separator`` behind all but the last, on lines indented by ``indent`` columns.
+
+    ``used`` columns of the first line are taken.
+    """
+    text = ""
+    length = used
+    for position, item in enumerate(items):
+        piece = item + (separator if position + 1 < len(items) else "")
+        if text and length + 1 + len(piece) > _LINE_LENGTH:
+            text += "\n" + " " * indent
+            length = indent
+        elif text:
+            text += " "
+            length += 1
+        text += piece
+        length += len(piece)
+    return text

@@ -1,0 +1,40 @@
+"""From a node to the call of a kernel: one file an operator family, with the stem of its file in ``graph/ops``.
+
+``dispatch`` finds the family's function ``lower(graph, node, settings) -> KernelCall``. A ``KernelCall`` is the body of
+a function in C with literal sizes, its parameters and its constants. Forms for one extension of the processor have its
+name behind the stem: ``conv2d_dsp``, ``conv2d_mve``. ``chains`` and ``line_buffer`` are about operators that run
+together, row by row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.native.lowering.call import (
+        Constant as Constant,
+        KernelCall as KernelCall,
+        Parameter as Parameter,
+        ScratchBuffer as ScratchBuffer,
+    )
+    from mlfbuild.compilers.native.lowering.chains import (
+        Chain as Chain,
+        ImageRows as ImageRows,
+        Stage as Stage,
+        follows as follows,
+        plan_chain as plan_chain,
+        rows_to_try as rows_to_try,
+        stages_of as stages_of,
+        whole_images as whole_images,
+    )
+    from mlfbuild.compilers.native.lowering.dispatch import lower as lower
+    from mlfbuild.compilers.native.lowering.line_buffer import (
+        Lower as Lower,
+        LoweredChain as LoweredChain,
+        lower_chain as lower_chain,
+        lower_stage as lower_stage,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,186 @@
+"""What an operator is lowered to: a call of a function whose body calls a kernel with literal sizes.
+
+Nodes whose functions have equal text share one function; so everything that may differ between nodes of equal shapes
+stands in the constants that the call passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from zlib import crc32
+
+import numpy as np
+
+from mlfbuild.cgen import array_lines, integer, record_lines
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.graph import Array, Node, Rescale
+
+LARGEST_SUM = 1 << 23
+"""Stored int8 values, less a zero point, that surely add up within 32 bits."""
+
+
+class Numbers:
+    """The elements of an array as an initialiser, which is printed when it is asked for: its text is much larger."""
+
+    def __init__(self, values: Array, again: Callable[[], Array] | None = None) -> None:
+        self._again = again or (lambda: values)
+        self._hash = hash((values.dtype.str, crc32(_bytes(values))))
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text, many lines at a time."""
+        yield "{\n"
+        for lines in array_lines(self._again()):
+            yield f"{lines}\n"
+        yield "}"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both print alike, which other bytes or another type do not."""
+        if not isinstance(other, Numbers) or self._hash != other._hash:
+            return False
+        own, its = self._again(), other._again()
+        return own.dtype == its.dtype and _bytes(own) == _bytes(its)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def _bytes(values: Array) -> memoryview:
+    return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant in flash that one argument points to."""
+
+    name: str
+    """What it is to the operator: ``filter``."""
+    c_type: str
+    initializer: str | Numbers
+    size: int
+    """Bytes."""
+    length: int | None = None
+    """Number of elements of an array; ``None`` for a single struct."""
+    numbers: Callable[[], Array] | None = field(default=None, compare=False)
+    """Makes an array with the bytes of ``initializer``, which tells it all; ``None`` for a single struct."""
+
+    @classmethod
+    def array(cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None) -> Constant:
+        """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then."""
+        numbers = again or (lambda: values)
+        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers)
+
+    @classmethod
+    def records(
+        cls, name: str, c_type: str, records: Sequence[str], per_line: int, numbers: Callable[[], Array]
+    ) -> Constant:
+        """Return an array of structs from their initialisers; ``numbers`` makes the same as ``record_words``."""
+        initializer = "\n".join(("{", *record_lines(records, per_line), "}"))
+        return cls(name, f"struct {c_type}", initializer, numbers().nbytes, len(records), numbers)
+
+    @classmethod
+    def struct(cls, name: str, c_type: str, fields: Mapping[str, int | Rescale]) -> Constant:
+        """Return a struct of 32-bit integers and rescalings."""
+        lines = [
+            f"    .{field} = {rescale_text(value) if isinstance(value, Rescale) else integer(value)},"
+            for field, value in fields.items()
+        ]
+        size = sum(8 if isinstance(value, Rescale) else 4 for value in fields.values())
+        return cls(name, f"struct {c_type}", "\n".join(("{", *lines, "}")), size)
+
+
+@dataclass(frozen=True)
+class ScratchBuffer:
+    """Memory in the arena that the call alone uses; what it holds before and after means nothing."""
+
+    size: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the function and what the call passes: a constant, scratch memory, or the name of a tensor."""
+
+    c_type: str
+    """The pointer's type: ``const int8_t *``."""
+    name: str
+    argument: Constant | ScratchBuffer | str
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """The lowered form of a node."""
+
+    operator: str
+    """A word for the function's name: ``conv2d``."""
+    header: str
+    """The kernel header that the body needs."""
+    parameters: tuple[Parameter, ...]
+    body: tuple[str, ...]
+    """C statements, one a line, not indented."""
+    overwrites: tuple[int, ...] = ()
+    """Positions of the inputs whose bytes the (only) output may be written over, because the kernel reads an element
+    before it writes to the same place."""
+    more_headers: tuple[str, ...] = ()
+    """Other kernel headers that the body needs."""
+    updates: tuple[tuple[int, int], ...] = ()
+    """(input, output) positions of states that the kernel updates where they lie, through one pointer."""
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of scratch memory that the parameters ask for."""
+        return sum(
+            parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, ScratchBuffer)
+        )
+
+
+def unsupported(node: Node, reason: str) -> UnsupportedModelError:
+    """Return the error that ``node`` cannot be compiled for ``reason``."""
+    return UnsupportedModelError(f"{node.operator.name} {node.name!r}: {reason}")
+
+
+def rescale_fields(rescale: Rescale) -> tuple[int, int, int]:
+    """Return the members of a ``struct mlf_rescale``: multiplier, left shift, right shift."""
+    return rescale.multiplier, max(rescale.shift, 0), max(-rescale.shift, 0)
+
+
+def rescale_text(rescale: Rescale) -> str:
+    """Return the initialiser of a ``struct mlf_rescale``."""
+    return f"{{{', '.join(map(str, rescale_fields(rescale)))}}}"
+
+
+def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
+    """Return structs of whole words as int32, as they lie in the memory of a little-endian processor.
+
+    ``layout`` has numpy's names of the members' types: ``"i4,i2,i2"``.
+    """
+    return np.array(records, ",".join(f"<{each}" for each in layout.split(","))).reshape(-1).view("<i4")
+
+
+def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
+    """Return the ``struct mlf_channel`` of each output channel; ``bias`` is int32."""
+    channels = list(zip(bias.tolist(), rescales, strict=True))
+    records = [f"{{{integer(value)}, {rescale_text(rescale)}}}" for value, rescale in channels]
+    words = record_words("i4,i4,i2,i2", [(value, *rescale_fields(rescale)) for value, rescale in channels])
+    return Constant.records("channels", "mlf_channel", records, 3, lambda: words)
+
+
+def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_point: int) -> Array:
+    """Return int32 ``bias - zero_point * sum of the channel's weights``, modulo 2**32 as the kernels add.
+
+    With it a kernel multiplies stored inputs instead of their differences from the zero point.
+    """
+    axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
+    sums: Array = weights.sum(axis=axes, dtype=np.int64)
+    start = 0 if bias is None else bias.reshape(-1).astype(np.int64)
+    return (start - zero_point * sums).astype(np.int32)
+
+
+def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[str]:
+    """Return a local constant struct, one field a line."""
+    return (f"const struct {c_type} {name} = {{", *(f"    .{field} = {text}," for field, text in fields.items()), "};")
+
+
+def float_bias(bias: Array | None, channels: int) -> Constant:
+    """Return the float32 bias of each output channel, zeros where there is none."""
+    return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)

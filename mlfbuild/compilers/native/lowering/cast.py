@@ -1,0 +1,22 @@
+"""CAST."""
+
+from __future__ import annotations
+
+from mlfbuild.cgen import C_TYPES
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_cast_<from>_<to>``."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    target = "bool" if output.dtype is DType.BOOL else suffix(output.dtype)
+    call = f"mlf_cast_{suffix(source.dtype)}_{target}({source.elements}, input, output);"
+    return KernelCall("cast", "cast.h", (
+        Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
+        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
+    ), (call,), in_place((source,), output))  # fmt: skip

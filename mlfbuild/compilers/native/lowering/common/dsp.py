@@ -1,0 +1,104 @@
+"""Constants of the int8 kernels for the DSP extension: what ``dsp.h`` requantises with.
+
+These kernels requantise in fewer instructions than the portable ones, which is exact only where nothing overflows.
+That is a question of the weights, and is answered here, channel by channel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph import Array, Graph, Node, Rescale, multiply_by_quantized_multiplier
+from mlfbuild.graph.bases import Convolution
+
+Int64Array = npt.NDArray[np.int64]
+
+_INT8 = np.iinfo(np.int8)
+
+
+@dataclass(frozen=True)
+class DspChannels:
+    """What follows the sums of the output channels; int64 arrays with one element a channel."""
+
+    weights: Array
+    """int8 [channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
+    bias: Int64Array
+    """Twice the bias, the input's zero point folded in."""
+    multiplier: Int64Array
+    shift: Int64Array
+    """The right shift that follows the high multiplication, less 1."""
+
+
+def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
+    """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
+
+    ``zero_point`` is the output's. ``None`` where twice a sum, or a rescaled one with what is added to it, may need
+    more than 32 bits, or where a rescaling has no right shift (a factor of 1/2 or more).
+    """
+    positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))
+    least = bias + _INT8.min * positive + _INT8.max * negative
+    greatest = bias + _INT8.max * positive + _INT8.min * negative
+    if least.min() < -(1 << 31) or greatest.max() >= 1 << 31:
+        return None
+    multiplier = np.array([rescale.multiplier for rescale in rescales], np.int64)
+    left = np.array([rescale.shift for rescale in rescales], np.int64)
+    low, high = (
+        np.clip(multiply_by_quantized_multiplier(limit, multiplier, left).astype(np.int64) + zero_point, *_limits())
+        for limit in (least, greatest)
+    )
+    # A constant c of such a channel: a sum of 4 (c - zero point), halved twice, and no weights. Left shifts may wrap.
+    constant = (low == high) & (left <= 0)
+    multiplier = np.where(constant, 1 << 30, multiplier)
+    shift = np.where(constant, 0, -left - 1)
+    least, greatest = (np.where(constant, 4 * (low - zero_point), limit) for limit in (least, greatest))
+    magnitude = np.maximum(np.abs(least), np.abs(greatest)) + 1
+    added = (np.abs(2 * zero_point + 1) << np.clip(shift, 0, 31)) + 2
+    if shift.min() < 0 or magnitude.max() >= 1 << 30 or (magnitude + added).max() >= 1 << 31:
+        return None
+    kept = np.where(constant[:, None], np.int8(0), weights)
+    return DspChannels(kept, 2 * np.where(constant, least, bias.astype(np.int64)), multiplier, shift)
+
+
+def _limits() -> tuple[int, int]:
+    return int(_INT8.min), int(_INT8.max)
+
+
+def spare_memory(graph: Graph, node: Node) -> int:
+    """Return how many bytes more than while ``node`` runs are in use at another time, whatever their places.
+
+    Scratch memory of this size costs no arena. Convolutions that can be done in place are counted so.
+    """
+    kept = {*graph.sources, *graph.results}
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for index, each in enumerate(graph.nodes):
+        for name in (*each.inputs, *each.outputs):
+            if name is not None and name not in kept and not graph.tensor(name).constant:
+                first.setdefault(name, index)
+                last[name] = index
+    changes = [0] * (len(graph.nodes) + 1)
+    for name, index in first.items():
+        changes[index] += graph.tensor(name).size
+        changes[last[name] + 1] -= graph.tensor(name).size
+    used = [
+        total - (_shared(graph, each) if last.get(str(each.inputs[0])) == index else 0)
+        for index, (each, total) in enumerate(zip(graph.nodes, itertools.accumulate(changes), strict=False))
+    ]
+    return max(used) - used[graph.nodes.index(node)]
+
+
+def _shared(graph: Graph, node: Node) -> int:
+    """Return the bytes that input and output of a convolution have in common where it is done in place."""
+    source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
+    output = graph.outputs_of(node)[0]
+    operator = node.operator
+    if not isinstance(operator, Convolution) or source is None or weights is None or operator.stride != (1, 1):
+        return 0
+    within_channels = operator.channel_axis == 3 and source.shape == output.shape
+    within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1)
+    return min(source.size, output.size) if within_channels or within_pixels else 0

@@ -1,0 +1,52 @@
+"""The filter of ``matmul_dsp.h``: weights of two output channels in one word, their parameters behind them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels
+from mlfbuild.graph import Array
+
+_GROUP = 4
+"""Inputs whose bytes one word holds; rows are filled up to whole groups."""
+
+_ORDER = ((0, 2), (1, 3))
+"""The inputs of a group that share a word of weights: SXTB16 expands bytes in this order."""
+
+
+def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] | None:
+    """Return the filter of ``channels``; ``None`` where no filter would give exact sums.
+
+    That is where there is one channel only, where two weights do not fit in 16 bits together, or, for a kernel that
+    adds up the ``whole`` sum of the second channel of a pair in 24 bits, where it may not fit in them.
+    """
+    count = len(channels.weights)
+    if count < 2:
+        return None
+    even = np.array([*range(0, count - 1, 2), *([count - 2] if count % 2 else [])])
+    odd = even + 1
+    weights = _padded(channels.weights)
+    halves = 256 * weights[odd].astype(np.int32) + weights[even]
+    if halves.min() < -(1 << 15) or halves.max() >= 1 << 15:
+        return None
+    if whole and 128 * np.abs(weights[odd], dtype=np.int16).sum(axis=1, dtype=np.int64).max() >= 1 << 23:
+        return None
+    groups = halves.reshape(len(even), -1, _GROUP) & 0xFFFF
+    words = np.stack([groups[:, :, low] | groups[:, :, high] << 16 for low, high in _ORDER], axis=2)
+    parameters = [
+        channels.bias[even], channels.bias[odd], channels.multiplier[even], channels.multiplier[odd],
+        channels.shift[even] | channels.shift[odd] << 8,
+    ]  # fmt: skip
+    packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1).astype(np.int32)], axis=1)
+    return packed.reshape(-1)
+
+
+def groups_of(inputs: int) -> int:
+    """Return the groups of four that ``inputs`` fill."""
+    return -(-inputs // _GROUP)
+
+
+def _padded(weights: Array) -> Array:
+    missing = -weights.shape[1] % _GROUP
+    return np.pad(weights, ((0, 0), (0, missing))) if missing else weights

@@ -1,0 +1,97 @@
+"""What the int8 operators for Helium (MVE) share: orders of weights, channels in fours, and the names of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from mlfbuild.cgen import braces
+from mlfbuild.compilers.native.lowering.call import Constant, Parameter, folded_bias, record_words
+from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range
+
+VECTOR = 16
+"""Bytes of a vector."""
+GROUP = 4
+"""Output channels that a kernel computes together."""
+MOST_CHANNELS = 1 << 15
+"""Output channels up to which the 16-bit offsets of outputs suffice."""
+
+
+def blocked_weights(weights: Array) -> Array:
+    """Return int8 ``weights`` [channels, rows, bytes of a row] in the order that ``gemm_mve.h`` reads, flat.
+
+    Channels are filled up to groups of four by copies of the last one. Zeros follow where a last row is not a whole
+    number of vectors, since the kernels read a whole one there.
+    """
+    channels, rows, length = weights.shape
+    padded = np.pad(weights, ((0, -channels % GROUP), (0, 0), (0, 0)), mode="edge")
+    groups = padded.reshape(-1, GROUP, rows, length).swapaxes(1, 2)
+    whole, tail = np.split(groups, [length - length % VECTOR], axis=3)
+    vectors = whole.reshape(*whole.shape[:3], -1, VECTOR).swapaxes(2, 3)
+    parts = [part.reshape(len(groups), rows, -1) for part in (vectors, tail)]
+    flat = np.concatenate(parts, axis=2).reshape(-1)
+    beyond = VECTOR - length % VECTOR if length % VECTOR else 0
+    return np.concatenate([flat, np.zeros(beyond, np.int8)])
+
+
+def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
+    """Return the array of ``struct mlf_channels4``; the last one is filled up by copies of the last channel."""
+    missing = -len(rescales) % GROUP
+    filled = [*rescales, *[rescales[-1]] * missing]
+    columns = [
+        np.pad(bias, (0, missing), mode="edge").tolist(),
+        [rescale.multiplier for rescale in filled],
+        [rescale.shift for rescale in filled],
+    ]
+    groups = [[column[at : at + GROUP] for column in columns] for at in range(0, len(columns[0]), GROUP)]
+    records = [f"{{{', '.join(map(braces, group))}}}" for group in groups]
+    words = record_words(f"{GROUP}i4,{GROUP}i4,{GROUP}i1", [tuple(group) for group in groups])
+    return Constant.records("channels", "mlf_channels4", records, 1, lambda: words)
+
+
+def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
+    """Return which of the roundings of ``requantize_mve.h`` the channels need: ``relu``, ``right`` or ``any``."""
+    if any(rescale.shift > 0 for rescale in rescales):
+        return "any"
+    return "relu" if activation_range(activation, output)[0] >= zero_point(output) else "right"
+
+
+def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the ``lines`` of a local struct as one in flash: kernels for Helium are not specialised for its values."""
+    return (f"static {lines[0]}", *lines[1:])
+
+
+def shape_word(length: int, rows: int) -> str:
+    """Return which function of ``gemm_mve.h`` takes ``rows`` pieces of ``length`` bytes as a window."""
+    if length < VECTOR:
+        assert rows == 1, "no kernel has more than one row of less than a vector"
+        return "tail"
+    word = "mixed" if length % VECTOR else "vectors"
+    if rows == 1:
+        return word
+    return "mixed_rows" if length % VECTOR else "rows"
+
+
+def matrix_parameters(
+    source: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    output: Tensor,
+    activation: Activation,
+    rescales: Sequence[Rescale],
+    rows: int,
+) -> tuple[Parameter, ...]:
+    """Return the parameters of a product with ``weights`` [channels, ...], each channel as ``rows`` equal pieces."""
+    assert weights.data is not None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
+    block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))
+    return (
+        Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block)),
+        Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
+        Parameter("int8_t *", "output", output.name),
+    )

@@ -1,0 +1,41 @@
+"""Which kernel of an operator with weights a processor gets: the first that it has and that takes the node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node, Operator
+
+_Kind = TypeVar("_Kind", bound=Operator)
+_Lowering = Callable[[Graph, Node, _Kind], KernelCall | None]
+
+
+@dataclass(frozen=True)
+class Specialised(Generic[_Kind]):
+    """The lowerings of one operator that need a feature; each returns ``None`` for a node that it cannot take."""
+
+    float_mve: _Lowering[_Kind]
+    int8_mve: _Lowering[_Kind]
+    int8_dsp: _Lowering[_Kind]
+    int16_mve: _Lowering[_Kind]
+    int16_dsp: _Lowering[_Kind]
+
+    def lower(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> KernelCall | None:
+        """Return the call for ``node``, whose operator is ``operator``; ``None`` where portable C must do it."""
+        dtype = graph.outputs_of(node)[0].dtype
+        call = None
+        if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):
+            call = self.float_mve(graph, node, operator)
+        if dtype is DType.INT8 and settings.has("mve"):
+            call = self.int8_mve(graph, node, operator)
+        if call is None and dtype is DType.INT8 and settings.has("dsp"):
+            call = self.int8_dsp(graph, node, operator)
+        if dtype is DType.INT16 and settings.has("mve"):
+            call = self.int16_mve(graph, node, operator)
+        if call is None and dtype is DType.INT16 and settings.has("dsp"):
+            call = self.int16_dsp(graph, node, operator)
+        return call

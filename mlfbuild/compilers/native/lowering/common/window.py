@@ -1,0 +1,40 @@
+"""What convolutions and pools share: the ``struct mlf_window`` of their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.cgen import braces
+from mlfbuild.compilers.native.lowering.call import struct_lines, unsupported
+from mlfbuild.graph import Node, Tensor
+from mlfbuild.graph.bases import Window
+
+_FARTHEST = 1 << 29
+
+
+def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> Sequence[str]:
+    """Return the local ``window`` of an operator that moves over the NHWC image ``source``; raises as its fields do."""
+    return struct_lines("mlf_window", "window", window_fields(node, window, source, output))
+
+
+def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) -> dict[str, str]:
+    """Return the fields of the ``struct mlf_window``.
+
+    Raises ``UnsupportedModelError`` where coordinates would come near the limits of 32 bits.
+    """
+    (top, bottom), (left, right) = window.padding
+    # The distance of a filter's only row or column from the next has no meaning, and may be huge.
+    dilation = [step if size > 1 else 1 for step, size in zip(window.dilation, window.filter, strict=True)]
+    if max(*dilation, *window.stride, *window.filter, top, bottom, left, right, *source.shape) > _FARTHEST:
+        raise unsupported(node, f"filter, stride, dilation, padding and image must stay below {_FARTHEST} rows")
+    return {
+        "batches": str(source.shape[0]),
+        "input": braces(source.shape[1:3]),
+        "input_channels": str(source.shape[3]),
+        "output": braces(output.shape[1:3]),
+        "output_channels": str(output.shape[3]),
+        "filter": braces(window.filter),
+        "stride": braces(window.stride),
+        "dilation": braces(dilation),
+        "padding": braces((top, left)),
+    }

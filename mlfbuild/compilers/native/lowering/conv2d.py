@@ -1,0 +1,27 @@
+"""CONV_2D."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.lowering.common.convolution import lower_convolution
+from mlfbuild.compilers.native.lowering.common.specialised import Specialised
+from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_conv2d_dsp
+from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_float_mve
+from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
+from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
+from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import Conv2D
+
+_SPECIALISED = Specialised[Conv2D](
+    lower_conv2d_float_mve, lower_conv2d_mve, lower_conv2d_dsp, lower_conv2d_int16_mve, lower_conv2d_int16_dsp
+)
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of the first kernel that the processor has and that takes the node."""
+    operator = node.operator
+    assert isinstance(operator, Conv2D)
+    special = _SPECIALISED.lower(graph, node, operator, settings)
+    return special or lower_convolution(graph, node, operator, "conv2d")

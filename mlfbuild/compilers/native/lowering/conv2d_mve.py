@@ -1,0 +1,91 @@
+"""CONV_2D on int8 for Helium (MVE)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.common.mve import (
+    MOST_CHANNELS,
+    VECTOR,
+    matrix_parameters,
+    rounding,
+    shape_word,
+    static_lines,
+)
+from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases import Window, convolution_tensors
+from mlfbuild.graph.ops import Conv2D
+
+_COPIES = 1024
+"""Bytes of windows that are copied at a time, where one is not larger."""
+_MOST_COPIES = 16
+_PIXELS = 512
+"""Bytes of pixels that a 1x1 filter copies at a time, where two are not larger."""
+
+
+def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+    """Return the call of ``mlf_conv2d_int8_mve`` or its like for 1x1; ``None`` with too many channels for them."""
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    if output.shape[3] > MOST_CHANNELS:
+        return None
+    window = operator.window(weights)
+    copied = _is_copied(window, source)
+    rows = 1 if copied else window.filter[0]
+    length = weights.elements // (weights.shape[0] * rows)
+    rescales = operator.rescales(source, weights, output)
+    function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
+    parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
+    lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
+    if _is_pointwise(window):
+        return _pointwise(source, parameters, lines, function)
+    batch = _batch(length, output) if copied else 0
+    arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
+    if not copied and window.padding == ((0, 0), (0, 0)):
+        body = (*lines, f"mlf_conv2d_int8_mve({arguments}, NULL, output);")
+        return KernelCall("conv2d", "conv2d_mve.h", parameters, body)
+    scratch = ScratchBuffer((batch or 2) * rows * length + VECTOR)
+    body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
+    return KernelCall("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
+
+
+def _is_pointwise(window: Window) -> bool:
+    """Whether a pixel of the output is made of one of the input, in the same order."""
+    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
+
+
+def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> KernelCall:
+    """Return the call that may write its output over the input: it copies an even number of pixels at a time."""
+    depth = source.shape[3]
+    pixels = source.elements // depth
+    batch = min(max(2, _PIXELS // depth // 2 * 2), pixels + pixels % 2)
+    scratch = Parameter("int8_t *", "scratch", ScratchBuffer(min(batch, pixels) * depth))
+    arguments = f"&window, quantization, input, filter, channels, {function}, {batch}, scratch, output"
+    body = (*lines, f"mlf_conv2d_pointwise_int8_mve({arguments});")
+    return KernelCall("conv2d", "conv2d_mve.h", (*parameters, scratch), body, (0,))
+
+
+def _is_copied(window: Window, source: Tensor) -> bool:
+    """Whether every window is copied: its rows are not whole in memory, or too short for vectors."""
+    if window.filter == (1, 1):
+        return window.padding != ((0, 0), (0, 0)) and source.shape[3] < VECTOR
+    dilated = window.filter[1] > 1 and window.dilation[1] > 1
+    return dilated or window.filter[1] * source.shape[3] < VECTOR
+
+
+def _batch(size: int, output: Tensor) -> int:
+    """Return how many windows of ``size`` bytes are copied at a time: an even number."""
+    fitting = min(_MOST_COPIES, _COPIES // size, output.shape[2] + 1)
+    return max(2, fitting // 2 * 2)
+
+
+def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the images as one long row where every pixel stands alone: rows end there for nothing."""
+    if not _is_pointwise(window):
+        return source, output
+    pixels = source.shape[0] * source.shape[1] * source.shape[2]
+    return (
+        replace(source, shape=(1, 1, pixels, source.shape[3])),
+        replace(output, shape=(1, 1, pixels, output.shape[3])),
+    )

@@ -1,0 +1,137 @@
+"""int8 DEPTHWISE_CONV_2D for cores with the DSP extension: filters of at most 3x3."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
+from mlfbuild.graph.bases import convolution_tensors
+from mlfbuild.graph.ops import DepthwiseConv2D
+
+_TAPS = 3
+_GROUP = 4
+_LINE = 64
+"""Halfwords of a line of a plane: ``MLF_LINE_DSP``."""
+
+_SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
+"""Bytes of ``struct mlf_depthwise_scratch_dsp``."""
+
+
+def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
+    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` where the portable kernel must do it.
+
+    That is for larger, spread or very small filters, for less than four channels or several outputs of one of them, and
+    where the kernel's short requantisation is not exact.
+    """
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    if not _takes(operator, source, weights):
+        return None
+    by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
+    along = 2 if by_rows else _along(operator, output)
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    taps = weights.data[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
+    padded = np.pad(taps, ((0, 0), *((0, _TAPS - size) for size in taps.shape[1:])))
+    rescales = operator.rescales(source, weights, output)
+    channels = dsp_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output))
+    if channels is None:
+        return None
+    word = "rows_int8" if by_rows else "int8"
+    held = math.prod(output.shape[2:]) if by_rows else 0
+    overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
+    minimum, maximum = activation_range(operator.activation, output)
+    return KernelCall("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", _pack(channels))),
+        Parameter("int8_t *", "output", output.name),
+        Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
+    ), (
+        "static const struct mlf_depthwise_dsp depthwise = {",
+        *_axis_lines("along", operator, source, output, along),
+        *_axis_lines("across", operator, source, output, 3 - along),
+        f"    .batches = {source.shape[0]},",
+        f"    .channels = {source.shape[3]},",
+        f"    .zero_point = {zero_point(source)},",
+        f"    .rounding = {2 * zero_point(output) + 1},",
+        f"    .minimum = {minimum},",
+        f"    .maximum = {maximum},",
+        "};",
+        f"mlf_depthwise_conv2d_{word}_dsp(&depthwise, input, filter, output, scratch);",
+    ), overwrites)  # fmt: skip
+
+
+def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
+    """Return whether the kernel takes the filter, and one of its strides as that along a line."""
+    window = operator.window(weights)
+    spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
+    small = max(window.filter) <= _TAPS and math.prod(window.filter) >= _GROUP
+    return (
+        small
+        and not spread
+        and operator.depth_multiplier == 1
+        and source.shape[3] >= _GROUP
+        and min(window.stride) <= 2
+    )
+
+
+def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
+    """Return whether a row of the output, in place, ends before the inputs of the next row begin, and is one piece."""
+    padding, width = operator.padding[0][0], output.shape[2]
+    smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
+    apart = (operator.stride[0] - padding) * source.shape[2] >= width
+    return smaller and apart and operator.stride[1] <= 2 and _line(operator, output, 2) <= _LINE
+
+
+def _along(operator: DepthwiseConv2D, output: Tensor) -> int:
+    """Return the dimension of the images, 1 or 2, that the kernel's lines run along.
+
+    Long lines cost least; but only a line in one piece can be written in place.
+    """
+    possible = [dimension for dimension in (2, 1) if operator.stride[dimension - 1] <= 2]
+    return max(possible, key=lambda each: (_line(operator, output, each) <= _LINE, output.shape[each]))
+
+
+def _line(operator: DepthwiseConv2D, output: Tensor, dimension: int) -> int:
+    """Return the halfwords of a whole line of a plane along ``dimension``."""
+    return (output.shape[dimension] - 1) * operator.stride[dimension - 1] + _TAPS
+
+
+def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Tensor, dimension: int) -> Sequence[str]:
+    fields: Mapping[str, int] = {
+        "inputs": source.shape[dimension],
+        "outputs": output.shape[dimension],
+        "stride": operator.stride[dimension - 1],
+        "padding": operator.padding[dimension - 1][0],
+        "input_step": math.prod(source.shape[dimension + 1 :]),
+        "output_step": math.prod(output.shape[dimension + 1 :]),
+    }
+    return (f"    .{name} = {{", *(f"        .{field} = {value}," for field, value in fields.items()), "    },")
+
+
+def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along: int) -> tuple[int, ...]:
+    """Return the input where images have one size: a line is read before its place is written, each channel alone."""
+    whole = _line(operator, output, along) <= _LINE and source.shape[3] % _GROUP == 0
+    return (0,) if whole and operator.stride == (1, 1) and source.shape == output.shape else ()
+
+
+def _pack(channels: DspChannels) -> npt.NDArray[np.int32]:
+    """Return the filter in groups of four channels; the last group holds the last four channels."""
+    count = len(channels.weights)
+    firsts = [*range(0, count - _GROUP + 1, _GROUP), *([count - _GROUP] if count % _GROUP else [])]
+    groups = np.array(firsts)[:, None] + np.arange(_GROUP)
+    shifts = _words(channels.shift[groups][:, None, :])
+    taps = _words(channels.weights[groups].transpose(0, 2, 1))
+    packed = np.concatenate([channels.bias[groups], channels.multiplier[groups], shifts, taps], axis=1)
+    return packed.astype(np.int32).reshape(-1)
+
+
+def _words(values: Array) -> npt.NDArray[np.int64]:
+    """Return int8 ``values`` [groups, words, 4] as words [groups, words], the first in the lowest byte."""
+    return np.ascontiguousarray(values.astype(np.int8)).view("<i4")[:, :, 0].astype(np.int64)

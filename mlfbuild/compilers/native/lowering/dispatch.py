@@ -1,0 +1,45 @@
+"""Which module lowers an operator: found by the stem of its file in ``graph/ops``, so that no list of them is kept.
+
+If the operator has none, the classes that it builds on are asked in turn: ``Transpose`` is a ``Movement``, and
+``movement`` lowers all operators that only move elements.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, unsupported
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.core import UnsupportedModelError, advised
+from mlfbuild.frontends import CHANGE
+from mlfbuild.graph import Graph, Node, Operator
+
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+@cache
+def lowering_module(kind: type[Operator]) -> ModuleType | None:
+    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` where there is none."""
+    for base in kind.__mro__:
+        if not issubclass(base, Operator) or base is Operator:
+            break
+        name = f"{_PACKAGE}.{base.family()}"
+        if find_spec(name) is not None and hasattr(module := import_module(name), "lower"):
+            return module
+    return None
+
+
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
+    try:
+        module = lowering_module(type(node.operator))
+        if module is None:
+            raise unsupported(node, "the native compiler does not have this operator")
+        call = module.lower(graph, node, settings)
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(advised(f"{graph.name}: {error}", CHANGE)) from None
+    assert isinstance(call, KernelCall)
+    return call

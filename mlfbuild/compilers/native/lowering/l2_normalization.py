@@ -1,0 +1,29 @@
+"""L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from mlfbuild.cgen import C_TYPES
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node
+
+_LARGEST_DEPTH = 1 << 15
+"""Squares of 9-bit numbers are added up in 32 bits."""
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_l2_normalization_<type>``."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    depth = source.shape[-1]
+    arguments = [str(source.elements // depth), str(depth)]
+    if source.dtype is DType.INT8:
+        if depth > _LARGEST_DEPTH:
+            raise unsupported(node, f"int8 vectors are supported of at most {_LARGEST_DEPTH} elements, here {depth}")
+        arguments.append(str(zero_point(source)))
+    c_type = C_TYPES[source.dtype]
+    return KernelCall("l2_normalization", "l2_normalization.h", (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (f"mlf_l2_normalization_{suffix(source.dtype)}({', '.join(arguments)}, input, output);",), (0,))  # fmt: skip

@@ -1,0 +1,147 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM: the layout of its weights, and the factors of its integer form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.cgen import C_TYPES, braces, floating
+from mlfbuild.compilers.native.lowering.call import (
+    Constant,
+    KernelCall,
+    Parameter,
+    folded_bias,
+    record_words,
+    rescale_fields,
+    struct_lines,
+)
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
+from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
+from mlfbuild.graph.ops import UnidirectionalSequenceLstm
+
+_HEADER = "lstm.h"
+_STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))
+"""(input, output) of the hidden row and of the cells."""
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_lstm_<type>``."""
+    operator = node.operator
+    assert isinstance(operator, UnidirectionalSequenceLstm)
+    tensors = lstm_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    number = tensors.source.dtype is DType.FLOAT32
+    parameters = (*(_float(tensors) if number else _quantized(tensors, operator)), *_rows(tensors))
+    lines = (_float_range_line(operator),) if number else ()
+    arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
+    call = f"mlf_lstm_{suffix(tensors.source.dtype)}({arguments});"
+    body = (*_shape_lines(operator, tensors), *lines, call)
+    return KernelCall("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_updates(graph, node))
+
+
+def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
+    """Return those of ``_STATES`` that stay for the next run, and so lie in one place."""
+    kept = {(state.before, state.after) for state in graph.states}
+    return tuple((at, to) for at, to in _STATES if (node.inputs[at], node.outputs[to]) in kept)
+
+
+def _rows(tensors: LstmTensors) -> tuple[Parameter, ...]:
+    """Return the parameters that are no constants: what comes in and goes out."""
+    row, cell = C_TYPES[tensors.source.dtype], C_TYPES[tensors.cell.dtype]
+    return (
+        Parameter(f"const {row} *", "row", tensors.source.name),
+        Parameter(f"const {row} *", "hidden_before", tensors.hidden.name),
+        Parameter(f"const {cell} *", "cell_before", tensors.cell.name),
+        Parameter(f"{row} *", "result", tensors.output.name),
+        Parameter(f"{row} *", "hidden_after", tensors.hidden_after.name),
+        Parameter(f"{cell} *", "cell_after", tensors.cell_after.name),
+    )
+
+
+def _shape_lines(operator: UnidirectionalSequenceLstm, tensors: LstmTensors) -> Sequence[str]:
+    batches, units, inputs = operator.batch(tensors), tensors.hidden.shape[1], tensors.source.shape[2]
+    steps = tensors.source.shape[0 if operator.time_major else 1]
+    batch, step = (1, batches) if operator.time_major else (steps, 1)  # in rows
+    fields = {
+        "batches": batches,
+        "steps": steps,
+        "inputs": inputs,
+        "units": units,
+        "row_batch": batch * inputs,
+        "row_step": step * inputs,
+        "result_batch": batch * units,
+        "result_step": step * units,
+    }
+    return struct_lines("mlf_lstm_shape", "shape", {name: str(value) for name, value in fields.items()})
+
+
+def _float_range_line(operator: UnidirectionalSequenceLstm) -> str:
+    greatest = operator.cell_clip if operator.cell_clip > 0 else np.inf
+    return f"const struct mlf_float_range range = {{{floating(-greatest)}, {floating(greatest)}}};"
+
+
+def _by_unit(matrices: Sequence[Tensor]) -> Array:
+    """Return matrices or vectors of the four gates, [units, ...] each, as one of [units, 4, ...]."""
+    return np.ascontiguousarray(np.stack([_data(matrix) for matrix in matrices], 1))
+
+
+def _data(tensor: Tensor) -> Array:
+    assert tensor.data is not None
+    return tensor.data
+
+
+def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter("const float *", name, Constant.array(name, "float", _by_unit(members)))
+        for name, members in (
+            ("weights", tensors.weights), ("recurrent", tensors.recurrent), ("biases", tensors.biases)
+        )
+    )  # fmt: skip
+
+
+def _quantized(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tuple[Parameter, ...]:
+    wide = tensors.source.dtype is DType.INT16
+    rescales = lstm_rescales(tensors, operator.cell_clip)
+    factors: dict[str, int | Rescale] = {
+        "forget": rescales.forget,
+        "update": rescales.update,
+        "hidden": rescales.hidden,
+        "table.multiplier": rescales.table.multiplier,
+        "table.shift": rescales.table.shift,
+        "least_cell": rescales.clip[0],
+        "greatest_cell": rescales.clip[1],
+        "hidden_zero_point": zero_point(tensors.hidden),
+    }
+    gates = _gate_rescales((*rescales.weights, *rescales.recurrent), wide=wide)
+    biases = _by_unit(tensors.biases) if wide else _folded_biases(tensors)
+    bias_type = "int64_t" if wide else "int32_t"
+    return (
+        Parameter("const struct mlf_lstm *", "lstm", Constant.struct("lstm", "mlf_lstm", factors)),
+        Parameter(f"const {gates.c_type} *", "rescales", gates),
+        Parameter("const uint16_t *", "table", Constant.array("table", "uint16_t", LOGISTIC_TABLE)),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", _by_unit(tensors.weights))),
+        Parameter("const int8_t *", "recurrent", Constant.array("recurrent", "int8_t", _by_unit(tensors.recurrent))),
+        Parameter(f"const {bias_type} *", "biases", Constant.array("biases", bias_type, biases)),
+    )
+
+
+def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:
+    """Return the factors of the gates for sums of 32 bits, or of 64."""
+    fields: list[tuple[int, ...]] = [rescale_fields(rescale) for rescale in rescales]
+    if wide:
+        fields = [(factor.multiplier, factor.right_shift) for factor in map(wide_rescale, rescales)]
+    c_type, layout = ("mlf_wide_rescale", "i2,i2") if wide else ("mlf_rescale", "i4,i2,i2")
+    words = record_words(layout, fields)
+    return Constant.records("rescales", c_type, [braces(members) for members in fields], 4, lambda: words)
+
+
+def _folded_biases(tensors: LstmTensors) -> Array:
+    """Return int32 [units, 8]: what the sums over the rows begin with, then those over the hidden rows."""
+    rows = [
+        folded_bias(_data(bias), _data(weights), 0, zero_point(tensors.source))
+        for bias, weights in zip(tensors.biases, tensors.weights, strict=True)
+    ]
+    hidden = [folded_bias(None, _data(weights), 0, zero_point(tensors.hidden)) for weights in tensors.recurrent]
+    return np.ascontiguousarray(np.stack([*rows, *hidden], 1))

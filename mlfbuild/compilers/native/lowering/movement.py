@@ -1,0 +1,113 @@
+"""Operators that move elements: their assignments between views become loops with literal strides."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+
+import numpy as np
+
+from mlfbuild.cgen import C_TYPES, braces
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases import Move, Movement
+
+_DIMENSIONS = 5
+
+_Place = tuple[int, str, int]
+"""Of a tensor: its address while views are looked at, the name of its parameter, and its bytes."""
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of one copy after the other."""
+    operator = node.operator
+    assert isinstance(operator, Movement)
+    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    outputs = graph.outputs_of(node)
+    named = {**_named("input", sources), **_named("output", outputs)}
+    # Never read or written: only addresses and strides of views matter, and untouched pages cost nothing.
+    arrays = {name: np.empty(tensor.shape, tensor.dtype.numpy) for name, tensor in named.items()}
+    moves = operator.moves(list(arrays.values())[: len(sources)], list(arrays.values())[len(sources) :])
+    c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
+    filling = operator.filling(outputs[0])
+    lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
+    places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
+    parts = [part for move in moves for part in _parts(move)]
+    lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", kind, part, places)]
+    parameters = tuple(
+        Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
+        for name, tensor in named.items()
+    )
+    return KernelCall(operator.name.lower(), "movement.h", parameters, tuple(lines))
+
+
+def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Return ``tensors`` by the names of their parameters: numbered where there are several."""
+    return {word if len(tensors) == 1 else f"{word}{index}": tensor for index, tensor in enumerate(tensors)}
+
+
+def _parts(move: Move) -> Iterator[Move]:
+    """Yield ``move`` in parts that the kernel has enough dimensions for, cut along the shortest one."""
+    source, target = move
+    if len(_runs(source, target)) <= _DIMENSIONS + 1:
+        yield move
+        return
+    axis = min((axis for axis, size in enumerate(source.shape) if size > 1), key=lambda axis: source.shape[axis])
+    for at in range(source.shape[axis]):
+        part = (*[slice(None)] * axis, slice(at, at + 1))
+        yield from _parts((source[part], target[part]))
+
+
+def _copy(name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterator[str]:
+    """Yield the statements of one assignment of elements of ``kind``; ``name`` is for its strides."""
+    source, target = move
+    *outer, (run, _, _) = _runs(source, target)
+    origin, goal = _place(source, places), _place(target, places)
+    if not outer:
+        yield f"memcpy({goal}, {origin}, {run * source.itemsize});"
+        return
+    padded = [(1, 0, 0)] * (_DIMENSIONS - len(outer)) + outer
+    yield from struct_lines(
+        "mlf_copy",
+        name,
+        {
+            "sizes": braces([size for size, _, _ in padded]),
+            "from_strides": braces([stride for _, stride, _ in padded]),
+            "to_strides": braces([stride for _, _, stride in padded]),
+            "run": str(run),
+        },
+    )
+    yield f"mlf_copy_{kind}(&{name}, {origin}, {goal});"
+
+
+def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:
+    """Return (size, source stride, target stride) of the merged dimensions; the last one is a run of elements."""
+    merged: list[tuple[int, int, int]] = []
+    strides = zip(source.shape, source.strides, target.strides, strict=True)
+    for size, source_bytes, target_bytes in strides:
+        step = (source_bytes // source.itemsize, target_bytes // target.itemsize)
+        if size == 1:
+            continue
+        if merged and merged[-1][1:] == (size * step[0], size * step[1]):
+            merged[-1] = (merged[-1][0] * size, *step)
+        else:
+            merged.append((size, *step))
+    if merged and merged[-1][1:] == (1, 1):
+        return merged
+    return [*merged, (1, 1, 1)]
+
+
+def _place(view: Array, places: Sequence[_Place]) -> str:
+    """Return the C expression of the address of the first element of ``view``."""
+    address = _address(view)
+    start, name, size = places[bisect_right(places, address, key=itemgetter(0)) - 1]
+    assert start <= address < start + size, "a view of no tensor"
+    offset = (address - start) // view.itemsize
+    return f"{name} + {offset}" if offset else name
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,53 @@
+"""QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from mlfbuild.cgen import C_TYPES, floating
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node, Tensor, requantize_rescale
+from mlfbuild.graph.ops import Dequantize
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_quantize_<from>_<to>`` or ``mlf_dequantize_<from>``."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    if isinstance(node.operator, Dequantize):
+        return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
+    kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"
+    if source.dtype is DType.FLOAT32:
+        return _elementwise("quantize", kernel, source, output, output)
+    rescaling = Constant.struct(
+        "rescaling",
+        "mlf_rescaling",
+        {
+            "input_zero_point": zero_point(source),
+            "output_zero_point": zero_point(output),
+            "rescale": requantize_rescale(source, output),
+        },
+    )
+    return KernelCall("quantize", "quantize.h", (
+        Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
+        *_operands(source, output),
+    ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip
+
+
+def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:
+    assert quantized.quantization is not None
+    scale = floating(quantized.quantization.scale)
+    line = f"mlf_{kernel}({source.elements}, {scale}, {zero_point(quantized)}, input, output);"
+    return KernelCall(word, "quantize.h", _operands(source, output), (line,), _in_place(source, output))
+
+
+def _operands(source: Tensor, output: Tensor) -> tuple[Parameter, Parameter]:
+    return (
+        Parameter(f"const {C_TYPES[source.dtype]} *", "input", source.name),
+        Parameter(f"{C_TYPES[output.dtype]} *", "output", output.name),
+    )
+
+
+def _in_place(source: Tensor, output: Tensor) -> tuple[int, ...]:
+    """Elements are taken in order: those of an output that are not larger may be written over the input."""
+    return (0,) if output.dtype.size <= source.dtype.size else ()

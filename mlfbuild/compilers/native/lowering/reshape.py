@@ -1,0 +1,17 @@
+"""RESHAPE, where the plan could not give both sides the same bytes."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return a call that copies the bytes."""
+    (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    return KernelCall("reshape", "compiler.h", (
+        Parameter("const void *", "input", source.name),
+        Parameter("void *", "output", output.name),
+    ), (f"memcpy(output, input, {source.size});",))  # fmt: skip

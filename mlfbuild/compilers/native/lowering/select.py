@@ -1,0 +1,25 @@
+"""SELECT_V2."""
+
+from __future__ import annotations
+
+from mlfbuild.cgen import C_TYPES
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import broadcast_lines, in_place
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_select_<type>``."""
+    sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
+    (output,) = graph.outputs_of(node)
+    c_type = C_TYPES[output.dtype]
+    parameters = [
+        Parameter(f"const {C_TYPES[tensor.dtype]} *", name, tensor.name)
+        for name, tensor in zip(("first", "second", "third"), sources, strict=True)
+    ]
+    return KernelCall("select", "select.h", (*parameters, Parameter(f"{c_type} *", "output", output.name)), (
+        *broadcast_lines(node, sources, output, "mlf_selection"),
+        f"mlf_select_{suffix(output.dtype)}(&shape, first, second, third, output);",
+    ), in_place(sources, output))  # fmt: skip

@@ -1,0 +1,25 @@
+"""Steps of ring buffers, in place where the plan lets them."""
+
+from __future__ import annotations
+
+import math
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import Shift
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_shift``, which knows bytes only."""
+    operator = node.operator
+    assert isinstance(operator, Shift)
+    (kept, new), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert kept is not None and new is not None
+    blocks = math.prod(kept.shape[: operator.axis])
+    sizes = f"{blocks}, {kept.size // blocks}, {new.size // blocks}"
+    return KernelCall("shift", "shift.h", (
+        Parameter("const uint8_t *", "kept", kept.name),
+        Parameter("const uint8_t *", "latest", new.name),
+        Parameter("uint8_t *", "output", output.name),
+    ), (f"mlf_shift({sizes}, kept, latest, output);",), (0,))  # fmt: skip

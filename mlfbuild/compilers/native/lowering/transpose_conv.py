@@ -1,0 +1,57 @@
+"""TRANSPOSE_CONV."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant
+from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line
+from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.bases import convolution_tensors
+from mlfbuild.graph.ops import TransposeConv
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_transpose_conv_<type>``, with the window of the convolution from output to input."""
+    operator = node.operator
+    assert isinstance(operator, TransposeConv)
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    window = window_lines(node, operator.window(weights), output, source)
+    bias_data = None if bias is None else bias.data
+    if source.dtype is DType.FLOAT32:
+        return KernelCall("transpose_conv", "transpose_conv.h", (
+            Parameter("const float *", "input", source.name),
+            Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
+            Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
+            Parameter("float *", "output", output.name),
+        ), (
+            *window,
+            float_range_line(operator.activation),
+            "mlf_transpose_conv_float(&window, range, input, weights, bias, output);",
+        ))  # fmt: skip
+    if source.dtype is DType.INT16:
+        constant = Constant.array("weights", "int8_t", weights.data)
+        rescales = operator.rescales(source, weights, output)
+        parameters = int16_parameters(source, constant, bias, rescales, output, wide=True)
+        return KernelCall("transpose_conv", "transpose_conv_int16.h", parameters, (
+            *window,
+            int16_range_line(operator.activation, output),
+            "mlf_transpose_conv_int16(&window, range, input, weights, channels, output);",
+        ))  # fmt: skip
+    biases = np.zeros(weights.shape[0], np.int32) if bias_data is None else bias_data.reshape(-1)
+    channels = channel_table(biases, operator.rescales(source, weights, output))
+    return KernelCall("transpose_conv", "transpose_conv.h", (
+        Parameter("const struct mlf_quantization *", "quantization",
+                  quantization_constant(source, output, operator.activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const struct mlf_channel *", "channels", channels),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        *window,
+        "mlf_transpose_conv_int8(&window, quantization, input, weights, channels, output);",
+    ))  # fmt: skip

@@ -1,0 +1,195 @@
+"""Which tensors share an address: the storages that the memory plan gives places to.
+
+Inputs and outputs have the caller's buffers, constants flash, states their block; all other storages are in the arena.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, Span, aligned
+from mlfbuild.compilers.native.lowering import KernelCall
+from mlfbuild.compilers.native.memory.views import views_of
+from mlfbuild.graph import Graph, Node, State
+from mlfbuild.graph.ops import Reshape
+
+
+class StorageKind(enum.Enum):
+    """The kinds of memory."""
+
+    INPUT = enum.auto()
+    OUTPUT = enum.auto()
+    CONSTANT = enum.auto()
+    ARENA = enum.auto()
+    STATE = enum.auto()
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a tensor lies."""
+
+    area: StorageKind
+    position: int = 0
+    """Index of the input or output, or offset in the arena or state; 0 for constants, which have names."""
+
+
+@dataclass
+class Storage:
+    """Tensors that begin at one address, and when the bytes of each are in use."""
+
+    area: StorageKind
+    position: int
+    spans: list[Span] = field(default_factory=list)
+    offsets: dict[str, int] = field(default_factory=dict)
+    """Where the tensors begin that are views; all others do at 0."""
+
+    def use(self, size: int, time: int) -> None:
+        """Have ``size`` bytes in use from the first to the last time that this is told."""
+        known = self.spans[0] if self.spans else Span(0, time, time)
+        self.spans = [Span(max(known.size, size), known.first, time)]
+
+    @property
+    def last(self) -> int:
+        """The last node that uses any of it."""
+        return max(span.last for span in self.spans)
+
+
+def _state_sizes(graph: Graph) -> list[int]:
+    return [aligned(state.initial.nbytes, STATE_ALIGNMENT) for state in graph.states]
+
+
+def state_size(graph: Graph) -> int:
+    """Return the bytes that are kept between runs."""
+    return sum(_state_sizes(graph))
+
+
+def _state_offsets(graph: Graph) -> dict[str, int]:
+    """Return where in the state each one begins, by the name of its tensor before the run."""
+    ends = itertools.accumulate(_state_sizes(graph), initial=0)
+    return {state.before: end for state, end in zip(graph.states, ends, strict=False)}
+
+
+def storages_of(graph: Graph) -> dict[str, Storage]:
+    """Give each tensor a storage; the two sides of a RESHAPE share one where the rules of buffers allow it."""
+    storages: dict[str, Storage] = {}
+    for tensor in graph.tensors.values():
+        storages[tensor.name] = Storage(StorageKind.CONSTANT if tensor.constant else StorageKind.ARENA, 0)
+    for index, name in enumerate(graph.inputs):
+        storages[name] = Storage(StorageKind.INPUT, index)
+    for name, offset in _state_offsets(graph).items():
+        storages[name] = Storage(StorageKind.STATE, offset)
+    for index, name in enumerate(graph.outputs):
+        if storages[name].area is StorageKind.ARENA:
+            storages[name] = Storage(StorageKind.OUTPUT, index)
+    for node in graph.nodes:
+        if isinstance(node.operator, Reshape) and node.inputs[0] is not None:
+            _share(storages, node.inputs[0], node.outputs[0])
+    return storages
+
+
+def _share(storages: dict[str, Storage], source: str, output: str) -> None:
+    """Let the tensors ``source`` and ``output`` have one storage, unless both have a place of their own already."""
+    if storages[source].area is StorageKind.CONSTANT:
+        return  # a constant is the C array of its own tensor only
+    kept, gone = storages[source], storages[output]
+    if gone.area is not StorageKind.ARENA:
+        kept, gone = gone, kept
+    if gone.area is StorageKind.ARENA:
+        for name, storage in storages.items():
+            if storage is gone:
+                storages[name] = kept
+
+
+def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
+    """Let the tensors of ``node`` that are views of another one be in its storage, where all of them can."""
+    views = views_of(graph, node)
+    parts = [storages[view.part] for view in views]
+    wholes = [storages[view.whole] for view in views]
+    unique = len({id(storage) for storage in (*parts, *wholes[:1])}) == len(parts) + 1
+    in_arena = all(storage.area is StorageKind.ARENA for storage in (*parts, *wholes))
+    movable = all(_extent(graph, storages, part) == graph.tensor(view.part).size
+                  for view, part in zip(views, parts, strict=True))  # fmt: skip
+    if not views or not unique or not in_arena or not movable or any(view.offset % ALIGNMENT for view in views):
+        return False
+    for view, part, whole in zip(views, parts, wholes, strict=True):
+        start = whole.offsets.get(view.whole, 0) + view.offset
+        for name, storage in storages.items():
+            if storage is part:
+                whole.offsets[name] = start + part.offsets.get(name, 0)
+                storages[name] = whole
+    return True
+
+
+def _extent(graph: Graph, storages: Mapping[str, Storage], storage: Storage) -> int:
+    """Return the bytes from the beginning of ``storage`` to the end of its last tensor."""
+    names = (name for name, its in storages.items() if its is storage)
+    return max(storage.offsets.get(name, 0) + graph.tensor(name).size for name in names)
+
+
+def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
+    """Note from which node to which one the bytes of each storage are in use."""
+    for index, node in enumerate(graph.nodes):
+        for name in (*node.inputs, *node.outputs):
+            if name is not None:
+                storage = storages[name]
+                storage.use(storage.offsets.get(name, 0) + graph.tensor(name).size, index)
+
+
+def reuse_inputs(
+    graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], apart: frozenset[int]
+) -> None:
+    """Let a node write its output over an input in the arena that dies with it, where its kernel permits that."""
+    for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
+        output = storages[node.outputs[0]]
+        for position in call.overwrites if index not in apart else ():
+            name = str(node.inputs[position])
+            source = storages[name]
+            dies = source is not output and source.area is output.area is StorageKind.ARENA and source.last == index
+            if dies and output.spans[0].first == index and _begin_together(graph, storages, name, node.outputs[0]):
+                source.spans += output.spans
+                source.offsets.update(output.offsets)
+                storages.update({name: source for name, storage in storages.items() if storage is output})
+                break
+
+
+def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, output: str) -> bool:
+    """Whether the bytes of ``output``, in one storage with ``source``, would be those of no other tensor in that."""
+    theirs, its = storages[source].offsets, storages[output].offsets
+    if theirs.get(source, 0) or its.get(output, 0):
+        return False
+    return not theirs or graph.tensor(output).size <= graph.tensor(source).size
+
+
+def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage]) -> None:
+    """Let states be written where they are read from, where that may be, and the others live until they are copied."""
+    for state in graph.states:
+        _leave_in_place(graph, calls, storages, state)
+    for state in graph.states:
+        left = storages[state.after]
+        left.use(left.offsets.get(state.after, 0) + graph.tensor(state.after).size, len(graph.nodes))
+
+
+def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], state: State) -> None:
+    """Let a state be written where it was read from, if by then nobody has to see what was there."""
+    kept, left = storages[state.before], storages[state.after]
+    if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
+        return
+    writer = left.spans[0].first
+    if kept.spans and kept.last >= writer and not _updates(graph, calls, storages, state, writer):
+        return
+    kept.spans += left.spans
+    storages.update({name: kept for name, storage in storages.items() if storage is left})
+
+
+def _updates(
+    graph: Graph, calls: Sequence[KernelCall], storages: Mapping[str, Storage], state: State, writer: int
+) -> bool:
+    """Whether ``state`` is read for the last time by the node at ``writer``, whose kernel may write over it."""
+    node, kept = graph.nodes[writer], storages[state.before]
+    reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]
+    writes = [at for at, name in enumerate(node.outputs) if storages[name] is storages[state.after]]
+    allowed = {*calls[writer].updates, *((at, 0) for at in calls[writer].overwrites)}
+    return kept.last == writer and len(writes) == 1 and all((at, writes[0]) in allowed for at in reads)

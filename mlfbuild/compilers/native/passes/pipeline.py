@@ -1,0 +1,30 @@
+"""The passes in their order."""
+
+from mlfbuild.compilers.native.passes.fold_constants import fold_constants
+from mlfbuild.compilers.native.passes.fold_scales import fold_scales
+from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
+from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
+from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
+from mlfbuild.compilers.native.passes.remove_identities import remove_identities
+from mlfbuild.compilers.native.passes.shift_states import shift_states
+from mlfbuild.compilers.native.passes.widen_depthwise import widen_depthwise
+from mlfbuild.graph import Graph
+
+PASSES = (
+    fold_constants,
+    remove_identities,
+    shift_states,
+    fuse_padding,
+    widen_depthwise,
+    fold_scales,
+    fuse_activation,
+    remove_dead_nodes,
+)
+"""In the order in which they run."""
+
+
+def run_passes(graph: Graph) -> Graph:
+    """Return ``graph`` after all passes; inputs and outputs keep their names, order and values."""
+    for one_pass in PASSES:
+        graph = one_pass(graph)
+    return graph

@@ -1,0 +1,49 @@
+"""C text of a linked model: its source and header, and what the options ``hook`` and ``trace`` add to them.
+
+``program`` links the calls of all nodes with the addresses of the memory plan; everything else prints what it holds.
+``outline`` has the names of the files, which are known without compiling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.native.printing.header import (
+        fact_parts as fact_parts,
+        print_header as print_header,
+    )
+    from mlfbuild.compilers.native.printing.interface import (
+        Interface as Interface,
+        interface_of as interface_of,
+    )
+    from mlfbuild.compilers.native.printing.outline import (
+        facts_path as facts_path,
+        functions_path as functions_path,
+        header_path as header_path,
+        kernel_files as kernel_files,
+        outline_library as outline_library,
+        source_path as source_path,
+    )
+    from mlfbuild.compilers.native.printing.program import (
+        LinkedModel as LinkedModel,
+        ModelStep as ModelStep,
+        NodeFunction as NodeFunction,
+        link_calls as link_calls,
+        node_comment as node_comment,
+        operator_label as operator_label,
+    )
+    from mlfbuild.compilers.native.printing.source import (
+        declarator as declarator,
+        print_function as print_function,
+        print_source as print_source,
+    )
+    from mlfbuild.compilers.native.printing.text import graph_text as graph_text
+    from mlfbuild.compilers.native.printing.trace import (
+        traced_tensor as traced_tensor,
+        traced_tensors as traced_tensors,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,101 @@
+"""The C interface of a model: its inputs and outputs in call order, with the names of the struct members."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlfbuild.cgen import C_TYPES, member_name
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.graph import DType, Graph, Tensor, integer_range
+from mlfbuild.library import TensorInfo
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of the model."""
+
+    name: str
+    """The tensor's name; the k-th output that is the same tensor has ``_k`` after it, from 2 on."""
+    member: str
+    """The struct member that points to it."""
+    tensor: Tensor
+
+    @property
+    def c_type(self) -> str:
+        """The C type of an element."""
+        return C_TYPES[self.tensor.dtype]
+
+    @property
+    def info(self) -> TensorInfo:
+        """What an archive records."""
+        tensor, quantization = self.tensor, self.tensor.quantization
+        integers = tensor.dtype not in {DType.FLOAT32, DType.BOOL}
+        affine = quantization is not None and not quantization.per_channel and integers
+        return TensorInfo(
+            self.name,
+            tensor.dtype.value,
+            tensor.size,
+            tensor.shape,
+            quantization.scale if affine and quantization is not None else None,
+            quantization.zero_point if affine and quantization is not None else None,
+        )
+
+
+@dataclass(frozen=True)
+class Interface:
+    """All inputs and outputs, in call order."""
+
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The inputs, then the outputs."""
+        return self.inputs + self.outputs
+
+    @property
+    def size(self) -> int:
+        """Bytes of all inputs and outputs."""
+        return sum(port.tensor.size for port in self.ports)
+
+
+def interface_of(graph: Graph) -> Interface:
+    """Return the interface of ``graph``.
+
+    Raises ``UnsupportedModelError`` where the names of two tensors cannot be told apart in C, where macros are written
+    in capitals, and where a zero point is no value of its tensor's type.
+    """
+    inputs = tuple(Port(name, member_name(name), graph.tensor(name)) for name in graph.inputs)
+    outputs = []
+    for index, name in enumerate(graph.outputs):
+        times = graph.outputs[: index + 1].count(name)
+        unique = name if times == 1 else f"{name}_{times}"
+        outputs.append(Port(unique, member_name(unique), graph.tensor(name)))
+    interface = Interface(inputs, tuple(outputs))
+    _check_names(graph.name, interface)
+    _check_zero_points(graph.name, interface)
+    return interface
+
+
+def _check_names(model: str, interface: Interface) -> None:
+    taken: dict[str, Port] = {}
+    for port in interface.ports:
+        other = taken.setdefault(port.member.upper(), port)
+        if other.name != port.name or other.tensor is not port.tensor:
+            raise UnsupportedModelError(
+                f"{model}: the names {other.name!r} and {port.name!r} of inputs or outputs both become "
+                f"{port.member!r} in C; rename one of them in the model"
+            )
+
+
+def _check_zero_points(model: str, interface: Interface) -> None:
+    """Operators that move elements look at no zero point, but the header converts by those of inputs and outputs."""
+    for port in interface.ports:
+        zero_point = port.info.zero_point
+        if zero_point is not None:
+            least, greatest = integer_range(port.tensor.dtype)
+            if not least <= zero_point <= greatest:
+                raise UnsupportedModelError(
+                    f"{model}: {port.tensor}: zero point {zero_point} is outside {port.tensor.dtype.value}; "
+                    "quantise the model again"
+                )

@@ -1,0 +1,71 @@
+"""Which files the compiler makes of a model: known from its name alone, so that builds can be configured without it."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import PurePosixPath
+
+from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
+from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
+from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
+
+_HANDED_ON = ExecutorGraph(
+    nodes=(GraphNode(INPUT, "byte"),),
+    arg_nodes=(0,),
+    heads=(NodeEntry(0),),
+    node_row_ptr=(0, 1),
+    shape=((1,),),
+    dltype=("uint8",),
+    storage_id=(0,),
+)
+
+
+def source_path(name: str) -> PurePosixPath:
+    """Return the path of the C file of the model ``name`` below ``codegen/``."""
+    return PurePosixPath(f"host/src/{name}_lib0.c")
+
+
+def header_path(name: str) -> PurePosixPath:
+    """Return the path of the header of the model ``name`` below ``codegen/``."""
+    return PurePosixPath(f"host/include/tvmgen_{name}.h")
+
+
+@cache
+def kernel_files() -> tuple[CodegenFile, ...]:
+    """Return the kernel headers as every archive has them: all, whatever the model uses of them."""
+    folder = PurePosixPath("host/include") / kernel_folder()
+    return tuple(CodegenFile(folder / name, data) for name, data in kernel_headers().items())
+
+
+def functions_path(name: str) -> PurePosixPath:
+    """Return the path of the C file with the packed functions of the model ``name``, for the graph executor."""
+    return PurePosixPath(f"host/src/{name}_lib1.c")
+
+
+def facts_path(name: str) -> PurePosixPath:
+    """Return the path of the header of the model ``name`` for the graph executor: what it is, not how it is run."""
+    return PurePosixPath("host/include", facts_header(name))
+
+
+def outline_library(name: str, executor: str) -> Library:
+    """Return a library with the names of the compiled model's: what depends on the model itself is empty.
+
+    A graph hands on its only input, which is enough to tell what the static executor of it consists of.
+    """
+    graph = executor == "graph"
+    paths = [source_path(name), *((functions_path(name), facts_path(name)) if graph else (header_path(name),))]
+    byte = (TensorInfo("byte", "uint8", 1, (1,)),) if graph else ()
+    module = Module(
+        name=name,
+        executor=executor,
+        targets=(),
+        main=(),
+        operator_functions=(),
+        codegen=(*(CodegenFile(path, b"") for path in paths), *kernel_files()),
+        inputs=byte,
+        outputs=byte,
+        graph_json=graph_text(_HANDED_ON).encode() if graph else None,
+        source_text=b"-",  # of no text there is no file
+        model_id="-",
+    )
+    return Library((module,))

@@ -1,0 +1,102 @@
+"""Prints what a model keeps between its runs: the static state, and the functions that begin anew.
+
+The state is a variable beside the workspace, as it has to outlive a run. Where it begins as zeros the start of the
+firmware does that, as for every static variable; where it begins as something else, or lies in a section that firmware
+places, which may not be zeroed, the first run or reset does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.cgen import STATE_ALIGNMENT
+from mlfbuild.compilers.native.printing.program import LinkedModel, Reset
+from mlfbuild.compilers.types import Placement
+
+
+def begins_as_zeros(program: LinkedModel) -> bool:
+    """Whether every state begins as zeros."""
+    return all(reset.source is None and reset.value == 0 for reset in program.resets)
+
+
+def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
+    """Whether the start of the firmware begins the static state, as it zeroes static variables."""
+    return begins_as_zeros(program) and placement.state is None
+
+
+def print_state_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
+    """Yield the macro that stands before a placed state, for GNU C and ELF or for everybody else."""
+    if program.resets and placement.state is not None:
+        section = f'__attribute__((section("{placement.state}"))) ' if elf else ""
+        yield f"#define {program.prefix.upper()}_STATE {section}MLF_ALIGNED({STATE_ALIGNMENT})"
+
+
+def print_state(program: LinkedModel, placement: Placement) -> str:
+    """Return the definition of the static state; empty where nothing is kept."""
+    if not program.resets:
+        return ""
+    placed = f"{program.prefix.upper()}_STATE"
+    attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
+    lines = [f"{attributes} static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
+    if not _begins_at_start(program, placement):
+        lines += ["/* Whether the state has begun. */", f"static uint8_t {program.prefix}_state_begun;"]
+    return "\n".join(lines)
+
+
+def print_reset(program: LinkedModel) -> str:
+    """Return the function that begins a state of the caller's anew; empty where nothing is kept."""
+    if not program.resets:
+        return ""
+    return "\n".join(
+        [
+            f"int32_t mlf_{program.name}_reset(void *kept)",
+            "{",
+            "    uint8_t *const state = (uint8_t *)kept;",
+            "",
+            f"    if (kept == NULL || (uintptr_t)kept % {STATE_ALIGNMENT} != 0) {{",
+            "        return -1;",
+            "    }",
+            *_reset_lines(program),
+            "    return 0;",
+            "}",
+        ]
+    )
+
+
+def _reset_lines(program: LinkedModel) -> Iterator[str]:
+    if begins_as_zeros(program):
+        yield f"    memset(state, 0, {program.plan.state_size});"
+        return
+    yield from (f"    {_reset_line(reset)}" for reset in program.resets)
+
+
+def _reset_line(reset: Reset) -> str:
+    place = f"&state[{reset.offset}]"
+    if reset.source is None:
+        return f"memset({place}, {reset.value}, {reset.size});"
+    return f"memcpy({place}, {reset.source}, {reset.size});"
+
+
+def print_static_reset(program: LinkedModel, placement: Placement) -> str:
+    """Return the function that begins the static state anew; empty where nothing is kept."""
+    if not program.resets:
+        return ""
+    begun = [] if _begins_at_start(program, placement) else [f"    {program.prefix}_state_begun = 1;"]
+    return "\n".join(
+        [
+            f"{program.prefix.upper()}_ENTRY",
+            f"int32_t {program.prefix}_reset(void)",
+            "{",
+            *begun,
+            f"    return mlf_{program.name}_reset({program.prefix}_state);",
+            "}",
+        ]
+    )
+
+
+def print_beginning(program: LinkedModel, placement: Placement) -> Iterator[str]:
+    """Yield the lines of ``tvmgen_<model>_run`` that begin the static state on the first run."""
+    if program.resets and not _begins_at_start(program, placement):
+        yield f"    if (!{program.prefix}_state_begun) {{"
+        yield f"        (void){program.prefix}_reset();"
+        yield "    }"

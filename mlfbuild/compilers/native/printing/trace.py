@@ -1,0 +1,109 @@
+"""Prints what lets firmware look at every tensor that an operator writes (the option ``trace``).
+
+The traced run calls a hook after each operator, once for each tensor that it has written, with the tensor's number and
+its first byte. That is valid during the call only, as the arena holds something else soon. All there is beside the code
+is a constant table that tells of the tensors, so a traced run is as reentrant as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.cgen import comment_text
+from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, Written
+from mlfbuild.graph import Node, Tensor
+from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
+
+
+def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
+    """Return what the traced run hands out, in this order; empty where there is none."""
+    return tuple(
+        traced_tensor(written.tensor, step.node, "" if step.function is None else step.function.name)
+        for step, written in _written(program)
+    )
+
+
+def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
+    """Return what an archive tells of a ``tensor`` that the C ``function`` writes, in which ``node`` is computed."""
+    info = TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape)
+    return TracedTensor(info, node.operator.name, function)
+
+
+def _written(program: LinkedModel) -> Iterator[tuple[ModelStep, Written]]:
+    yield from ((step, written) for step in program.steps for written in step.written)
+
+
+def print_hand_out(step: ModelStep) -> Iterator[str]:
+    """Yield the lines that hand out what ``step`` has written."""
+    if step.written:
+        yield "    if (trace != NULL) {"
+        yield from (f"        trace(context, {written.number}, {written.pointer});" for written in step.written)
+        yield "    }"
+
+
+def print_table(program: LinkedModel) -> str:
+    """Return the definition of the table of tensors; empty where there are none."""
+    rows = [
+        f'    {{"{comment_text(written.tensor.name)}",\n     "{step.node.operator.name}", '
+        f'"{written.tensor.dtype.value}", {written.tensor.elements}, {written.tensor.size}}},'
+        for step, written in _written(program)
+    ]
+    if not rows:
+        return ""
+    section = f".rodata.mlf_{program.name}_traced_tensors"
+    return droppable_table(f"{program.prefix.upper()}_TABLE", section, _table(program), rows)
+
+
+def _table(program: LinkedModel) -> str:
+    upper = f"MLF_{program.name.upper()}"
+    return f"struct mlf_{program.name}_traced_tensor mlf_{program.name}_traced_tensors[{upper}_TRACED_TENSORS]"
+
+
+def print_declarations(program: LinkedModel) -> Iterator[str]:
+    """Yield the parts of the header."""
+    name, upper = program.name, f"MLF_{program.name.upper()}"
+    count = sum(len(step.written) for step in program.steps)
+    yield (brief("Number of tensors that the traced run hands out") + f"\n#define {upper}_TRACED_TENSORS {count}")
+    if count:
+        yield "\n".join(
+            [
+                brief("What the traced run hands out, by number; only who names this table has it in the image"),
+                f"struct mlf_{name}_traced_tensor {{",
+                "  const char* name;          /* in the model; what is not plain text there is _ */",
+                "  const char* operator_name; /* what has written it, as CONV_2D */",
+                "  const char* dtype;         /* of an element, as int8 */",
+                "  uint32_t elements;",
+                "  uint32_t size;             /* bytes */",
+                "};",
+                f"extern const {_table(program)};",
+            ]
+        )
+    yield "\n".join(
+        [
+            brief(
+                "is called with each tensor as soon as it is written",
+                r"\param context what the traced run got",
+                rf"\param tensor its number, from 0 to {upper}_TRACED_TENSORS - 1, in rising order",
+                r"\param data its elements, dense and in the model's order of axes; valid during this call only",
+            ),
+            f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
+        ]
+    )
+    state = ["  void* kept,"] if program.resets else []
+    yield "\n".join(
+        [
+            brief(
+                f"is mlf_{name}_run, with the same arguments and results, that hands out every tensor on the way",
+                r"\param trace is called after each operator for what that has written; NULL for nobody",
+                r"\param context for it",
+            ),
+            f"int32_t mlf_{name}_run_traced(",
+            f"  const struct tvmgen_{name}_inputs* inputs,",
+            f"  const struct tvmgen_{name}_outputs* outputs,",
+            "  void* workspace,",
+            *state,
+            f"  mlf_{name}_trace* trace,",
+            "  void* context",
+            ");",
+        ]
+    )

@@ -1,0 +1,95 @@
+"""The names that one run function has: with all that the options ask for, and with less of it.
+
+A model that is compiled with ``hook`` and ``trace`` has ``mlf_<model>_run_hooked_and_traced``, which does the work, and
+``_run_hooked``, ``_run_traced`` and ``_run``, which call it with NULL for what they leave out. So code that was written
+for one option stays right where the other one comes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlfbuild.compilers.native.printing.program import LinkedModel
+from mlfbuild.library import brief
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A run function, by what it calls."""
+
+    model: str
+    hook: bool
+    trace: bool
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        words = [word for word, there in (("hooked", self.hook), ("traced", self.trace)) if there]
+        return "_".join([f"mlf_{self.model}_run", "_and_".join(words)]) if words else f"mlf_{self.model}_run"
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters behind those of ``mlf_<model>_run``: name -> declaration."""
+        found = {}
+        if self.hook:
+            found["hook"] = f"mlf_{self.model}_hook *hook"
+        if self.trace:
+            found["trace"] = f"mlf_{self.model}_trace *trace"
+        return found | ({"context": "void *context"} if found else {})
+
+
+def whole(program: LinkedModel) -> Variant:
+    """Return the run function that does the work."""
+    return Variant(program.name, program.hook, program.trace)
+
+
+def lesser(program: LinkedModel) -> Iterator[Variant]:
+    """Yield the run functions that call it."""
+    if program.hook and program.trace:
+        yield Variant(program.name, hook=True, trace=False)
+        yield Variant(program.name, hook=False, trace=True)
+    if program.hook or program.trace:
+        yield Variant(program.name, hook=False, trace=False)
+
+
+def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
+    """Return the definition of ``variant``, which has ``signature``."""
+    kept = ["kept"] if program.resets else []
+    own = variant.parameters
+    handed = [name if name in own else "NULL" for name in whole(program).parameters]
+    arguments = ", ".join(["inputs", "outputs", "workspace", *kept, *handed])
+    return "\n".join([signature, "{", f"    return {whole(program).name}({arguments});", "}"])
+
+
+def print_unused(program: LinkedModel) -> Iterator[str]:
+    """Yield the lines that say that nobody is called, in a network without operators."""
+    if not program.steps:
+        for at, name in enumerate(whole(program).parameters):
+            yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
+
+
+def print_whole_declaration(program: LinkedModel) -> str:
+    """Return the part of the header for the run function of a model that has both, ``hook`` and ``trace``."""
+    name = program.name
+    state = ["  void* kept,"] if program.resets else []
+    return "\n".join(
+        [
+            brief(
+                f"is mlf_{name}_run_hooked and mlf_{name}_run_traced in one",
+                r"\param hook is called before each operator; NULL for nobody",
+                r"\param trace is called after each operator for what that has written; NULL for nobody",
+                r"\param context for both",
+                r"\return what the hook cancelled with, too",
+            ),
+            f"int32_t {whole(program).name}(",
+            f"  const struct tvmgen_{name}_inputs* inputs,",
+            f"  const struct tvmgen_{name}_outputs* outputs,",
+            "  void* workspace,",
+            *state,
+            f"  mlf_{name}_hook* hook,",
+            f"  mlf_{name}_trace* trace,",
+            "  void* context",
+            ");",
+        ]
+    )

@@ -1,0 +1,251 @@
+"""Elements picked one by one: GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
+
+The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. Where the indices are
+constant, so are the places; where they are computed, so are these, in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply
+from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
+from mlfbuild.frontends.onnx.operators.slice import sliced
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import Array, DType, GraphError, Operator, Tensor, ops
+
+_EXACT = 1 << 24
+"""Whole numbers up to it are exact in float32."""
+
+
+def all_places(site: OnnxSite, shape: Sequence[int]) -> Array:
+    """Return, for each element of a tensor of ``shape``, where it lies in memory."""
+    if math.prod(shape) > MAXIMUM_ELEMENTS:
+        raise site.unsupported(f"places of more than {MAXIMUM_ELEMENTS} elements")
+    return np.arange(math.prod(shape)).reshape(shape)
+
+
+def picked(site: OnnxSite, value: Value, places: Array) -> Value:
+    """Return the elements of ``value``, stored in ONNX's order, that lie at the constant ``places``."""
+    if places.size == 0:
+        raise site.unsupported("the result has no elements")
+    row = value.moved(site.builder.reshaped(value.tensor, (value.tensor.elements,)))
+    return taken(site, row, 0, places)
+
+
+def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
+    """Return computed ``indices``, of which those below 0 count from the end of ``size``, as float32 from 0 on."""
+    check_indices(site, indices.dtype.value)
+    number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
+    below = site.emit(ops.Less(), [number, site.number("zero", 0)], indices.shape, DType.BOOL)
+    turned = add(site, number, size)
+    return site.emit(ops.SelectV2(), [below, turned, number], indices.shape, DType.FLOAT32)
+
+
+def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
+    """Return the elements of ``value``, stored in ONNX's order, that lie at ``places``, whole float32 numbers."""
+    if value.tensor.elements > _EXACT:
+        raise site.unsupported(f"computed indices into more than {_EXACT} elements")
+    whole = site.emit(ops.Cast(), [places], places.shape, DType.INT32)
+    row = site.builder.reshaped(value.tensor, (value.tensor.elements,))
+    return value.moved(site.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
+
+
+def _checked(site: OnnxSite, indices: Array, sizes: tuple[int, ...]) -> Array:
+    """Return constant ``indices``, whose last dimension goes with ``sizes``, counted from the front."""
+    limits = np.array(sizes, np.int64)
+    check_indices(site, indices.dtype.name)
+    if ((indices < -limits) | (indices >= limits)).any():
+        raise GraphError(site.node.place, f"has indices that are not in dimensions of {list(sizes)}")
+    return np.where(indices < 0, indices + limits, indices)
+
+
+def _gather_elements(site: OnnxSite) -> tuple[Value, ...]:
+    value = site.held_in_order(0)
+    axis = site.axis(site.integer("axis", 0), value.rank)
+    size = value.shape[axis]
+    if site.is_constant(1):
+        indices = _checked(site, site.constant(1, "indices")[..., np.newaxis], (size,))[..., 0]
+        _check_within(site, indices.shape, value.shape, axis)
+        return (picked(site, value, np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)),)
+    wanted = site.tensor(1)
+    _check_within(site, wanted.shape, value.shape, axis)
+    step = math.prod(value.shape[axis + 1 :])
+    first = np.take(_cut(site, value, wanted.shape, axis), [0], axis=axis)
+    along = multiply(site, from_front(site, wanted, size), step)
+    return (_picked_by_computed(site, value, add(site, along, site.weights("places", first.astype(np.float32)))),)
+
+
+def _check_within(site: OnnxSite, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
+    """Raise ``GraphError`` where indices of ``shape`` reach beyond a tensor of ``limits`` beside ``axis``."""
+    fits = len(shape) == len(limits) and all(
+        size <= limit for other, (size, limit) in enumerate(zip(shape, limits, strict=True)) if other != axis
+    )
+    if not fits:
+        raise GraphError(site.node.place, f"indices {list(shape)} do not fit a tensor {list(limits)}")
+
+
+def _cut(site: OnnxSite, value: Value, shape: tuple[int, ...], axis: int) -> Array:
+    """Return the places of ``value``, cut to ``shape`` in all dimensions but ``axis``."""
+    cut = tuple(slice(None) if other == axis else slice(size) for other, size in enumerate(shape))
+    return all_places(site, value.shape)[cut]
+
+
+def _gather_nd(site: OnnxSite) -> tuple[Value, ...]:
+    value, batch = site.held_in_order(0), site.integer("batch_dims", 0)
+    shape = site.constant_shape(1) or site.held(1).shape
+    depth = shape[-1] if shape else 0
+    if not 0 <= batch < len(shape) or not 1 <= depth <= value.rank - batch or shape[:batch] != value.shape[:batch]:
+        raise GraphError(site.node.place, f"indices {list(shape)} do not fit {value.tensor}")
+    sizes = value.shape[batch : batch + depth]
+    if site.is_constant(1):
+        indices = _checked(site, site.constant(1, "indices"), sizes)
+        return (picked(site, value, places_of(site, value.shape, indices, batch)),)
+    if batch:
+        raise site.unsupported("computed indices with batch_dims")
+    return (_looked_up(site, value, site.value(1), sizes),)
+
+
+def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
+    """Return where in a tensor of ``shape`` the elements lie that ``indices`` name, as GatherND and ScatterND do."""
+    leading = np.ogrid[tuple(slice(size) for size in indices.shape[:batch])] if batch else ()
+    spread = [index.reshape(*index.shape, *(1 for _ in indices.shape[batch:-1])) for index in leading]
+    picked_from = (*spread, *np.moveaxis(indices, -1, 0))
+    found: Array = all_places(site, shape)[picked_from]
+    return found
+
+
+def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
+    """GatherND by computed indices: their place is a sum of steps, beside it all of the dimensions behind."""
+    rest = value.shape[len(sizes) :]
+    step = math.prod(rest)
+    total: Tensor | None = None
+    for number in reversed(range(len(sizes))):
+        ranges = [*(range(size) for size in indices.shape[:-1]), range(number, number + 1)]
+        part = site.builder.stored(sliced(site, indices, ranges), tuple(range(indices.rank)))
+        along = multiply(site, from_front(site, part, sizes[number]), step)
+        total = along if total is None else add(site, total, along)
+        step *= sizes[number]
+    assert total is not None
+    behind = all_places(site, (math.prod(rest),)).astype(np.float32)
+    found = _picked_by_computed(site, value, add(site, total, site.weights("places", behind)))
+    return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
+
+
+def _compress(site: OnnxSite) -> tuple[Value, ...]:
+    """Keep what a constant condition says; how much that is must be known."""
+    value = site.held_in_order(0)
+    kept = np.flatnonzero(site.constant(1, "condition"))
+    if kept.size == 0:
+        raise site.unsupported("a condition that keeps nothing")
+    axis = None if "axis" not in site.node.attributes else site.axis(site.integer("axis", 0), value.rank)
+    size = value.tensor.elements if axis is None else value.shape[axis]
+    if kept[-1] >= size:
+        raise GraphError(site.node.place, f"the condition keeps element {kept[-1]} of {size}")
+    return (picked(site, value, kept),) if axis is None else (taken(site, value, axis, kept),)
+
+
+def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
+    """Turn the first elements of every sequence round."""
+    value, lengths = site.held_in_order(0), np.array(site.integers("sequence_lens", 1) or (), np.int64)
+    time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
+    if {time, batch} != {0, 1} or value.rank < 2 or lengths.shape != value.shape[batch : batch + 1]:
+        raise GraphError(
+            site.node.place, f"{lengths.size} sequences along {batch} and {time} do not fit {value.tensor}"
+        )
+    if lengths.min() < 0 or lengths.max() > value.shape[time]:
+        raise GraphError(site.node.place, f"has sequences that are longer than {value.shape[time]}")
+    places = np.moveaxis(all_places(site, value.shape), batch, 0)
+    turned = [
+        np.concatenate([rows[:length][::-1], rows[length:]]) for rows, length in zip(places, lengths, strict=True)
+    ]
+    return (picked(site, value, np.moveaxis(np.stack(turned), 0, batch)),)
+
+
+def _scatter_elements(site: OnnxSite) -> tuple[Value, ...]:
+    value, indices = site.held_in_order(0), site.constant(1, "indices")
+    axis = site.axis(site.integer("axis", 0), value.rank)
+    _check_within(site, indices.shape, value.shape, axis)
+    indices = _checked(site, indices[..., np.newaxis], (value.shape[axis],))[..., 0]
+    places = np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)
+    return (_scattered(site, value, places),)
+
+
+def _scatter_nd(site: OnnxSite) -> tuple[Value, ...]:
+    value, indices = site.held_in_order(0), site.constant(1, "indices")
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 1 <= depth <= value.rank:
+        raise GraphError(site.node.place, f"indices {list(indices.shape)} do not fit {value.tensor}")
+    return (_scattered(site, value, places_of(site, value.shape, _checked(site, indices, value.shape[:depth]))),)
+
+
+def _scattered(site: OnnxSite, value: Value, places: Array) -> Value:
+    """Return ``value`` with updates, input 2, at the constant ``places``: the last one wins, or they are combined."""
+    updates = site.value(2)
+    value = site.builder.plain(value)
+    if updates.shape != places.shape or updates.dtype is not value.dtype:
+        raise GraphError(site.node.place, f"updates {updates.tensor} do not fit {list(places.shape)} of {value.tensor}")
+    row = site.builder.reshaped(site.builder.stored(updates, tuple(range(updates.rank))), (places.size,))
+    reduction = site.text("reduction", "none")
+    if reduction == "none":
+        return _overwritten(site, value, row, places.reshape(-1))
+    if reduction not in _COMBINING:
+        raise GraphError(site.node.place, f"attribute reduction is {reduction!r}")
+    return _combined(site, value, row, places.reshape(-1), reduction)
+
+
+def _overwritten(site: OnnxSite, value: Value, row: Tensor, places: Array) -> Value:
+    """Take every element from the tensor or from the updates behind it."""
+    source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
+    both = site.emit(ops.Concatenation(0), [source, row], (source.elements + row.elements,))
+    origin = all_places(site, value.shape).reshape(-1)
+    origin[places] = source.elements + np.arange(places.size)
+    return taken(site, site.made(both), 0, origin.reshape(value.shape))
+
+
+_COMBINING: dict[str, tuple[Callable[[], Operator], float]] = {
+    "add": (ops.Add, 0.0), "mul": (ops.Mul, 1.0), "max": (ops.Maximum, -np.inf), "min": (ops.Minimum, np.inf)
+}  # fmt: skip
+"""How updates are combined with what is there, and the number that changes nothing."""
+
+_MOST_LAYERS = 16
+
+
+def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reduction: str) -> Value:
+    """Combine the tensor with the first update of every place, then with the second, and so on."""
+    operator, neutral = _COMBINING[reduction]
+    if value.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"reduction {reduction!r} of {value.tensor}; supported is float32")
+    layers: list[Array] = []
+    for update, place in enumerate(places.tolist()):
+        layer = next((found for found in layers if found[place] == places.size), None)
+        if layer is None:
+            layer = np.full(value.tensor.elements, places.size)
+            layers.append(layer)
+        if len(layers) > _MOST_LAYERS:
+            raise site.unsupported(f"more than {_MOST_LAYERS} updates of one element")
+        layer[place] = update
+    extended = site.emit(
+        ops.Concatenation(0), [row, site.weights("nothing", np.array([neutral], np.float32))], (row.elements + 1,)
+    )
+    tensor = value.tensor
+    for layer in layers:
+        spread = taken(site, site.made(extended), 0, layer.reshape(value.shape))
+        tensor = binary(site, operator(), tensor, spread.tensor)
+    return site.made(tensor)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "Compress": _compress,
+    "GatherElements": _gather_elements,
+    "GatherND": _gather_nd,
+    "ReverseSequence": _reverse_sequence,
+    "Scatter": _scatter_elements,
+    "ScatterElements": _scatter_elements,
+    "ScatterND": _scatter_nd,
+}

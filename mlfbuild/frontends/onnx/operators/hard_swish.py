@@ -1,0 +1,29 @@
+"""HardSwish and HardSigmoid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import (
+    Converter,
+    add,
+    multiply,
+    of_one_tensor,
+)
+from mlfbuild.frontends.onnx.operators.relu import clamped
+from mlfbuild.frontends.onnx.operators.unary import with_integers
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import ops
+
+
+def _hard_sigmoid(site: OnnxSite) -> tuple[Value, ...]:
+    """Y = max(0, min(1, alpha * x + beta))."""
+    alpha, beta = site.real_attribute("alpha", 0.2), site.real_attribute("beta", 0.5)
+    return of_one_tensor(lambda site, x: clamped(site, add(site, multiply(site, x, alpha), beta), 0.0, 1.0))(site)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": with_integers(ops.HardSwish()),
+}

@@ -1,0 +1,29 @@
+"""And, Or, Xor and Not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.elementwise import combined
+from mlfbuild.frontends.onnx.operators.unary import unary_converter
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import DType, Operator, ops
+
+
+def _logical(operator: Operator) -> Converter:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
+        if site.value(0).dtype is not DType.BOOL:
+            raise site.unsupported(f"{site.value(0).tensor}; supported is bool")
+        return (combined(site, operator, site.value(0), site.value(1), dtype=DType.BOOL),)
+
+    return convert
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "And": _logical(ops.LogicalAnd()),
+    "Not": unary_converter(ops.LogicalNot()),
+    "Or": _logical(ops.LogicalOr()),
+    "Xor": _logical(ops.NotEqual()),
+}

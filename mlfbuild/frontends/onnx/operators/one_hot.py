@@ -1,0 +1,74 @@
+"""OneHot, Hardmax and EyeLike: tensors of two numbers, made by comparing positions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.builder import checked
+from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, binary
+from mlfbuild.frontends.onnx.operators.softmax import along_rows
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import DType, GraphError, Tensor, ops
+
+
+def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
+    """Put one value where the index is, another one elsewhere; indices below 0 count from the end."""
+    indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
+    depth = site.constant_integer(1, "depth")
+    if depth < 1 or values.size != 2:
+        raise GraphError(site.node.place, f"has the depth {depth} and {values.size} values")
+    rank = len(indices.shape) + 1
+    axis = site.axis(site.integer("axis", -1), rank)
+    checked(site.name, (*indices.shape, depth), DType.INT64)  # before anything of that size is made
+    whole = site.emit(ops.Cast(), [indices], indices.shape, DType.INT32)
+    column = site.builder.reshaped(whole, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
+    hit = _equal(site, column, site.weights("places", places))
+    if indices.dtype not in {DType.UINT8, DType.BOOL}:
+        from_end = _equal(site, column, site.weights("places", places - np.int32(depth)))
+        hit = binary(site, ops.LogicalOr(), hit, from_end)
+    off, on = (site.weights(word, values[index]) for index, word in enumerate(("off", "on")))
+    return (site.made(site.emit(ops.SelectV2(), [hit, on, off], hit.shape, on.dtype)),)
+
+
+def _equal(site: OnnxSite, first: Tensor, second: Tensor) -> Tensor:
+    return site.emit(ops.Equal(), [first, second], np.broadcast_shapes(first.shape, second.shape), DType.BOOL)
+
+
+def _hardmax(site: OnnxSite, rows: Tensor) -> Tensor:
+    """Return 1 at the first greatest element of each row, 0 elsewhere."""
+    if rows.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"{rows}; supported is float32")
+    last = len(rows.shape) - 1
+    found = site.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
+    column = site.builder.reshaped(found, (*rows.shape[:-1], 1))
+    hit = _equal(site, column, site.weights("places", np.arange(rows.shape[-1], dtype=np.int32)))
+    return site.emit(ops.Cast(), [hit], rows.shape, DType.FLOAT32)
+
+
+def _eye_like(site: OnnxSite) -> tuple[Value, ...]:
+    """Put 1 on a diagonal of a matrix of the input's shape, 0 elsewhere: a constant."""
+    value = site.held(0)
+    if value.rank != 2:
+        raise GraphError(site.node.place, f"takes a matrix, not {value.tensor}")
+    code = site.integer("dtype", 0)
+    if code and code not in ELEMENT_TYPES:
+        raise site.unsupported(f"dtype {code}; supported are {', '.join(d.value for d in ELEMENT_TYPES.values())}")
+    dtype = ELEMENT_TYPES[code] if code else value.dtype
+    rows, columns = value.shape
+    if rows * columns > MAXIMUM_ELEMENTS:
+        raise site.unsupported(f"makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+    diagonal = np.eye(rows, columns, k=site.integer("k", 0))
+    return (site.made(site.weights("diagonal", diagonal.astype(dtype.numpy))),)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "EyeLike": _eye_like,
+    "Hardmax": along_rows(_hardmax),
+    "OneHot": _one_hot,
+}

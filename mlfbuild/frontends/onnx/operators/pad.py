@@ -1,0 +1,93 @@
+"""Pad and CenterCropPad."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.builder import checked
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.gather import taken
+from mlfbuild.frontends.onnx.operators.slice import sliced
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import GraphError, ops
+
+
+def _pad(site: OnnxSite) -> tuple[Value, ...]:
+    value, mode = site.held(0), site.text("mode", "constant")
+    pads = site.integers("pads", 1 if site.opset >= 11 else None) or ()
+    axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
+    if len(pads) != 2 * len(axes):
+        raise GraphError(site.node.place, f"{len(pads)} paddings for {len(axes)} dimensions")
+    ranges = [range(size) for size in value.shape]
+    paddings = [(0, 0)] * value.rank
+    for axis, before, after in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        size = value.shape[axis]
+        ranges[axis] = range(max(0, -before), max(0, size + min(0, after)))
+        paddings[axis] = (max(0, before), max(0, after))
+    value = sliced(site, value, ranges)
+    if not any(map(any, paddings)):
+        return (value,)
+    if mode == "constant":
+        return (padded(site, value, paddings),)
+    return (_mirrored(site, value, paddings, mode),)
+
+
+def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
+    """Return ``value`` with the number that the node names around it, 0 where it names none."""
+    fill = _fill(site)
+    operator: ops.Pad
+    stored = tuple(paddings[axis] for axis in value.order)
+    if fill == 0:
+        operator = ops.Pad(stored)
+    else:
+        value, operator = site.builder.plain(value), ops.PadV2(stored, fill)
+    shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, stored, strict=True)]
+    return value.moved(site.moved(operator, value.tensor, shape), value.order)
+
+
+def _fill(site: OnnxSite) -> float:
+    if site.opset < 11:
+        return site.real_attribute("value", 0.0)
+    return float(site.constant_number(2, "padding")) if site.has(2) else 0.0
+
+
+def _center_crop_pad(site: OnnxSite) -> tuple[Value, ...]:
+    """Cut off or add zeros, equally many on both sides, until dimensions have the wanted sizes."""
+    value, wanted = site.held(0), site.integers("shape", 1) or ()
+    axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
+    if len(wanted) != len(axes) or min(wanted, default=0) < 1:
+        raise GraphError(site.node.place, f"the sizes {list(wanted)} do not fit {len(axes)} dimensions")
+    ranges = [range(size) for size in value.shape]
+    paddings = [(0, 0)] * value.rank
+    for axis, size in zip(axes, wanted, strict=True):
+        more = size - value.shape[axis]
+        ranges[axis] = range(-more // 2, -more // 2 + size) if more < 0 else ranges[axis]
+        paddings[axis] = (more // 2, more - more // 2) if more > 0 else (0, 0)
+    value = sliced(site, value, ranges)
+    return (padded(site, value, paddings) if any(map(any, paddings)) else value,)
+
+
+def _mirrored(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]], mode: str) -> Value:
+    """Pad with the tensor's own elements: mirrored, the outermost ones, or from the other end."""
+    within = all(max(pair) < size for pair, size in zip(paddings, value.shape, strict=True))
+    if mode == "reflect" and within:
+        stored = tuple(paddings[axis] for axis in value.order)
+        shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, stored, strict=True)]
+        return value.moved(site.moved(ops.MirrorPad(stored, symmetric=False), value.tensor, shape), value.order)
+    if mode not in {"edge", "reflect", "wrap"}:
+        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+    shape = [size + sum(pair) for size, pair in zip(value.shape, paddings, strict=True)]
+    checked(site.name, shape, value.tensor.dtype)  # before anything of that size is made
+    for axis, pair in enumerate(paddings):
+        if any(pair):
+            value = taken(site, value, axis, np.pad(np.arange(value.shape[axis]), pair, mode=mode))  # type: ignore[call-overload] # one of its modes
+    return value
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "CenterCropPad": _center_crop_pad,
+    "Pad": _pad,
+}

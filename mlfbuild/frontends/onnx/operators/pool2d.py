@@ -1,0 +1,244 @@
+"""AveragePool, MaxPool, LpPool and their global forms, in one, two or three dimensions of pixels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.layout import Value, channels_last
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, reduced, unary
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type
+from mlfbuild.frontends.onnx.operators.image import (
+    NO_PADDING,
+    Sliding,
+    WindowLine,
+    across,
+    from_image,
+    image,
+    lines,
+    pad_image,
+    untouched,
+)
+from mlfbuild.frontends.onnx.operators.pow import positive_power, whole_power
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
+from mlfbuild.graph.bases import Pair
+from mlfbuild.graph.ops import Steps
+
+Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
+"""What makes an NHWC image of another one; of three dimensions it can be taken one after the other."""
+
+
+def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
+    """Return what ``pool`` makes of the images ``value``: of three dimensions, height and width first, then depth."""
+    if value.rank not in {3, 4, 5}:
+        raise site.unsupported(f"an input of {value.rank} dimensions; supported are images of one, two or three")
+    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+    if value.rank != 5:
+        window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
+        return from_image(site, value, pool(site, image(site, value), window))
+    source = site.builder.stored(value, channels_last(5))
+    batch, depth, rows, columns, channels = source.shape
+    flat = site.builder.reshaped(source, (batch * depth, rows, columns, channels))
+    flat = pool(site, flat, across(*windows[1:]))
+    size: Pair = (flat.shape[1], flat.shape[2])
+    deep = site.builder.reshaped(flat, (batch, depth, size[0] * size[1], channels))
+    deep = pool(site, deep, across(windows[0], untouched(deep.shape[2])))
+    made = site.builder.reshaped(deep, (batch, deep.shape[1], *size, channels))
+    return Value(made, channels_last(5), value.dtype)
+
+
+def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
+    """Average on the scale of the input, if it is held as int8 and the wanted scale is no finer."""
+    held, target = site.held(0), site.held_target
+    coarse = held.quantization is not None and target is not None and target.scale >= held.quantization.scale
+    in_integers = coarse and held.rank < 5 and set(site.integers("dilations") or (1,)) == {1}
+    return (_slid(site, held if in_integers else site.value(0), _averaged),)
+
+
+def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+    """Return the mean of the pixels in each window, with those of the padding or without."""
+    counted = site.integer("count_include_pad", 0) != 0
+    if window.dilation != (1, 1):
+        rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
+        counts = np.outer(rows, columns)
+        share = site.weights("share", (1 / counts).astype(np.float32)[np.newaxis, :, :, np.newaxis])
+        return multiply(site, _through_taps(site, source, window, 0.0, ops.Add()), share)
+    if counted and window.declared != NO_PADDING:
+        source = pad_image(site, source, window.declared)
+        rest = [(0, window.padding[axis][1] - window.declared[axis][1]) for axis in (0, 1)]
+        window = replace(window, padding=(rest[0], rest[1]))
+    return _pooled(site, source, window, ops.AveragePool2D(window.filter, window.stride, window.padding))
+
+
+def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int]:
+    """Return how many pixels each position of the window sees along ``axis``, perhaps ``counted`` with padding."""
+    before, after = window.declared[axis] if counted else (0, 0)
+    first = [position * window.stride[axis] - window.padding[axis][0] for position in range(window.output[axis])]
+    taps = [tap * window.dilation[axis] for tap in range(window.filter[axis])]
+    return [max(1, sum(-before <= start + tap < size + after for tap in taps)) for start in first]
+
+
+def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
+    if len(site.node.outputs) > 1 and site.node.outputs[1]:
+        raise site.unsupported("the indices of the greatest elements, output 1")
+    value = site.held(0)
+    if value.dtype in NARROW:
+        return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
+    dilated = set(site.integers("dilations") or (1,)) != {1}
+    return (_slid(site, site.value(0) if dilated else value, _greatest),)
+
+
+def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+    if window.dilation != (1, 1):
+        return _through_taps(site, source, window, -math.inf, ops.Maximum())
+    return _pooled(site, source, window, ops.MaxPool2D(window.filter, window.stride, window.padding))
+
+
+def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
+    if any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1)):
+        raise site.unsupported(f"padding {window.padding} that is wider than the window {window.filter}")
+    shape = (source.shape[0], *window.output, source.shape[3])
+    return site.emit(operator, [source], shape, quantization=source.quantization)
+
+
+_MOST_TAPS = 64
+
+
+def _through_taps(site: OnnxSite, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
+    """Combine the image seen through each tap of a window with dilations, which the graph's pools do not have."""
+    for axis in (0, 1):
+        if window.filter[axis] > _MOST_TAPS:
+            raise site.unsupported(f"a window {window.filter} with dilations; supported are {_MOST_TAPS} taps")
+        paddings = ((0, 0), *(window.padding[axis] if other == axis else (0, 0) for other in (0, 1)), (0, 0))
+        if any(map(any, paddings)):
+            padded = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
+            source = site.emit(ops.PadV2(paddings, filling), [source], padded)
+        source = _along_taps(site, source, window, axis, combine)
+    return source
+
+
+def _along_taps(site: OnnxSite, source: Tensor, window: Sliding, axis: int, combine: Operator) -> Tensor:
+    shape = [window.output[axis] if other == 1 + axis else size for other, size in enumerate(source.shape)]
+    found: Tensor | None = None
+    for tap in range(window.filter[axis]):
+        seen = Steps(tap * window.dilation[axis], window.stride[axis], window.output[axis])
+        steps = tuple(seen if other == 1 + axis else Steps(0, 1, size) for other, size in enumerate(shape))
+        part = site.emit(ops.StridedSlice(steps), [source], shape)
+        found = part if found is None else binary(site, combine, found, part)
+    assert found is not None
+    return found
+
+
+def _lp_pool(site: OnnxSite) -> tuple[Value, ...]:
+    """Take the p-norm of each window: the p-th root of the sum of p-th powers of magnitudes."""
+    value, p = site.value(0), _norm(site)
+    powers = Value(whole_power(site, unary(site, ops.Abs(), value.tensor), p), value.order)
+    summed = _slid(site, powers, _summed)
+    return (Value(_root(site, summed.tensor, p), summed.order),)
+
+
+def _norm(site: OnnxSite) -> int:
+    p = site.integer("p", 2)
+    if p < 1:
+        raise GraphError(site.node.place, f"attribute p is {p}")
+    if p > _GREATEST_NORM:
+        raise site.unsupported(f"p {p}; supported are norms up to {_GREATEST_NORM}")
+    return p
+
+
+_GREATEST_NORM = 16
+
+
+def _root(site: OnnxSite, x: Tensor, p: int) -> Tensor:
+    while p % 2 == 0:
+        x, p = unary(site, ops.Sqrt(), x), p // 2
+    return x if p == 1 else positive_power(site, x, 1 / p)
+
+
+def _summed(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
+    """Return the sum of the pixels in each window."""
+    if window.dilation != (1, 1):
+        return _through_taps(site, source, window, 0.0, ops.Add())
+    if window.padding != NO_PADDING:
+        source, window = pad_image(site, source, window.padding), replace(window, padding=NO_PADDING)
+    mean = _pooled(site, source, window, ops.AveragePool2D(window.filter, window.stride, NO_PADDING))
+    return multiply(site, mean, math.prod(window.filter))
+
+
+def _global_lp_pool(site: OnnxSite) -> tuple[Value, ...]:
+    value, p = site.value(0), _norm(site)
+    _check_image(site, value)
+    order = channels_last(value.rank)
+    powers = whole_power(site, unary(site, ops.Abs(), site.builder.stored(value, order)), p)
+    return (Value(_root(site, reduced(site, ops.Sum, powers, range(1, value.rank - 1)), p), order),)
+
+
+def _local_response_normalization(site: OnnxSite) -> tuple[Value, ...]:
+    """Y = x / (bias + alpha * the mean of squares over nearby channels) ** beta, zeros beyond the first and last."""
+    value, size = site.value(0), site.integer("size", 0)
+    if size < 1 or value.rank < 2:
+        raise GraphError(site.node.place, f"a size of {size} does not fit {value.tensor}")
+    order = channels_last(value.rank)
+    source = site.builder.stored(value, order)
+    channels = source.shape[-1]
+    rows = site.builder.reshaped(multiply(site, source, source), (1, source.elements // channels, channels, 1))
+    near = WindowLine(channels, size, 1, 1, ((size - 1) // 2, size // 2), (0, 0), channels)
+    rows = pad_image(site, rows, ((0, 0), near.padding))
+    window = across(untouched(rows.shape[1]), replace(near, padding=(0, 0)))
+    mean = site.builder.reshaped(
+        _pooled(site, rows, window, ops.AveragePool2D((1, size), (1, 1), NO_PADDING)), source.shape
+    )
+    base = add(site, multiply(site, mean, site.real_attribute("alpha", 1e-4)), site.real_attribute("bias", 1.0))
+    return (Value(multiply(site, source, _inverse(site, base, site.real_attribute("beta", 0.75))), order),)
+
+
+def _inverse(site: OnnxSite, base: Tensor, beta: float) -> Tensor:
+    """Return 1 / base ** beta."""
+    root = unary(site, ops.Rsqrt(), base)
+    if beta == 0.5:
+        return root
+    return multiply(site, root, unary(site, ops.Sqrt(), root)) if beta == 0.75 else positive_power(site, base, -beta)
+
+
+def _check_image(site: OnnxSite, value: Value) -> None:
+    if value.rank < 3:
+        raise GraphError(site.node.place, f"takes images, not {value.tensor}")
+
+
+def _global_average_pool(site: OnnxSite) -> tuple[Value, ...]:
+    held, target = site.held(0), site.held_target
+    _check_image(site, held)
+    order = channels_last(held.rank)
+    axes = tuple(range(1, held.rank - 1))
+    operator = ops.Mean(axes, keep_dims=True)
+    shape = operator.output_shape(site.builder.stored(held, order).shape)
+    if held.quantization is not None and target is not None:
+        made = site.attempt(operator, [site.builder.stored(held, order)], shape, target)
+        if made is not None:
+            return (site.real(made, order),)
+    return (Value(site.emit(operator, [site.builder.stored(site.value(0), order)], shape), order),)
+
+
+def _global_max_pool(site: OnnxSite) -> tuple[Value, ...]:
+    value = site.held(0)
+    _check_image(site, value)
+    order = channels_last(value.rank)
+    source = site.builder.stored(value, order)
+    operator = ops.ReduceMax(tuple(range(1, value.rank - 1)), keep_dims=True)
+    made = site.emit(operator, [source], operator.output_shape(source.shape), quantization=source.quantization)
+    return (value.moved(made, order),)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "AveragePool": _average_pool,
+    "GlobalAveragePool": _global_average_pool,
+    "GlobalLpPool": _global_lp_pool,
+    "GlobalMaxPool": _global_max_pool,
+    "LRN": _local_response_normalization,
+    "LpPool": _lp_pool,
+    "MaxPool": _max_pool,
+}

@@ -1,0 +1,144 @@
+"""Relu and Clip on float32 and on the steps of int8, LeakyRelu, PRelu, ThresholdedRelu and Shrink."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import (
+    Converter,
+    add,
+    binary,
+    of_one_tensor,
+    relation,
+    select,
+    subtract,
+    unary,
+)
+from mlfbuild.frontends.onnx.operators.elementwise import combined, extreme
+from mlfbuild.frontends.onnx.operators.unary import with_integers
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops, quantize_value
+
+_KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
+    (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()
+}  # fmt: skip
+"""RELU and its kin by their bounds."""
+
+
+def _clip(site: OnnxSite) -> tuple[Value, ...]:
+    """Clamp to bounds that are attributes before version 11 and constant inputs from it on."""
+    if site.opset < 11:
+        low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
+    else:
+        low, high = _bound(site, 1, "minimum", -math.inf), _bound(site, 2, "maximum", math.inf)
+    return (_clamped_value(site, low, high),)
+
+
+def _bound(site: OnnxSite, index: int, what: str, default: float) -> float:
+    return float(site.constant_number(index, what)) if site.has(index) else default
+
+
+def _relu(site: OnnxSite) -> tuple[Value, ...]:
+    return (_clamped_value(site, 0.0, math.inf),)
+
+
+def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
+    """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
+    held = site.held(0)
+    if held.dtype is not DType.FLOAT32:
+        return _clamped_whole(site, site.value(0), low, high)
+    if held.quantization is None or held.tensor.dtype is not DType.INT8 or low > high:
+        value = site.value(0)
+        return Value(clamped(site, value.tensor, low, high), value.order)
+    return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
+
+
+def _clamped_whole(site: OnnxSite, value: Value, low: float, high: float) -> Value:
+    """Clamp integers that stand for themselves."""
+    if value.dtype is DType.BOOL:
+        raise site.unsupported(f"{value.tensor}; supported are numbers")
+    limits = np.iinfo(value.dtype.numpy)
+    if limits.min < low < math.inf:
+        value = extreme(site, ops.Maximum(), value, _limit(site, value, min(low, limits.max)))
+    if -math.inf < high < limits.max:
+        value = extreme(site, ops.Minimum(), value, _limit(site, value, max(high, limits.min)))
+    return value
+
+
+def _limit(site: OnnxSite, value: Value, bound: float) -> Value:
+    return site.made(site.weights("bound", np.array(int(bound), value.dtype.numpy)))
+
+
+def _clamped_integers(site: OnnxSite, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
+    least, greatest = (_stored_bound(bound, held) for bound in (low, high))
+    if (low, high) in _KNOWN_CLAMPS and (least > -128 or greatest < 127):
+        return site.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
+    if least > -128:
+        limit = site.weights("minimum", np.array(least, np.int8), held)
+        tensor = site.emit(ops.Maximum(), [tensor, limit], tensor.shape, quantization=held)
+    if greatest < 127:
+        limit = site.weights("maximum", np.array(greatest, np.int8), held)
+        tensor = site.emit(ops.Minimum(), [tensor, limit], tensor.shape, quantization=held)
+    return tensor
+
+
+def _stored_bound(bound: float, held: Quantization) -> int:
+    """Return the int8 value of ``bound``, the nearest one where it is outside."""
+    try:
+        return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
+    except OverflowError:  # infinite, or as good as
+        return 127 if bound > 0 else -128
+
+
+def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:
+    """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
+    if (low, high) in _KNOWN_CLAMPS:
+        return unary(site, _KNOWN_CLAMPS[low, high], tensor)
+    if low > -math.inf:
+        tensor = binary(site, ops.Maximum(), tensor, site.number("minimum", low))
+    if high < math.inf:
+        tensor = binary(site, ops.Minimum(), tensor, site.number("maximum", high))
+    return tensor
+
+
+def _prelu(site: OnnxSite) -> tuple[Value, ...]:
+    """Negative elements times a slope, which broadcasts to the input."""
+    value, slope = site.value(0), site.value(1)
+    if slope.rank > value.rank:
+        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank}")
+    return (combined(site, ops.PRelu(), value, slope),)
+
+
+def _leaky_relu(site: OnnxSite) -> tuple[Value, ...]:
+    return with_integers(ops.LeakyRelu(site.real_attribute("alpha", 0.01)))(site)
+
+
+def _thresholded_relu(site: OnnxSite) -> tuple[Value, ...]:
+    """Y = x where x > alpha, else 0."""
+    alpha = site.real_attribute("alpha", 1.0)
+    return of_one_tensor(lambda site, x: select(site, relation(site, ops.Greater(), x, alpha), x, 0.0))(site)
+
+
+def _shrink(site: OnnxSite) -> tuple[Value, ...]:
+    """Y = x + bias where x < -lambd, x - bias where x > lambd, else 0."""
+    bias, threshold = site.real_attribute("bias", 0.0), site.real_attribute("lambd", 0.5)
+
+    def compute(site: OnnxSite, x: Tensor) -> Tensor:
+        above = select(site, relation(site, ops.Greater(), x, threshold), subtract(site, x, bias), 0.0)
+        return select(site, relation(site, ops.Less(), x, -threshold), add(site, x, bias), above)
+
+    return of_one_tensor(compute)(site)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "Clip": _clip,
+    "LeakyRelu": _leaky_relu,
+    "PRelu": _prelu,
+    "Relu": _relu,
+    "Shrink": _shrink,
+    "ThresholdedRelu": _thresholded_relu,
+}

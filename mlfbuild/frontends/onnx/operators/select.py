@@ -1,0 +1,39 @@
+"""Where and Trilu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.layout import Value, as_onnx
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.elementwise import chosen
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import GraphError
+
+
+def _where(site: OnnxSite) -> tuple[Value, ...]:
+    """Take elements of X where the condition holds, else of Y."""
+    condition, first, second = (site.value(index) for index in range(3))
+    return (chosen(site, condition, first, second),)
+
+
+def _trilu(site: OnnxSite) -> tuple[Value, ...]:
+    """Keep what is above (or below) a diagonal of the last two dimensions, 0 elsewhere."""
+    value = site.value(0)
+    if value.rank < 2:
+        raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")
+    diagonal = site.constant_integer(1, "diagonal") if site.has(1) else 0
+    rows, columns = np.arange(value.shape[-2])[:, np.newaxis], np.arange(value.shape[-1])
+    upper = site.integer("upper", 1) != 0
+    mask = columns - rows >= diagonal if upper else columns - rows <= diagonal
+    kept = Value(site.weights("mask", mask), as_onnx(2))
+    zero = Value(site.weights("zero", np.zeros((), value.dtype.numpy)), ())
+    return (chosen(site, kept, value, zero),)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "Trilu": _trilu,
+    "Where": _where,
+}

@@ -1,0 +1,27 @@
+"""CONCATENATION."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.frontends.tflite.operators.axes import dimension
+from mlfbuild.frontends.tflite.operators.kind import ANY_NUMBER, OperatorKind
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Activation, Operator, ops
+
+
+def _concatenation(site: TfliteSite) -> Operator:
+    with reading(site.place):
+        options = site.read_options("ConcatenationOptions")
+        axis, activation = options.Axis(), site.activation(options.FusedActivationFunction())
+    if activation is not Activation.NONE:
+        raise site.unsupported(f"fused activation {activation.name} is not supported here; put it behind")
+    return ops.Concatenation(dimension(site, axis, len(site.input(0).shape)))
+
+
+KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.CONCATENATION: OperatorKind(_concatenation, ANY_NUMBER),
+}

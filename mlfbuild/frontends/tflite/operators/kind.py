@@ -1,0 +1,51 @@
+"""How one operator of TFLite is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Operator
+from mlfbuild.graph.bases import Binary
+
+
+@dataclass(frozen=True)
+class OperatorKind:
+    """The way from one operator of a file to one of a graph.
+
+    Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its
+    ``TfliteSite``. Where they stand in the file in another order, ``order`` has the position there of each.
+    """
+
+    read: Callable[[TfliteSite], Operator]
+    values: int
+    attributes: int = 0
+    order: tuple[int, ...] = ()
+    layer: bool = False
+    """Whether the values are (input, weights, bias)."""
+    states: tuple[int, ...] = ()
+    """Positions of the values that are variables, which the operator updates: the node has an output more for each."""
+
+
+ANY_NUMBER = 1 << 16
+"""The number of values of operators that take as many as they are given."""
+
+
+def plain_kind(operator: type[Operator]) -> OperatorKind:
+    """Return how an operator is read that has no attributes, or a fused activation only."""
+    values = 2 if issubclass(operator, Binary) else 1
+    attributes = [field.name for field in fields(operator)]
+    if not attributes:
+        return OperatorKind(lambda _: operator(), values)
+    assert attributes == ["activation"], (
+        f"{operator.name}: a file in frontends/tflite/operators says what its options mean"
+    )
+    options = f"{operator.__name__}Options"
+
+    def read(site: TfliteSite) -> Operator:
+        with reading(site.place):
+            return operator(site.activation(site.read_options(options).FusedActivationFunction()))  # type: ignore[call-arg]  # the attribute
+
+    return OperatorKind(read, values)

@@ -1,0 +1,25 @@
+"""L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Activation, Operator, ops
+
+
+def _l2_normalization(site: TfliteSite) -> Operator:
+    with reading(site.place):
+        activation = site.activation(site.read_options("L2NormOptions").FusedActivationFunction())
+    if activation is not Activation.NONE:
+        raise site.unsupported(f"fused activation {activation.name} is not supported here; put it behind")
+    return ops.L2Normalization()
+
+
+KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.L2_NORMALIZATION: OperatorKind(_l2_normalization, 1),
+}

@@ -1,0 +1,30 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Operator, ops
+
+
+def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
+        with reading(site.place):
+            options = site.read_options("Pool2DOptions")
+            filter_size = (options.FilterHeight(), options.FilterWidth())
+            stride = (options.StrideH(), options.StrideW())
+            padding = site.padding(options.Padding(), filter_size, stride, (1, 1))
+            return kind(filter_size, stride, padding, site.activation(options.FusedActivationFunction()))
+
+    return read
+
+
+KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_pool(ops.AveragePool2D), 1),
+    BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
+}

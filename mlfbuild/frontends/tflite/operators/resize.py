@@ -1,0 +1,31 @@
+"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.frontends.tflite.operators.kind import OperatorKind
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Operator, ops
+
+
+def _resize(kind: type[ops.ResizeBilinear | ops.ResizeNearestNeighbor]) -> Callable[[TfliteSite], Operator]:
+    def read(site: TfliteSite) -> Operator:
+        with reading(site.place):
+            options = site.read_options(f"{kind.__name__}Options")
+            operator = kind(bool(options.AlignCorners()), bool(options.HalfPixelCenters()))
+        wanted = site.constant(1, "size").tolist()
+        if list(site.output().shape[1:3]) != wanted:
+            raise site.wrong(f"{site.output()} should have the height and width {wanted}")
+        return operator
+
+    return read
+
+
+KINDS: Mapping[int, OperatorKind] = {
+    BuiltinOperator.RESIZE_BILINEAR: OperatorKind(_resize(ops.ResizeBilinear), 1, 1),
+    BuiltinOperator.RESIZE_NEAREST_NEIGHBOR: OperatorKind(_resize(ops.ResizeNearestNeighbor), 1, 1),
+}

@@ -1,0 +1,78 @@
+"""Operators of shapes: as these are fixed, their values are known when the file is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from tflite.BuiltinOperator import BuiltinOperator
+
+from mlfbuild.frontends.tflite.operators.site import TfliteSite
+from mlfbuild.graph import Array, DType, Tensor
+from mlfbuild.graph.bases import WHOLE
+
+
+@dataclass(frozen=True)
+class ShapeKind:
+    """The way from an operator of a file to its only value; ``types`` are those of its output."""
+
+    read: Callable[[TfliteSite], Array]
+    values: int = 1
+    types: tuple[DType, ...] = (DType.INT32,)
+
+
+def zeros(tensor: Tensor) -> Array:
+    """Return what stands for zeros in ``tensor``: the zero point in all of an int8 or uint8 one.
+
+    The array is one element seen everywhere: a file may declare a huge tensor in a few bytes.
+    """
+    zero = np.int64(0)
+    if tensor.quantization is not None and tensor.dtype in {DType.INT8, DType.UINT8}:
+        zero = np.int64(tensor.quantization.zero_points[0])
+    return np.broadcast_to(zero.astype(tensor.dtype.numpy), tensor.shape)
+
+
+def _shape(site: TfliteSite) -> Array:
+    return np.array(site.input(0).shape, site.output().dtype.numpy)
+
+
+def _rank(site: TfliteSite) -> Array:
+    return np.array(len(site.input(0).shape), np.int32)
+
+
+def _broadcast_args(site: TfliteSite) -> Array:
+    shapes = [tuple(site.constant(index, "shape").tolist()) for index in (0, 1)]
+    try:
+        return np.array(np.broadcast_shapes(*shapes), site.output().dtype.numpy)
+    except ValueError:
+        raise site.wrong(f"the shapes {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
+
+
+def _range(site: TfliteSite) -> Array:
+    """From the first input up or down to the second, which is not reached, in steps of the third."""
+    bounds = [site.input(index) for index in (0, 1, 2)]
+    for bound in bounds:
+        if bound.data is None or bound.elements != 1 or bound.dtype is not site.output().dtype:
+            raise site.unsupported(f"{bound} must be one constant number of the type of {site.output()}")
+    start, end, step = (int(bound.data.reshape(-1)[0]) for bound in bounds if bound.data is not None)
+    if step == 0:
+        raise site.wrong("a step of 0 has no end")
+    count = max(0, -((start - end) // step))
+    if count != site.output().elements:
+        raise site.wrong(f"{site.output()} should have {count} elements")
+    return np.asarray(start + np.arange(count) * step, site.output().dtype.numpy)
+
+
+def _zeros_like(site: TfliteSite) -> Array:
+    return zeros(site.output())
+
+
+SHAPES: Mapping[int, ShapeKind] = {
+    BuiltinOperator.BROADCAST_ARGS: ShapeKind(_broadcast_args, 2, WHOLE),
+    BuiltinOperator.RANGE: ShapeKind(_range, 3, WHOLE),
+    BuiltinOperator.RANK: ShapeKind(_rank),
+    BuiltinOperator.SHAPE: ShapeKind(_shape, types=WHOLE),
+    BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=tuple(DType)),
+}
+"""The operators whose values are known from the shapes of their inputs, by their code."""

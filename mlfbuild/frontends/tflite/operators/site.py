@@ -1,0 +1,109 @@
+"""One operator of a file, as the functions that read operators see it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from tflite.ActivationFunctionType import ActivationFunctionType
+from tflite.BuiltinOptions import BuiltinOptions
+from tflite.Padding import Padding as PaddingMode
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
+from mlfbuild.graph.bases import Padding, Pair, resolve_padding
+
+ACTIVATIONS = {
+    ActivationFunctionType.NONE: Activation.NONE,
+    ActivationFunctionType.RELU: Activation.RELU,
+    ActivationFunctionType.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+    ActivationFunctionType.RELU6: Activation.RELU6,
+}
+
+
+@dataclass(frozen=True)
+class TfliteSite:
+    """One operator of the file with its tensors, as the functions that read operators see it."""
+
+    place: str
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[Tensor, ...]
+    options_type: int
+    options: Any
+
+    def input(self, index: int) -> Tensor:
+        """Return input ``index``; raises ``GraphError`` where it is absent."""
+        tensor = self.inputs[index] if index < len(self.inputs) else None
+        if tensor is None:
+            raise GraphError(self.place, f"input {index} is absent")
+        return tensor
+
+    def output(self) -> Tensor:
+        """Return the first output; raises ``GraphError`` where there is none."""
+        if not self.outputs:
+            raise GraphError(self.place, "has no output")
+        return self.outputs[0]
+
+    def constant(self, index: int, what: str) -> Array:
+        """Return the elements of the constant integer input ``index``; ``what`` names its meaning in messages."""
+        tensor = self.input(index)
+        if tensor.data is None:
+            raise self.unsupported(f"the {what} {tensor} must be constant")
+        if tensor.dtype not in {DType.INT32, DType.INT64}:
+            raise self.wrong(f"the {what} {tensor} must be int32 or int64")
+        return tensor.data.reshape(-1)
+
+    def read_options(self, kind: str) -> Any:
+        """Return the options as the table ``kind``; raises ``GraphError`` where the file holds another one.
+
+        Tables are imported by name: a model pays for those it has.
+        """
+        if self.options_type != getattr(BuiltinOptions, kind) or self.options is None:
+            raise GraphError(self.place, f"its options are not {kind}")
+        options = getattr(importlib.import_module(f"tflite.{kind}"), kind)()
+        with reading(self.place):
+            options.Init(self.options.Bytes, self.options.Pos)
+        return options
+
+    def wrong(self, reason: str) -> OperatorError:
+        """Return the error for what this operator cannot mean, here or anywhere."""
+        return OperatorError(self.place, reason)
+
+    def unsupported(self, reason: str) -> UnsupportedModelError:
+        """Return the error for what is sound but not supported at this operator."""
+        return UnsupportedModelError(f"{self.place}: {reason}")
+
+    def activation(self, code: int) -> Activation:
+        """Return the fused activation of TFLite's ``code``."""
+        if code not in ACTIVATIONS:
+            name = name_of(ActivationFunctionType, code)
+            supported = ", ".join(activation.name for activation in ACTIVATIONS.values())
+            raise self.unsupported(f"fused activation {name} is not supported; supported are {supported}")
+        return ACTIVATIONS[code]
+
+    def padding(
+        self, mode: int, filter_size: Pair, stride: Pair, dilation: Pair, image: Tensor | None = None
+    ) -> Padding:
+        """Return TFLite's SAME or VALID as explicit numbers for the NHWC ``image``, by default that in input 0."""
+        if mode not in {PaddingMode.SAME, PaddingMode.VALID}:
+            raise self.wrong(f"padding {mode} is neither SAME nor VALID")
+        image = image or self.input(0)
+        if len(image.shape) != 4:
+            raise self.wrong(f"{image} must have 4 dimensions")
+        if min(*filter_size, *stride, *dilation) < 1:
+            raise self.wrong(f"filter {filter_size}, stride {stride}, dilation {dilation}: one is below 1")
+        rows, columns = (
+            resolve_padding(image.shape[1 + axis], filter_size[axis], stride[axis], dilation[axis],
+                            same=mode == PaddingMode.SAME)
+            for axis in (0, 1)
+        )  # fmt: skip
+        return rows, columns
+
+
+def name_of(enumeration: type[Any], code: int) -> str:
+    """Return the name of ``code`` in a generated enumeration, or the number where it has none."""
+    # Python 3.13 keeps a class's line number, an integer too, as __firstlineno__.
+    names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
+    return next(names, str(code))

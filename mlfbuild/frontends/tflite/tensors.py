@@ -1,0 +1,158 @@
+"""The tensors of one subgraph of a TFLite file, as those of a graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tflite.TensorType import TensorType
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.frontends.tflite.operators import type_name
+from mlfbuild.frontends.tflite.operators.shapes import zeros
+from mlfbuild.frontends.tflite.reader import RawSubgraph, RawTensor
+from mlfbuild.graph import Array, DType, GraphError, OperatorError, Quantization, State, Tensor
+
+TYPES = {
+    TensorType.BOOL: DType.BOOL,
+    TensorType.FLOAT32: DType.FLOAT32,
+    TensorType.INT8: DType.INT8,
+    TensorType.INT16: DType.INT16,
+    TensorType.INT32: DType.INT32,
+    TensorType.INT64: DType.INT64,
+    TensorType.UINT8: DType.UINT8,
+}
+
+MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
+"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
+
+
+class Tensors:
+    """The tensors of one subgraph, made on first use: unused ones need not be of a supported type."""
+
+    def __init__(self, raw: RawSubgraph) -> None:
+        self._raw = raw
+        self.names = _unique_names(raw.tensors)
+        """Of all tensors of the file, by their index."""
+        self._taken = set(self.names)
+        self._made: dict[int, Tensor] = {}
+        self._added: list[Tensor] = []
+        self._kept: dict[int, str] = {}
+
+    def at(self, place: str, index: int) -> Tensor:
+        """Return tensor ``index``; ``place`` names the operator that uses it."""
+        raw = self._raw_at(place, index)
+        if raw.is_variable:
+            raise UnsupportedModelError(
+                f"{self._where(place, raw)} is a variable; only the operator that keeps its state there may use it"
+            )
+        return self._make(place, raw)
+
+    def kept(self, place: str, index: int) -> tuple[Tensor, State]:
+        """Return the variable tensor ``index`` that the operator at ``place`` keeps from run to run, and its state.
+
+        A variable begins as TensorFlow Lite Micro resets it: an int8 one at its zero point, all others at 0.
+        """
+        raw = self._raw_at(place, index)
+        where = self._where(place, raw)
+        if not raw.is_variable:
+            raise UnsupportedModelError(f"{where} is kept from run to run and has to be a variable")
+        if raw.data is not None:
+            raise UnsupportedModelError(f"{where} is a variable and has content, which belongs to constants")
+        if index in self._kept:
+            raise UnsupportedModelError(f"{where} is a variable that {self._kept[index]} keeps already")
+        self._kept[index] = place
+        before = self._make(place, raw)
+        after = self.add(f"{before.name}_after", before)
+        return before, State(before.name, after.name, zeros(before))
+
+    def fill(self, index: int, data: Array) -> None:
+        """Make the tensor ``index``, of the shape and type of ``data``, a constant."""
+        self._made[index] = replace(self._made[index], data=data)
+
+    def add(self, name: str, like: Tensor) -> Tensor:
+        """Add a tensor of the shape, type and quantisation of ``like``, under ``name`` or one made of it."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        tensor = Tensor(name, like.shape, like.dtype, like.quantization)
+        self._added.append(tensor)
+        return tensor
+
+    def among(self, names: set[str]) -> list[Tensor]:
+        """Return those of ``names`` that are tensors here."""
+        return [tensor for tensor in (*self._made.values(), *self._added) if tensor.name in names]
+
+    def _raw_at(self, place: str, index: int) -> RawTensor:
+        if not 0 <= index < len(self._raw.tensors):
+            raise GraphError(place, f"tensor index {index} of {len(self._raw.tensors)}")
+        return self._raw.tensors[index]
+
+    def _where(self, place: str, raw: RawTensor) -> str:
+        return f"{place}: tensor {raw.index} {self.names[raw.index]!r}"
+
+    def _make(self, place: str, raw: RawTensor) -> Tensor:
+        if raw.index not in self._made:
+            self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
+        return self._made[raw.index]
+
+
+def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
+    """Return the tensors' names, a number appended where one is empty or taken."""
+    taken = {tensor.name for tensor in tensors}
+    seen: set[str] = set()
+    names = []
+    for tensor in tensors:
+        name = tensor.name
+        if not name or name in seen:
+            name = f"{name or 'tensor'}_{tensor.index}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        seen.add(name)
+        names.append(name)
+    return names
+
+
+def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
+    """Return the checked tensor of ``raw``, its data a view; ``where`` names it and the operator that uses it."""
+    dtype = TYPES.get(raw.type)
+    if dtype is None:
+        known = ", ".join(sorted(known.value for known in TYPES.values()))
+        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are {known}")
+    for present, what in (
+        (raw.is_sparse, "is sparse"),
+        (raw.has_custom_quantization, "has a custom quantisation"),
+    ):
+        if present:
+            raise UnsupportedModelError(f"{where} {what}, which is not supported")
+    if any(size < 0 for size in raw.shape):
+        raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
+    if 0 in raw.shape:
+        raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
+    if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
+        raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
+    # Converters leave scales at real numbers now and then, where they say nothing.
+    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
+    return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
+
+
+def _quantization(raw: RawTensor, where: str) -> Quantization | None:
+    if not raw.scales:
+        return None
+    zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
+    axis = raw.axis if len(raw.shape) > 1 else 0  # converters give biases the dimension of their weights
+    try:
+        return Quantization(raw.scales, zero_points, axis)
+    except GraphError as error:
+        raise OperatorError(where, error.reason) from None
+
+
+def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
+    if raw.data is None:
+        return None
+    size = math.prod(raw.shape) * dtype.size
+    if raw.data.size != size:
+        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
+    return raw.data.view(dtype.numpy).reshape(raw.shape)

@@ -1,0 +1,69 @@
+"""What operators of one tensor share that compute each element of the output from one of the input."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
+from mlfbuild.graph.quantize import integer_range, zero_point_of
+from mlfbuild.graph.types import Array, DType, Tensor
+
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Unary(Single):
+    """An element of the output is computed of the element of the input at its place, and has its type."""
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.shape(output, source.shape)
+            or (self._check_quantization(source, output) if source.dtype in rules.QUANTIZED else None)
+        )
+
+    def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why the scales of quantised tensors cannot be computed with: by default, what overflows."""
+        sample = np.zeros(1, np.int64)
+        return rules.computable(lambda: self._quantized(source, output, sample))
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        source, output, value = inputs[0], outputs[0], values[0]
+        assert source is not None and value is not None
+        if source.dtype in rules.QUANTIZED:
+            stored = self._quantized(source, output, value.astype(np.int64) - zero_point_of(source))
+            return (np.clip(stored, *integer_range(output.dtype)).astype(output.dtype.numpy),)
+        if source.dtype is not DType.FLOAT32:
+            return (self._whole(value.astype(np.int64)).astype(output.dtype.numpy),)
+        with np.errstate(all="ignore"):
+            return (np.asarray(self._real(value.astype(np.float64)), np.float32),)
+
+    def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
+        """Return what is stored, before it is bounded to the type, for stored values without their zero point.
+
+        Raises ``OverflowError`` where the scales lead to multipliers that 32 bits do not hold.
+        """
+        raise TypeError(f"{self.name} is not quantised")
+
+    def _whole(self, value: Whole) -> Whole:
+        """Return what is computed of integers that are not quantised; what their type does not hold wraps."""
+        raise TypeError(f"{self.name} is not for plain integers")
+
+    @abc.abstractmethod
+    def _real(self, value: npt.NDArray[np.float64]) -> Array:
+        """Return what is computed of real numbers."""
+
+
+class OnlyFloat(Unary):
+    """A unary operator of float32."""
+
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)

@@ -1,0 +1,96 @@
+"""What operators with constant weights share: the types that go together, and in how many bits sums are kept.
+
+int8 activations have int8 weights, an int32 bias and sums of 32 bits. int16 activations have int8 weights too; the type
+of the bias says whether sums have 32 bits or 64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.quantize import Rescale, scale_of
+from mlfbuild.graph.types import DType, Tensor
+from mlfbuild.graph.wide_sums import LARGEST_SUM, wide_rescale
+
+TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
+"""Of activations."""
+
+_LARGEST_PRODUCT = 1 << 22
+"""Of an int16 and an int8."""
+
+_LARGEST_DIFFERENCE = 0.02
+"""Between the scale of a bias and that of the products, as a part of the output's scale."""
+
+
+def check(
+    source: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    output: Tensor,
+    axis: int,
+    int16_biases: Sequence[DType] = (DType.INT64,),
+) -> rules.Reason:
+    """Return why these types, scales or constants do not go together; ``axis`` of ``weights`` counts channels.
+
+    ``int16_biases`` are the types that a bias over int16 activations may have.
+    """
+    channels = weights.shape[axis] if axis < len(weights.shape) else 0
+    biases = int16_biases if source.dtype is DType.INT16 else None
+    return (
+        rules.arithmetic(source, output, types=TYPES)
+        or _check_weights(source, weights)
+        or rules.parameters(weights, bias, channels, axis, biases)
+        or (_check_range(weights, bias, channels) if source.dtype is DType.INT16 else None)
+        or (_check_bias(source, weights, bias, output) if source.dtype in rules.QUANTIZED else None)
+    )
+
+
+def _check_weights(source: Tensor, weights: Tensor) -> rules.Reason:
+    if source.dtype is not DType.INT16:
+        return None if weights.dtype is source.dtype else f"mixes {source} and {weights}"
+    return None if weights.dtype is DType.INT8 else f"the weights {weights} over {source} must be int8"
+
+
+def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> rules.Reason:
+    """Return why ``bias`` cannot be added to sums of products, by TFLite's rule; one without a scale has theirs."""
+    affine = None if bias is None else bias.quantization
+    if affine is None or weights.quantization is None:
+        return None
+    if any(affine.zero_points):
+        return f"the bias {bias} has a zero point that is not 0"
+    scales = np.array(weights.quantization.scales) * scale_of(source)
+    if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
+        return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"
+    given, wanted = np.broadcast_arrays(np.array(affine.scales), scales)
+    wrong = np.flatnonzero(np.abs(given - wanted) > _LARGEST_DIFFERENCE * scale_of(output))
+    if wrong.size == 0:
+        return None
+    return (
+        f"the bias {bias} has the scale {given[wrong[0]]:g}, which should be that of the input times that of the "
+        f"weights, {wanted[wrong[0]]:g}"
+    )
+
+
+def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.Reason:
+    if weights.elements // channels * _LARGEST_PRODUCT > LARGEST_SUM // 2:
+        return f"the weights {weights} have more products for a channel than 48 bits can add"
+    if bias is not None and bias.data is not None and np.abs(bias.data.astype(np.float64)).max() >= LARGEST_SUM // 2:
+        return f"the bias {bias} has a value of 2**46 or more"
+    return None
+
+
+def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = False) -> bool:
+    """Return whether sums have 64 bits; ``int32_sums`` is what the operator says of itself without a bias."""
+    if source.dtype is not DType.INT16:
+        return False
+    return not int32_sums if bias is None else bias.dtype is not DType.INT32
+
+
+def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:
+    """Raise ``OverflowError`` where sums cannot be brought to the output's scale by ``rescales``."""
+    if wide:
+        for rescale in rescales:
+            wide_rescale(rescale)

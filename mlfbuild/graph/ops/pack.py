@@ -1,0 +1,56 @@
+"""PACK and UNPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.movement import Move
+from mlfbuild.graph.ops.concatenation import Joining
+from mlfbuild.graph.ops.split import Parting
+from mlfbuild.graph.types import Array, Tensor
+
+
+@dataclass(frozen=True)
+class Pack(Joining):
+    """Tensors of one shape, side by side along a new dimension ``axis``."""
+
+    name: ClassVar[str] = "PACK"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return _layers(inputs, outputs[0], self.axis)
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        return zip(sources, _slabs(outputs[0], self.axis), strict=True)
+
+
+@dataclass(frozen=True)
+class Unpack(Parting):
+    """The tensors that lie side by side along the dimension ``axis``, which goes."""
+
+    name: ClassVar[str] = "UNPACK"
+
+    def _check_shapes(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
+        return _layers(outputs, inputs[0], self.axis)
+
+    def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
+        return zip(_slabs(sources[0], self.axis), outputs, strict=True)
+
+
+def _layers(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
+    """Return why ``parts``, side by side along a new dimension ``axis``, are not ``whole``."""
+    if not 0 <= axis < len(whole.shape):
+        return f"axis {axis} is not a dimension of {whole}"
+    if len(parts) != whole.shape[axis]:
+        return f"{len(parts)} tensors do not make the dimension {axis} of {whole}"
+    return rules.first(rules.shape(part, (*whole.shape[:axis], *whole.shape[axis + 1 :])) for part in parts)
+
+
+def _slabs(whole: Array, axis: int) -> Iterator[Array]:
+    """Yield views of what lies side by side along ``axis`` in ``whole``; iteration would copy scalars."""
+    turned = np.moveaxis(whole, axis, 0)
+    return (turned[index, ...] for index in range(len(turned)))

@@ -1,0 +1,56 @@
+"""The last build of an image that was within its budgets: one JSON file for each kind of budget.
+
+It has two uses: if its state is the present one, nothing has to be checked again; and the message about an exceeded
+budget states the difference from what that build took.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.core import sha256, write_if_changed
+
+Taken = Mapping[str, Mapping[str, int]]
+"""Bytes or instructions by model and measure (``flash``, ``ram``, ``stack``, ``instructions``).
+
+The empty name is the whole image.
+"""
+
+
+@dataclass(frozen=True)
+class BudgetRecord:
+    """A state and what the build in that state took; empty if there was no such build."""
+
+    path: Path
+    state: str = ""
+    """Hash of everything that decides what is taken and what is allowed."""
+    taken: Taken = field(default_factory=dict)
+
+    def before(self, name: str, measure: str) -> int | None:
+        """Return what the model ``name`` (empty: the image) took; ``None`` if that is unknown."""
+        return self.taken.get(name, {}).get(measure)
+
+    def write(self, state: str, taken: Taken) -> None:
+        """Record a build that is within its budgets; raises ``StorageError``."""
+        write_if_changed(self.path, json.dumps({"state": state, "taken": taken}, sort_keys=True).encode())
+
+
+def read_record(path: Path) -> BudgetRecord:
+    """Return the record in the file ``path``; an empty one if the file is missing or damaged."""
+    try:
+        found = json.loads(path.read_bytes())
+        taken = {
+            str(name): {str(measure): int(size) for measure, size in sizes.items()}
+            for name, sizes in found["taken"].items()
+        }
+        return BudgetRecord(path, str(found["state"]), taken)
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return BudgetRecord(path)
+
+
+def state_of(*parts: object) -> str:
+    """Return the hash of ``parts``, each of which JSON can express."""
+    return sha256(json.dumps(parts, sort_keys=True).encode())

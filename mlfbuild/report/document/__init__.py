@@ -1,0 +1,1 @@
+"""The JSON form of a report: its schema, reading and checking a file, and comparing two reports."""

@@ -1,0 +1,277 @@
+"""Changes between two reports: images, owners, functions and constants, operators.
+
+Images are paired by the names of firmware and target; owners, symbols and operators are paired by name, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+from mlfbuild.report.document.read import Report, title_of
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
+
+MEMORIES = ("flash", "ram")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A number in both reports; ``None`` if a report does not have it."""
+
+    before: int | None
+    now: int | None
+
+    @property
+    def more(self) -> int:
+        """The growth; a missing number counts as 0."""
+        return (self.now or 0) - (self.before or 0)
+
+
+@dataclass(frozen=True)
+class PieceChange:
+    """A function, a constant or a variable; those with the same name and kind are added up."""
+
+    name: str
+    kind: str
+    flash: bool
+    ram: bool
+    bytes: Change
+
+
+@dataclass(frozen=True)
+class OperatorChange:
+    """An operator of a model's network."""
+
+    module: str
+    name: str
+    operator: str
+    bytes: Change
+    """Code, weights and tables together."""
+    macs: Change
+    """``None`` if unknown."""
+    instructions: Change
+    """``None`` if not counted."""
+
+
+@dataclass(frozen=True)
+class OwnerChange:
+    """A model, a library or another part that takes bytes of the image."""
+
+    name: str
+    model: bool
+    flash: Change
+    ram: Change
+    kinds: Mapping[str, Change]
+    """The change of each of ``FLASH_KINDS`` and ``RAM_KINDS``."""
+    pieces: tuple[PieceChange, ...]
+    """Changed ones, largest change first."""
+    operators: tuple[OperatorChange, ...]
+    """Changed ones, largest change first; empty unless both reports have the model's networks."""
+    instructions: Change
+    """Instructions of one run of a model; ``None`` in both reports unless both have counted them."""
+    stack: Change
+    """Worst-case stack of a model in bytes; ``None`` in both reports unless both know it."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether a number changed."""
+        return self.weight > 0 or self.instructions.more != 0 or self.stack.more != 0
+
+    @property
+    def weight(self) -> int:
+        """Changed bytes, to sort by."""
+        return abs(self.flash.more) + abs(self.ram.more) + sum(abs(change.more) for change in self.kinds.values())
+
+
+@dataclass(frozen=True)
+class ImageChange:
+    """An image in both reports."""
+
+    firmware: str
+    target: str | None
+    same: bool
+    """Whether the files are identical."""
+    flash: Change
+    ram: Change
+    owners: tuple[OwnerChange, ...]
+    """The owners of both, largest change first; unchanged ones in the order of the report."""
+
+
+@dataclass(frozen=True)
+class ReportComparison:
+    """The changes between two reports."""
+
+    images: tuple[ImageChange, ...]
+    """Images in both reports, in the order of the new one."""
+    only_before: tuple[tuple[str, str | None], ...]
+    """Firmware and target of images that only the old report has."""
+    only_now: tuple[tuple[str, str | None], ...]
+
+
+def compare_reports(now: Report, before: Report) -> ReportComparison:
+    """Return the changes from ``before`` to ``now``, which fit the schema."""
+    old = {title_of(image): image for image in before["images"]}
+    new = {title_of(image): image for image in now["images"]}
+    return ReportComparison(
+        tuple(_image(image, old[title]) for title, image in new.items() if title in old),
+        tuple(_names(image) for title, image in old.items() if title not in new),
+        tuple(_names(image) for title, image in new.items() if title not in old),
+    )
+
+
+def comparison_json(comparison: ReportComparison) -> dict[str, Any]:
+    """Return the comparison as plain JSON values, as ``comparison_definitions`` describes them."""
+    return {
+        "images": [
+            {**_named(image.firmware, image.target), **_without(_plain(image), "firmware", "target")}
+            for image in comparison.images
+        ],
+        "only_before": [_named(*names) for names in comparison.only_before],
+        "only_now": [_named(*names) for names in comparison.only_now],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _named(firmware: str, target: str | None) -> dict[str, str]:
+    return {"firmware": firmware, **({"target": target} if target else {})}
+
+
+def _without(members: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in members.items() if key not in keys}
+
+
+def _names(image: Report) -> tuple[str, str | None]:
+    return image["firmware"], image.get("target")
+
+
+def _image(now: Report, before: Report) -> ImageChange:
+    owners = [
+        _owner(name, new, old, model=group == "models")
+        for group in ("models", "others")
+        for name, new, old in _paired(now[group], before[group], lambda owner: str(owner["name"]))
+    ]
+    return ImageChange(
+        *_names(now),
+        now["sha256"] == before["sha256"],
+        Change(before["flash"], now["flash"]),
+        Change(before["ram"], now["ram"]),
+        tuple(sorted(owners, key=lambda owner: -owner.weight)),
+    )
+
+
+def _paired(
+    now: Sequence[Report], before: Sequence[Report], key: Callable[[Report], _T]
+) -> Iterator[tuple[_T, Report | None, Report | None]]:
+    """Yield each key with the items of both sides, in the order of ``now``; the n-th items of a key are paired."""
+    old: dict[_T, list[Report]] = defaultdict(list)
+    for item in before:
+        old[key(item)].append(item)
+    for item in now:
+        yield key(item), item, old[key(item)].pop(0) if old[key(item)] else None
+    for name, left in old.items():
+        yield from ((name, None, item) for item in left)
+
+
+def _owner(name: str, now: Report | None, before: Report | None, *, model: bool) -> OwnerChange:
+    def change(*way: str) -> Change:
+        return Change(_figure(before, way), _figure(now, way))
+
+    kinds = {
+        kind: change("kinds", memory, kind)
+        for memory, of in zip(MEMORIES, (FLASH_KINDS, RAM_KINDS), strict=True)
+        for kind in of
+    }
+    return OwnerChange(
+        name,
+        model,
+        change("flash"),
+        change("ram"),
+        kinds,
+        _pieces(now, before),
+        _operators(now, before),
+        _where_known(now, before, _instructions),
+        _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
+    )
+
+
+def _where_known(now: Report | None, before: Report | None, figure: Callable[[Report], int | None]) -> Change:
+    """Return a number of both sides; ``None`` for both if only one side has it."""
+    old, new = (None if owner is None else figure(owner) for owner in (before, now))
+    known = (before is None or old is not None) and (now is None or new is not None)
+    return Change(old, new) if known else Change(None, None)
+
+
+def _instructions(owner: Report) -> int | None:
+    profiles = [network.get("profile") for network in owner.get("networks", ())]
+    return sum(profile["instructions"] for profile in profiles) if profiles and all(profiles) else None
+
+
+def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
+    found: Any = owner
+    for key in way if owner else ():
+        found = found[key]
+    return None if owner is None else int(found)
+
+
+def _pieces(now: Report | None, before: Report | None) -> tuple[PieceChange, ...]:
+    new, old = _sizes(now), _sizes(before)
+    changed = [
+        PieceChange(*key, Change(old.get(key), new.get(key)))
+        for key in dict.fromkeys([*new, *old])
+        if old.get(key) != new.get(key)
+    ]
+    return tuple(sorted(changed, key=lambda piece: (-abs(piece.bytes.more), piece.name, piece.kind)))
+
+
+def _sizes(owner: Report | None) -> Mapping[tuple[str, str, bool, bool], int]:
+    sizes: Counter[tuple[str, str, bool, bool]] = Counter()
+    for piece in owner["pieces"] if owner else ():
+        sizes[piece["name"], piece["kind"], piece["flash"], piece["ram"]] += piece["size"]
+    return sizes
+
+
+def _operators(now: Report | None, before: Report | None) -> tuple[OperatorChange, ...]:
+    if now is None or before is None or "networks" not in now or "networks" not in before:
+        return ()
+    pairs = _paired(
+        _listed(now["networks"]), _listed(before["networks"]), lambda entry: (entry["module"], entry["name"])
+    )
+    changes = (_operator(module, new, old) for (module, _), new, old in pairs)
+    changed = [each for each in changes if any(change.before != change.now for change in _figures(each))]
+    return tuple(sorted(changed, key=lambda each: [-abs(change.more) for change in _figures(each)]))
+
+
+def _listed(networks: Iterable[Report]) -> list[Report]:
+    return [{"module": network["module"], **operator} for network in networks for operator in network["operators"]]
+
+
+def _figures(operator: OperatorChange) -> tuple[Change, ...]:
+    return operator.bytes, operator.instructions, operator.macs
+
+
+def _operator(module: str, now: Report | None, before: Report | None) -> OperatorChange:
+    def bytes_of(operator: Report | None) -> int | None:
+        return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
+
+    def figure(key: str) -> Change:
+        return _where_known(now, before, lambda operator: operator[key])
+
+    named = now or before or {}
+    return OperatorChange(
+        module,
+        named["name"],
+        named["operator"],
+        Change(bytes_of(before), bytes_of(now)),
+        figure("macs"),
+        figure("instructions"),
+    )

@@ -1,0 +1,219 @@
+"""Read a report's JSON: of an earlier build or of another machine, and untrusted.
+
+A report that was read fits the schema, and its sums are right, so the code that shows or compares it may rely on both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, parse_json
+from mlfbuild.project import Budget
+from mlfbuild.report.document.schema import FORMAT, report_schema
+from mlfbuild.report.document.schema_check import mistake_in
+from mlfbuild.report.operators.model_run import ModelRun
+from mlfbuild.report.operators.network import FlashPart, NetworkSizes
+from mlfbuild.report.operators.operator_runs import OperatorRun
+from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
+
+Report = Mapping[str, Any]
+"""The JSON form of a report."""
+_VERSION = "mlfbuild_report"
+_HINT = "create the report with `mlfbuild report -o FILE.json`"
+
+
+def read_report(path: Path) -> Report:
+    """Return the report in the file ``path``.
+
+    Raises ``InputFileError`` if it is missing, damaged, not a report, of another format version, or inconsistent.
+    """
+    found = parse_json(read_bytes(path, "report"), str(path), _HINT)
+    if not isinstance(found, dict) or _VERSION not in found:
+        raise InputFileError("not-a-report", place=path, reason="the file is not a report", hint=_HINT)
+    version = found[_VERSION]
+    if version != FORMAT and isinstance(version, int):
+        raise InputFileError(
+            "report-version",
+            place=path,
+            reason=f"the report has format {shown(version, 40)}, and this version of mlfbuild reads format {FORMAT}",
+            hint="create the report with this version of mlfbuild",
+        )
+    mistake = mistake_in(found, report_schema()) or next(_contradictions(found), None)
+    if mistake is not None:
+        where, reason = mistake
+        raise InputFileError("report-damaged", place=f"{path}: {where}" if where else path, reason=reason, hint=_HINT)
+    return found
+
+
+def title_of(image: Report) -> str:
+    """Return the title of an image, such as ``app for m4``, or the name of its file without a project."""
+    target = image.get("target")
+    return f"{image['firmware']} for {target}" if target else str(image["firmware"])
+
+
+def sizes_in(image: Report) -> tuple[Sizes, dict[str, Budget], Budget]:
+    """Return the sizes of ``image`` by owner, the budgets of its models, and that of the image."""
+    models = tuple(_owner(owner) for owner in image["models"])
+    budgets = {owner["name"]: Budget(**owner["budget"]) for owner in image["models"] if "budget" in owner}
+    return Sizes(models, tuple(_owner(owner) for owner in image["others"])), budgets, Budget(**image["budget"])
+
+
+def networks_in(model: Report) -> tuple[NetworkSizes, ...]:
+    """Return the networks of a model with the flash of each operator; empty if the report has none."""
+    return tuple(_network(network) for network in model.get("networks", ()))
+
+
+def _network(found: Report) -> NetworkSizes:
+    tensors = tuple(NetworkTensor(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in found["tensors"])
+    operators = tuple(
+        NetworkOperator(
+            name=operator["name"],
+            operator=operator["operator"],
+            function=operator["function"],
+            macs=operator["macs"],
+            inputs=tuple(operator["inputs"]),
+            outputs=tuple(operator["outputs"]),
+            scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
+        )
+        for operator in found["operators"]
+    )
+    network = Network(found["arena"], tensors, operators)
+    parts = tuple(_part(operator) for operator in found["operators"])
+    return NetworkSizes(found["module"], found["executor"], network, parts, _part(found["rest"]))
+
+
+def runs_in(image: Report) -> list[ModelRun]:
+    """Return the runs of the models of ``image``; empty if the report has none."""
+    return [
+        _run(image, model["name"], network)
+        for model in image["models"]
+        for network in model.get("networks", ())
+        if "profile" in network
+    ]
+
+
+def _run(image: Report, model: str, network: Report) -> ModelRun:
+    from mlfbuild.report.operators.profile import CallCount, Profile  # loads the emulator
+
+    operators = tuple(
+        OperatorRun(
+            function=operator["function"],
+            instructions=operator["instructions"],
+            number=number,
+            name=operator["name"],
+            operator=operator["operator"],
+            macs=operator["macs"],
+            bound=operator["bound"],
+        )
+        for number, operator in enumerate(network["operators"])
+        if operator["function"] and operator["instructions"] is not None
+    )
+    found = network["profile"]
+    calls = tuple(CallCount(each.function, each.instructions) for each in operators)
+    profile = Profile(printable(network["module"]), printable(found["board"]), calls, found["rest"], stack=0)
+    return ModelRun(
+        printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
+    )
+
+
+def _part(sizes: Report) -> FlashPart:
+    return FlashPart(tuple(SizedSymbol("", kind, sizes[kind], flash=True, ram=False) for kind in FLASH_KINDS))
+
+
+def _owner(owner: Report) -> Owner:
+    pieces = tuple(SizedSymbol(**{**piece, "name": printable(piece["name"])}) for piece in owner["pieces"])
+    return Owner(printable(owner["name"]), pieces)
+
+
+_Mistake = tuple[str, str]
+"""The place in a report and the reason."""
+
+
+def _contradictions(report: Report) -> Iterator[_Mistake]:
+    seen: set[str] = set()
+    for at, image in enumerate(report["images"]):
+        where = f"images[{at}]"
+        if title_of(image) in seen:
+            yield where, f"the image {shown(title_of(image))} appears twice"
+        seen.add(title_of(image))
+        yield from _wrong_sums(image, where)
+
+
+def _wrong_sums(image: Report, where: str) -> Iterator[_Mistake]:
+    for group in ("models", "others"):
+        names = Counter(owner["name"] for owner in image[group])
+        yield from ((f"{where}.{group}", f"the owner {shown(name)} appears twice") for name in names if names[name] > 1)
+        for at, owner in enumerate(image[group]):
+            yield from _wrong_sums_of(owner, f"{where}.{group}[{at}]")
+    for at, model in enumerate(image["models"]):
+        yield from _wrong_networks(model, f"{where}.models[{at}]")
+        yield from _wrong_stack(model, f"{where}.models[{at}].stack")
+    yield from _wrong_stack(image, f"{where}.stack")
+    owners = [*image["models"], *image["others"]]
+    for memory in ("flash", "ram"):
+        yield from _unless(f"{where}.{memory}", image[memory], sum(owner[memory] for owner in owners), "its owners")
+
+
+def _wrong_sums_of(owner: Report, where: str) -> Iterator[_Mistake]:
+    for memory, kinds in owner["kinds"].items():
+        taken = sum(piece["size"] for piece in owner["pieces"] if piece[memory])
+        yield from _unless(f"{where}.{memory}", owner[memory], taken, "its pieces")
+        for kind, size in kinds.items():
+            of_kind = sum(piece["size"] for piece in owner["pieces"] if piece["kind"] == kind)
+            yield from _unless(f"{where}.kinds.{memory}.{kind}", size, of_kind, "its pieces")
+
+
+def _wrong_stack(subject: Report, where: str) -> Iterator[_Mistake]:
+    stack = subject.get("stack")
+    if stack is None:
+        return
+    if len(stack["frames"]) != len(stack["path"]):
+        yield f"{where}.frames", f"it has {len(stack['frames'])} entries for {counted(len(stack['path']), 'function')}"
+    elif stack["worst_case"] is not None:
+        yield from _unless(f"{where}.worst_case", stack["worst_case"], sum(stack["frames"]), "its functions")
+
+
+def _wrong_networks(model: Report, where: str) -> Iterator[_Mistake]:
+    networks = model.get("networks", [])
+    parts = [part for network in networks for part in (*network["operators"], network["rest"])]
+    taken = sum(part[kind] for part in parts for kind in FLASH_KINDS)
+    if taken > model["flash"]:
+        yield f"{where}.networks", f"they have {taken:,} bytes of flash, but the model has {model['flash']:,}"
+    for at, network in enumerate(networks):
+        yield from _wrong_numbers(network, f"{where}.networks[{at}]")
+        yield from _wrong_counts(network, f"{where}.networks[{at}]")
+
+
+def _wrong_counts(network: Report, where: str) -> Iterator[_Mistake]:
+    profile = network.get("profile")
+    if profile is not None:
+        counts = [operator["instructions"] or 0 for operator in network["operators"]]
+        parts = sum(counts) + profile["rest"]
+        yield from _unless(f"{where}.profile.instructions", profile["instructions"], parts, "operators and rest")
+
+
+def _wrong_numbers(network: Report, where: str) -> Iterator[_Mistake]:
+    """Yield each reference to an operator or a tensor that does not exist."""
+    operators, tensors = len(network["operators"]), len(network["tensors"])
+    for at, tensor in enumerate(network["tensors"]):
+        if not tensor["first"] <= tensor["last"] < max(operators, 1):
+            yield (
+                f"{where}.tensors[{at}]",
+                f"it lives to operator {tensor['last']} of {operators}",
+            )
+    for at, operator in enumerate(network["operators"]):
+        for key in ("inputs", "outputs"):
+            yield from (
+                (f"{where}.operators[{at}].{key}", f"there is no tensor {number}")
+                for number in operator[key]
+                if number >= tensors
+            )
+
+
+def _unless(where: str, size: int, parts: int, whose: str) -> Iterator[_Mistake]:
+    if size != parts:
+        yield where, f"it is {size:,}, but {whose} have {parts:,}"

@@ -1,0 +1,170 @@
+"""The JSON form of a report as JSON Schema, for programs that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from mlfbuild.library import MEMORIES as TENSOR_MEMORIES
+from mlfbuild.project import Budget
+from mlfbuild.report.budgets.limits import MEMORIES
+from mlfbuild.report.document.compare_schema import comparison_definitions, object_schema
+from mlfbuild.report.sizes.image import Berkeley
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
+
+FORMAT = 2
+"""Version of the JSON form."""
+
+_TEXT = {"type": "string"}
+_BYTES = {"type": "integer", "minimum": 0}
+_INDEX = {"type": "integer", "minimum": 0}
+_MAYBE = {"type": ["integer", "null"], "minimum": 0}
+_FLASH = dict.fromkeys(FLASH_KINDS, _BYTES)
+_KINDS = {"flash": FLASH_KINDS, "ram": RAM_KINDS}
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the output of ``mlfbuild report --format json``."""
+    images = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/image"}}
+    version = {"const": FORMAT, "description": "Format version"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mlfbuild report",
+        **object_schema({"mlfbuild_report": version, "images": images}, {"compared": {"$ref": "#/$defs/compared"}}),
+        "$defs": {
+            "image": _image(),
+            "model": _owner(
+                {
+                    "budget": {"$ref": "#/$defs/budget"},
+                    "networks": _array("network"),
+                    "stack": {"$ref": "#/$defs/stack"},
+                }
+            ),
+            "other": _owner({}),
+            "piece": _piece(),
+            "budget": _budget(),
+            "stack": _stack(),
+            "network": _network(),
+            "tensor": _tensor(),
+            "operator": _operator(),
+            **comparison_definitions(),
+        },
+    }
+
+
+def _image() -> dict[str, Any]:
+    numbers = {field.name: _BYTES for field in fields(Berkeley)}
+    needed = {
+        "firmware": {**_TEXT, "description": "Name in the project file; name of the file without a project"},
+        "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$", "maxLength": 64, "description": "Of the ELF file"},
+        "flash": {**_BYTES, "description": "Bytes of flash, the sum of its owners"},
+        "ram": {**_BYTES, "description": "Bytes of RAM that the linker assigned, including the stack"},
+        "size": object_schema(numbers, about="Numbers that size of GNU binutils prints"),
+        "budget": {"$ref": "#/$defs/budget"},
+        "models": _array("model"),
+        "others": _array("other"),
+    }
+    return object_schema(
+        needed,
+        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline(), "stack": {"$ref": "#/$defs/stack"}},
+        "A linked image; target and cpu only with a project; stack is that of its main",
+    )
+
+
+def _baseline() -> dict[str, Any]:
+    about = "Accepted sizes in budget-file, by model; the empty name is the image"
+    taken = object_schema(dict.fromkeys(MEMORIES, _BYTES))
+    return {"type": "object", "description": about, "required": [""], "additionalProperties": taken}
+
+
+def _array(item: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"$ref": f"#/$defs/{item}"}}
+
+
+def _owner(optional: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = {memory: object_schema(dict.fromkeys(of, _BYTES)) for memory, of in _KINDS.items()}
+    needed = {"name": _TEXT, "flash": _BYTES, "ram": _BYTES, "kinds": object_schema(kinds), "pieces": _array("piece")}
+    return object_schema(needed, optional, "A model, a library or another part of the image")
+
+
+def _piece() -> dict[str, Any]:
+    memory = {"type": "boolean"}
+    kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
+    about = "A function, a constant or a variable; initialised variables take flash and RAM"
+    return object_schema({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+
+
+def _stack() -> dict[str, Any]:
+    needed = {
+        "worst_case": {**_MAYBE, "description": "Worst case in bytes; null if unknown"},
+        "reason": {**_TEXT, "description": "Why it is unknown; empty if it is known"},
+        "path": {"type": "array", "items": _TEXT, "description": "Call chain from the first function to the deepest"},
+        "frames": {
+            "type": "array",
+            "items": _BYTES,
+            "description": "Bytes of each of them on the stack then; 0 if unknown",
+        },
+        "measured": {**_MAYBE, "description": "Bytes in a run on a board; null if not measured"},
+    }
+    return object_schema(
+        needed, about="Stack of the functions of a model that firmware calls, or of main with everything that it calls"
+    )
+
+
+def _network() -> dict[str, Any]:
+    needed = {
+        "module": {**_TEXT, "description": "Name in the archive"},
+        "executor": {"enum": ["aot", "graph"]},
+        "arena": {**_BYTES, "description": "Bytes that tensors and scratch memory share"},
+        "tensors": _array("tensor"),
+        "operators": {**_array("operator"), "description": "In order of execution"},
+        "rest": object_schema(_FLASH, about="Bytes of the model's flash that belong to no operator"),
+    }
+    profile = {
+        "board": {**_TEXT, "description": "The emulated board"},
+        "inputs": {**_TEXT, "description": "The vectors file whose first case was the input; empty for zeros"},
+        "instructions": {"type": "integer", "minimum": 1},
+        "rest": {**_INDEX, "description": "Instructions outside of operators"},
+    }
+    optional = {"profile": object_schema(profile, about="One run; only with --profile")}
+    return object_schema(
+        needed, optional, "A module of the archive; operators and rest of all add up to the model's flash"
+    )
+
+
+def _tensor() -> dict[str, Any]:
+    needed = {
+        "name": {**_TEXT, "description": "Name in the model"},
+        "dtype": _TEXT,
+        "shape": {"type": "array", "items": _BYTES},
+        "size": _BYTES,
+        "memory": {"enum": [*TENSOR_MEMORIES], "description": "The memory; input and output belong to the caller"},
+        "offset": {**_MAYBE, "description": "In arena or state; number of the input or output; null for a constant"},
+        "first": {**_INDEX, "description": "The first operator that needs its bytes"},
+        "last": {**_INDEX, "description": "The last operator that needs them"},
+    }
+    return object_schema(needed, about="A tensor between operators; weights are counted for their operator")
+
+
+def _operator() -> dict[str, Any]:
+    scratch = object_schema({"offset": _BYTES, "size": _BYTES}, about="Scratch memory in the arena while it runs")
+    needed = {
+        "name": {**_TEXT, "description": "Name in the model; names of fused operators are joined by +"},
+        "operator": {**_TEXT, "description": "Operator type, such as CONV_2D or CONV_2D + ADD"},
+        "function": {**_TEXT, "description": "The C function; empty if there is nothing to compute"},
+        "macs": {**_MAYBE, "description": "Multiply-accumulates of a run; null if unknown"},
+        "inputs": {"type": "array", "items": _INDEX, "description": "Numbers of tensors"},
+        "outputs": {"type": "array", "items": _INDEX, "description": "Numbers of tensors"},
+        "scratch": {"anyOf": [scratch, {"type": "null"}]},
+        **_FLASH,
+        "pieces": {"type": "array", "items": _TEXT, "description": "Names of functions and constants counted here"},
+        "instructions": {**_MAYBE, "description": "Instructions of one run on a board; null if not profiled"},
+        "bound": {**_MAYBE, "description": "Lower bound of the instructions; null if unknown"},
+    }
+    return object_schema(needed, about="Shared functions and constants count for the first operator that uses them")
+
+
+def _budget() -> dict[str, Any]:
+    limit = {"type": ["integer", "null"], "minimum": 0}
+    return object_schema({field.name: limit for field in fields(Budget)}, about="Upper limits; null is no limit")

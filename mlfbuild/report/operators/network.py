@@ -1,0 +1,139 @@
+"""Flash of a model by operator.
+
+An operator owns the functions and constants that its call names, and the functions that those call: parts of kernels
+that the C compiler did not inline. Shared functions and constants are counted for the first operator that uses them.
+The rest belongs to no operator: the run function, the executor's tables, the model's id.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.library import Network, NetworkOperator, NetworkTensor
+from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
+
+if TYPE_CHECKING:
+    from mlfbuild.report.operators.model_run import ModelRun
+    from mlfbuild.report.operators.operator_runs import OperatorRun
+
+
+@dataclass(frozen=True)
+class FlashPart:
+    """A part of a model's flash."""
+
+    pieces: tuple[SizedSymbol, ...]
+
+    def of_kind(self, kind: str) -> int:
+        """Return the bytes of flash of one of ``FLASH_KINDS``; initial values of variables count as tables."""
+        return sum(piece.size for piece in self.pieces if _flash_kind(piece) == kind)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        """The bytes of each of ``FLASH_KINDS``."""
+        return {kind: self.of_kind(kind) for kind in FLASH_KINDS}
+
+
+@dataclass(frozen=True)
+class NetworkSizes:
+    """A module in an image: the flash of each operator, and the rest."""
+
+    module: str
+    executor: str
+    network: Network
+    parts: tuple[FlashPart, ...]
+    """The flash of each operator, in the network's order."""
+    rest: FlashPart
+
+
+def _flash_kind(piece: SizedSymbol) -> str:
+    return piece.kind if piece.kind in FLASH_KINDS else TABLES
+
+
+def network_sizes(
+    module: str, executor: str, network: Network, owner: Owner, calls: Mapping[int, Collection[int]]
+) -> NetworkSizes:
+    """Return the flash of ``module``, whose symbols ``owner`` has, by operator of ``network``.
+
+    ``calls`` has the addresses that each function calls, by its address.
+    """
+    own: dict[str, list[SizedSymbol]] = defaultdict(list)
+    for piece in owner.pieces:
+        if piece.flash and piece.module == module:
+            own[piece.name].append(piece)
+    named = [[piece for name in _names(operator) for piece in own.pop(name, ())] for operator in network.operators]
+    functions = {piece.address: name for name, pieces in own.items() for piece in pieces if piece.address is not None}
+    for pieces in named:
+        waiting = _addresses(pieces)
+        while waiting:
+            for address in sorted(calls.get(waiting.pop(), ())):
+                called = own.pop(functions.get(address, ""), [])
+                pieces.extend(called)
+                waiting.extend(_addresses(called))
+    rest = FlashPart(tuple(piece for pieces in own.values() for piece in pieces))
+    return NetworkSizes(module, executor, network, tuple(FlashPart(tuple(pieces)) for pieces in named), rest)
+
+
+def _addresses(pieces: Iterable[SizedSymbol]) -> list[int]:
+    return [piece.address for piece in pieces if piece.address is not None]
+
+
+def _names(operator: NetworkOperator) -> tuple[str, ...]:
+    return (operator.function, *operator.symbols)
+
+
+def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:
+    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one."""
+    network = sizes.network
+    runs = {each.number: each for each in run.operators if each.number is not None} if run else {}
+    return {
+        "module": sizes.module,
+        "executor": sizes.executor,
+        "arena": network.arena,
+        "tensors": [_tensor_json(tensor) for tensor in network.tensors],
+        "operators": [
+            {**_operator_json(operator, part), **_counts_json(operator, runs.get(number), counted=bool(runs))}
+            for number, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True))
+        ],
+        "rest": sizes.rest.kinds,
+        **({"profile": _profile_json(run)} if run else {}),
+    }
+
+
+def _profile_json(run: ModelRun) -> dict[str, Any]:
+    profile = run.profile
+    operators = sum(each.instructions for each in run.operators if each.number is not None)
+    return {
+        "board": profile.board,
+        "inputs": run.inputs,
+        "instructions": profile.instructions,
+        "rest": profile.instructions - operators,
+    }
+
+
+def _tensor_json(tensor: NetworkTensor) -> dict[str, Any]:
+    return {**vars(tensor), "shape": list(tensor.shape)}
+
+
+def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]:
+    return {
+        "name": operator.name,
+        "operator": operator.operator,
+        "function": operator.function,
+        "macs": operator.macs,
+        "inputs": list(operator.inputs),
+        "outputs": list(operator.outputs),
+        "scratch": None if operator.scratch is None else vars(operator.scratch),
+        **part.kinds,
+        "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
+    }
+
+
+def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted: bool) -> dict[str, Any]:
+    """Return the instructions of an operator: 0 for one without a function if the others were ``counted``."""
+    if run is None:
+        nothing = 0 if counted and not operator.function else None
+        return {"instructions": nothing, "bound": nothing}
+    return {"instructions": run.instructions, "bound": run.bound}

@@ -1,0 +1,91 @@
+"""Instructions of each operator in a run, with its multiply-accumulates and a lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import shown
+from mlfbuild.library import Network, NetworkOperator
+from mlfbuild.targets import Cpu, fewest_instructions
+
+if TYPE_CHECKING:
+    from mlfbuild.report.operators.profile import Profile
+
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class OperatorRun:
+    """A call of an operator's function in a run."""
+
+    function: str
+    """The C function."""
+    instructions: int
+    number: int | None = None
+    """Index of the operator in the network; ``None`` if it is unknown, and then the next fields are, too."""
+    name: str = ""
+    """Name in the model."""
+    operator: str = ""
+    """Operator type, such as ``CONV_2D``."""
+    macs: int | None = None
+    """Multiply-accumulates."""
+    bound: int | None = None
+    """Lower bound of the instructions for them on the CPU."""
+
+    @property
+    def title(self) -> str:
+        """The operator in messages."""
+        if self.name in {"", self.function}:  # the latter in graphs of TVM
+            return shown(self.operator or self.function)
+        return f"{short_name(self.name)} ({shown(self.operator)})"
+
+
+def short_name(name: str) -> str:
+    """Return the distinctive part of a name: ``conv2d/Relu`` of ``net/conv2d/Relu;net/conv2d/BiasAdd``.
+
+    Converters join the names of layers that became one operator, the last one first, with their parents as prefixes.
+    """
+    parts = (part.partition(";")[0].split("/") for part in name.split(" + "))
+    return shown(" + ".join("/".join(words[-2:]) for words in parts), _LONGEST_NAME)
+
+
+def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[OperatorRun, ...]:
+    """Return the calls of a run with the operators of its ``network``, if that is known, in order of execution.
+
+    Operators without a function have no call. If the calls do not match the network's operators, only their functions
+    are known.
+    """
+    called = [] if network is None else [(at, each) for at, each in enumerate(network.operators) if each.function]
+    if network is None or [each.function for _, each in called] != [call.function for call in profile.calls]:
+        return tuple(OperatorRun(call.function, call.instructions) for call in profile.calls)
+    return tuple(
+        OperatorRun(
+            function=call.function,
+            instructions=call.instructions,
+            number=number,
+            name=operator.name,
+            operator=operator.operator,
+            macs=operator.macs,
+            bound=_bound(network, operator, cpu),
+        )
+        for call, (number, operator) in zip(profile.calls, called, strict=True)
+    )
+
+
+def _bound(network: Network, operator: NetworkOperator, cpu: Cpu) -> int | None:
+    """Return the lower bound of instructions for the operator's MACs with the type of its first input."""
+    if operator.macs is None:
+        return None
+    if operator.macs == 0:
+        return 0
+    if not operator.inputs:
+        return None
+    return fewest_instructions(cpu, network.tensors[operator.inputs[0]].dtype, operator.macs)
+
+
+def total(numbers: Sequence[int | None]) -> int | None:
+    """Return the sum; ``None`` if one of the numbers is unknown."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None

@@ -1,0 +1,179 @@
+"""A linked ELF image: its sections with their flash and RAM, and its symbols; from any toolchain."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import InputFileError, printable, read_bytes, sha256
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import Section as ElfSection
+
+_WRITE, _ALLOC, _EXECUTE = 1, 2, 4  # SHF_* of the ELF specification
+
+
+@dataclass(frozen=True)
+class Section:
+    """An output section that takes memory on the device; sizes in bytes."""
+
+    name: str
+    address: int
+    size: int
+    code: bool
+    """Whether it holds instructions."""
+    writable: bool
+    zero: bool
+    """Whether the file has no bytes for it, such as ``.bss``."""
+    copied: bool
+    """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
+
+    @property
+    def flash(self) -> int:
+        """Bytes in flash."""
+        return 0 if self.zero else self.size
+
+    @property
+    def ram(self) -> int:
+        """Bytes in RAM."""
+        return self.size if self.zero or self.copied else 0
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A function or a variable of the image."""
+
+    name: str
+    address: int
+    size: int
+    function: bool
+
+
+@dataclass(frozen=True)
+class Berkeley:
+    """The three numbers that ``size`` prints; it counts writable constants in flash, as in TVM's code, as ``data``."""
+
+    text: int
+    data: int
+    bss: int
+
+
+@dataclass(frozen=True)
+class Image:
+    """The sections and symbols of the file ``path``."""
+
+    path: Path
+    sha256: str
+    sections: tuple[Section, ...]
+    """Sections that take memory, in the file's order."""
+    symbols: tuple[Symbol, ...]
+    """Sorted by address."""
+
+    @property
+    def flash(self) -> int:
+        """Bytes of flash, without the padding between sections."""
+        return sum(section.flash for section in self.sections)
+
+    @property
+    def ram(self) -> int:
+        """Bytes of RAM that the linker assigned, including the stack."""
+        return sum(section.ram for section in self.sections)
+
+    @property
+    def berkeley(self) -> Berkeley:
+        """The numbers that ``arm-none-eabi-size`` prints for the image."""
+        bss = sum(section.size for section in self.sections if section.zero)
+        data = sum(section.size for section in self.sections if section.writable and not section.zero)
+        return Berkeley(sum(section.size for section in self.sections) - data - bss, data, bss)
+
+
+def read_image(path: Path) -> Image:
+    """Return the sections and symbols of the ELF file ``path``.
+
+    Raises ``InputFileError`` if the file is missing, damaged, stripped, or not a linked image.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    data = read_bytes(path, "image")
+    if not data.startswith(b"\x7fELF"):
+        raise InputFileError(
+            "not-an-elf-image",
+            place=path,
+            reason="the file is not an ELF image",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
+        )
+    try:
+        elf = ELFFile(io.BytesIO(data))
+        sections = tuple(_sections(elf))
+        symbols = tuple(sorted(_symbols(elf, path), key=lambda symbol: (symbol.address, symbol.name)))
+    except InputFileError:
+        raise
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise damaged_image(path, reason) from None
+    if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
+        raise InputFileError(
+            "image-not-linked",
+            place=path,
+            reason="the file is an object file or a core dump, not a linked image",
+            hint="name the ELF file of the firmware",
+        )
+    return Image(path, sha256(data), sections, symbols)
+
+
+def damaged_image(path: Path, reason: str) -> InputFileError:
+    """Return the error for an ELF file that pyelftools cannot read for a ``reason``."""
+    return InputFileError(
+        "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
+    )
+
+
+def _sections(elf: ELFFile) -> Iterator[Section]:
+    places = [
+        (segment["p_vaddr"], segment["p_memsz"], segment["p_paddr"] - segment["p_vaddr"])
+        for segment in elf.iter_segments()
+        if segment["p_type"] == "PT_LOAD" and segment["p_memsz"]
+    ]
+    for section in elf.iter_sections():
+        if section["sh_flags"] & _ALLOC and section["sh_size"]:
+            shift = next((by for start, size, by in places if start <= section["sh_addr"] < start + size), 0)
+            yield _section(section, copied=shift != 0)
+
+
+def _section(section: ElfSection, *, copied: bool) -> Section:
+    flags = section["sh_flags"]
+    zero = section["sh_type"] == "SHT_NOBITS"
+    return Section(
+        name=section.name,
+        address=section["sh_addr"],
+        size=section["sh_size"],
+        code=bool(flags & _EXECUTE),
+        writable=bool(flags & _WRITE),
+        zero=zero,
+        copied=copied and not zero,
+    )
+
+
+def _symbols(elf: ELFFile, path: Path) -> Iterator[Symbol]:
+    from elftools.elf.sections import SymbolTableSection
+
+    table = elf.get_section_by_name(".symtab")
+    if not isinstance(table, SymbolTableSection):
+        raise InputFileError(
+            "image-stripped",
+            place=path,
+            reason="the image has no symbol table (it is stripped)",
+            hint="name the ELF file that the linker wrote",
+        )
+    thumb = elf["e_machine"] == "EM_ARM"
+    for symbol in table.iter_symbols():
+        kind = symbol["st_info"]["type"]
+        if kind in {"STT_FUNC", "STT_OBJECT"} and symbol["st_size"] and isinstance(symbol["st_shndx"], int):
+            function = kind == "STT_FUNC"
+            address = symbol["st_value"] & ~1 if function and thumb else symbol["st_value"]
+            yield Symbol(symbol.name, address, symbol["st_size"], function)

@@ -1,0 +1,68 @@
+"""Sizes of an image by owner: of a project's firmware, or of any ELF file with its linker map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.build import FirmwareJob, modules_of
+from mlfbuild.core import InputFileError
+from mlfbuild.report.sizes.image import Image, read_image
+from mlfbuild.report.sizes.linker_map import InputSection, read_map
+from mlfbuild.report.sizes.owners import Sizes, models_in, sizes_of
+
+if TYPE_CHECKING:
+    from mlfbuild.report.operators.model_run import ModelRun
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSizes:
+    """An image and its sizes by owner."""
+
+    job: FirmwareJob | None
+    """The project's firmware; ``None`` for an image without a project."""
+    image: Image
+    sizes: Sizes
+    placed: Sequence[InputSection] = field(repr=False)
+    """Its linker map."""
+    modules: Mapping[str, str]
+    """The name of the model by the name of each of its modules."""
+    runs: tuple[ModelRun, ...] = field(default=(), kw_only=True)
+    """A run of each module, if runs were requested."""
+
+
+def image_sizes(job: FirmwareJob) -> ImageSizes:
+    """Return the sizes of the job's image, which has been built.
+
+    ``sizes.models`` has the models of the job and those other models of the target that are linked into the image.
+    Raises ``InputFileError`` if the image or its map is missing, damaged or of another linker.
+    """
+    if not job.linker_map.is_file():
+        raise _missing_map(job.linker_map, f"add target_link_options({job.name} PRIVATE LINKER:-Map=%.map)")
+    image = read_image(job.elf)
+    owners = {module: model.model for model in job.target.models for module in modules_of(model)}
+    placed = read_map(job.linker_map)
+    found = sizes_of(image, placed, owners, job.linker_map)
+    models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
+    return ImageSizes(job, image, replace(found, models=models), placed, owners)
+
+
+def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
+    """Return the sizes of the image ``elf`` of any build; each library ``libmlf_<model>.a`` of the map is a model.
+
+    ``linker_map`` is ``<elf>.map`` by default. Raises ``InputFileError`` if one of the two files is missing or damaged,
+    or if the map is that of another image.
+    """
+    path = linker_map or elf.with_name(f"{elf.name}.map")
+    image = read_image(elf)
+    if linker_map is None and not path.is_file():
+        raise _missing_map(path, f"name the map with --map, or link with -Wl,-Map={path.name}")
+    placed = read_map(path)
+    modules = models_in(placed)
+    return ImageSizes(None, image, sizes_of(image, placed, modules, path), placed, modules)
+
+
+def _missing_map(path: Path, hint: str) -> InputFileError:
+    return InputFileError("linker-map-missing", place=path, reason="no such linker map", hint=hint)

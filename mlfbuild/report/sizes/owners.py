@@ -1,0 +1,219 @@
+"""Flash and RAM of an image by owner: each model, by kind of content, and every other library or part.
+
+The linker map gives the object file of each byte, the symbol table the functions and variables in it. Every byte is
+counted once: the sums equal those of the image's sections.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.core import InputFileError
+from mlfbuild.report.sizes.image import Image, Section, Symbol
+from mlfbuild.report.sizes.linker_map import FILL, InputSection
+
+CODE, WEIGHTS, TABLES = "code", "weights", "tables"
+ARENA, STATE, DATA = "arena", "state", "data"
+FLASH_KINDS = (CODE, WEIGHTS, TABLES)
+RAM_KINDS = (ARENA, STATE, DATA)
+
+_TABLE = re.compile(
+    r"^mlf_(tensors|arguments|calls|shape_\w+)$|_(model_id|table|reciprocals|exponentials|order|padding|rows|columns)$"
+    r"|\.\d+$"
+)
+"""Names of constants that are not weights: of the executor, of operators, and local ones of functions."""
+_LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
+_DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")
+"""Libraries that models require: separate owners, because several models share them."""
+_BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
+_C_LIBRARY = frozenset({
+    "c", "c_nano", "g", "g_nano", "m", "gcc", "nosys", "rdimon", "rdimon_nano", "stdc++", "stdc++_nano", "supc++",
+    "supc++_nano",
+})  # fmt: skip
+"""Libraries of the toolchain: newlib, picolibc and GCC."""
+_OPTIMISED = re.compile(r"\.(ltrans\d+\.ltrans|lto)\.o")
+"""Suffixes of the object files that link-time optimisation makes of many others (gcc, lto-wrapper.cc)."""
+_CLONE = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
+"""Suffixes that GCC adds to the names of clones of functions."""
+
+
+@dataclass(frozen=True)
+class SizedSymbol:
+    """A function, a constant or a variable of an owner."""
+
+    name: str
+    kind: str
+    """One of ``FLASH_KINDS`` or ``RAM_KINDS``."""
+    size: int
+    flash: bool
+    ram: bool
+    """Initialised variables take flash and RAM."""
+    module: str = ""
+    """The module whose library it comes from; empty if it is not of a model."""
+    address: int | None = None
+    """Of a function; ``None`` for data and for bytes without a symbol."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A model, a library or another part that takes bytes of the image."""
+
+    name: str
+    pieces: tuple[SizedSymbol, ...] = field(repr=False)
+
+    @property
+    def flash(self) -> int:
+        """Bytes in flash."""
+        return sum(piece.size for piece in self.pieces if piece.flash)
+
+    @property
+    def ram(self) -> int:
+        """Bytes in RAM."""
+        return sum(piece.size for piece in self.pieces if piece.ram)
+
+    def of_kind(self, kind: str) -> int:
+        """Return the bytes of one of ``FLASH_KINDS`` or ``RAM_KINDS``."""
+        return sum(piece.size for piece in self.pieces if piece.kind == kind)
+
+    def largest(self, count: int, *, ram: bool = False) -> list[SizedSymbol]:
+        """Return the largest symbols in flash, or in RAM; those with the same name and kind are added up."""
+        sizes: Counter[tuple[str, str]] = Counter()
+        for piece in self.pieces:
+            if piece.ram if ram else piece.flash:
+                sizes[piece.name, piece.kind] += piece.size
+        ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:count]
+        return [SizedSymbol(name, kind, size, flash=not ram, ram=ram) for (name, kind), size in ordered]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """An image by owner: models in the requested order, other owners by decreasing size."""
+
+    models: tuple[Owner, ...]
+    others: tuple[Owner, ...]
+
+
+def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, str], where: Path) -> Sizes:
+    """Return the sizes of ``image`` by owner; ``placed`` is its linker map, read from ``where``.
+
+    ``models`` has the name of the model by the name of each of its modules. Raises ``InputFileError`` if the map is
+    that of another image, or if link-time optimisation merged object files.
+    """
+    sections = {section.name: section for section in image.sections}
+    _check(sections, placed, where)
+    _check_origins(sections, placed, where)
+    pieces: dict[str, list[SizedSymbol]] = defaultdict(list)
+    inside = _Symbols(image.symbols)
+    for part in placed:
+        if part.output in sections:
+            owner, module = _owner_of(part, models)
+            pieces[owner] += _pieces(part, sections[part.output], inside, module)
+    names = list(dict.fromkeys(models.values()))
+    others = [Owner(name, tuple(found)) for name, found in pieces.items() if name not in names]
+    return Sizes(
+        tuple(Owner(name, tuple(pieces.get(name, ()))) for name in names),
+        tuple(sorted(others, key=lambda owner: (-owner.flash - owner.ram, owner.name))),
+    )
+
+
+def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
+    """Return the modules whose library ``libmlf_<module>.a`` is in the image, sorted, each under its own name."""
+    names = {module_of(part) for part in placed if not _DEPENDENCY.fullmatch(part.archive)} - {""}
+    return {name: name for name in sorted(names)}
+
+
+def module_of(part: InputSection) -> str:
+    """Return the module whose library an input section is from; empty if it is from none."""
+    library = _LIBRARY.fullmatch(part.archive)
+    return "" if library is None else library[1]
+
+
+def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
+    found: Counter[str] = Counter()
+    for part in placed:
+        found[part.output] += part.size
+    for name, section in sections.items():
+        if found[name] != section.size:
+            raise InputFileError(
+                "map-of-another-image",
+                place=where,
+                reason=f"section {name} has {found[name]:,} bytes in the map, but {section.size:,} in the image",
+                hint="link the image again",
+            )
+
+
+def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
+    sizes = [part.size for part in placed if part.output in sections and _OPTIMISED.search(part.member)]
+    if sizes:
+        raise InputFileError(
+            "map-after-lto",
+            place=where,
+            reason=f"link-time optimisation merged object files, so the owners of {sum(sizes):,} bytes are unknown",
+            hint="link the image without -flto",
+        )
+
+
+def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
+    """Return the owner of an input section and its module; the module is empty if it is not of a model."""
+    module = module_of(part)
+    if module in models:
+        return models[module], module
+    if part.name == FILL or not part.source:
+        return ("stack" if "stack" in part.output else "alignment"), ""
+    dependency = _DEPENDENCY.fullmatch(part.archive)
+    if dependency is not None:
+        return dependency[1], ""
+    if part.archive:
+        name = part.archive.removesuffix(".a").removeprefix("lib")
+        return ("C library" if name in _C_LIBRARY else name), ""
+    return ("board support" if _BOARD.search(part.source) else "firmware"), ""
+
+
+def plain_name(symbol: str) -> str:
+    """Return the name of a function or variable in its source: without the suffixes of clones."""
+    return _CLONE.sub("", symbol)
+
+
+class _Symbols:
+    """The symbols of an image by address."""
+
+    def __init__(self, symbols: Sequence[Symbol]) -> None:
+        self._symbols = symbols
+        self._addresses = [symbol.address for symbol in symbols]
+
+    def within(self, start: int, end: int) -> Iterator[Symbol]:
+        """Yield the symbols from ``start`` to ``end``; of symbols that overlap, only the first."""
+        at = start
+        for symbol in self._symbols[bisect_left(self._addresses, start) :]:
+            if symbol.address >= end:
+                return
+            if symbol.address >= at and symbol.address + symbol.size <= end:
+                yield symbol
+                at = symbol.address + symbol.size
+
+
+def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str) -> Iterator[SizedSymbol]:
+    left, flash, ram = part.size, section.flash > 0, section.ram > 0
+    for symbol in symbols.within(part.address, part.address + part.size):
+        name = plain_name(symbol.name)
+        kind = _kind(name, section, model=bool(module))
+        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
+        left -= symbol.size
+    if left:
+        rest = CODE if section.code else TABLES if section.flash and not section.copied else DATA
+        yield SizedSymbol(part.member or part.name, rest, left, flash, ram, module)
+
+
+def _kind(name: str, section: Section, *, model: bool) -> str:
+    if section.code:
+        return CODE
+    if section.ram == 0:
+        return TABLES if not model or _TABLE.search(name) else WEIGHTS
+    if name.endswith("_workspace") or "workspace" in name:
+        return ARENA
+    return STATE if name.endswith("_state") else DATA

@@ -1,0 +1,26 @@
+"""Tables in 80 columns: the text in the last column is shortened in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.core import printable, text_table
+
+WIDTH = 80
+_GAP = 2
+
+
+def fitted_table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = (), align: str = "") -> str:
+    """Return a table as ``text_table`` does, with lines of at most ``WIDTH`` characters."""
+    widths = [max(len(row[column]) for row in [*rows, *([header] if header else [])]) for column in range(len(rows[0]))]
+    left = WIDTH - sum(width + _GAP for width in widths[:-1])
+    return text_table([(*row[:-1], shortened(row[-1], left)) for row in rows], header=header, align=align)
+
+
+def shortened(text: str, width: int) -> str:
+    """Return ``text`` in at most ``width`` characters: the beginning and the end of a longer one."""
+    text = printable(text)
+    if len(text) <= width:
+        return text
+    head = (width - 3) // 2
+    return f"{text[:head]}...{text[head + 3 - width :]}"

@@ -1,0 +1,122 @@
+"""Changes between two reports, the largest first, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.core import counted, listed, printable, text_table
+from mlfbuild.report.document.compare import (
+    Change,
+    ImageChange,
+    OperatorChange,
+    OwnerChange,
+    PieceChange,
+    ReportComparison,
+)
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
+from mlfbuild.report.text.columns import WIDTH, fitted_table, shortened
+
+_NAME = 35
+_SHOWN = 8
+_HEADER = ("", "before", "now", "change", "")
+_MEMORIES = (("flash", "flash", FLASH_KINDS), ("ram", "RAM", RAM_KINDS))
+
+
+def comparison_text(comparison: ReportComparison, before: str, *, verbose: bool = False) -> str:
+    """Return the comparison with the report ``before``: the largest changes, or all of them with ``verbose``."""
+    parts = ["\n".join(_image(image, before, verbose=verbose)) for image in comparison.images]
+    unpaired = [f"{_title(*names)}: not in {before}, so it is not compared" for names in comparison.only_now]
+    unpaired += [f"{_title(*names)}: only in {before}" for names in comparison.only_before]
+    return "\n\n".join([*parts, "\n".join(unpaired)] if unpaired else parts)
+
+
+def _title(firmware: str, target: str | None) -> str:
+    return printable(f"{firmware} for {target}" if target else firmware)
+
+
+def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
+    title = _title(image.firmware, image.target)
+    if image.same:
+        yield f"{title}: the same image as in {before}"
+        return
+    changed = [owner for owner in image.owners if owner.changed]
+    yield f"{title}, compared with {before}"
+    yield ""
+    rows = [_row("the image, flash", image.flash), _row("the image, RAM", image.ram)]
+    for owner in changed:
+        rows += [("",) * len(_HEADER), *_owner(owner)]
+    yield text_table(rows, header=_HEADER, align="lrrrr")
+    same = [printable(owner.name) for owner in image.owners if not owner.changed]
+    if same:
+        yield ""
+        yield shortened(f"unchanged: {listed(same)}", WIDTH)
+    for owner in changed:
+        yield from _operators(owner, verbose=verbose)
+    for key, memory, _ in _MEMORIES:
+        pieces = [piece for owner in image.owners for piece in owner.pieces if getattr(piece, key)]
+        yield from _pieces(pieces, memory, verbose=verbose)
+
+
+def _row(name: str, change: Change) -> tuple[str, ...]:
+    sizes = ("-" if size is None else f"{size:,}" for size in (change.before, change.now))
+    return shortened(name, _NAME), *sizes, f"{change.more:+,}" if change.more else "same", _share(change)
+
+
+def _share(change: Change) -> str:
+    if change.before is None or change.now is None:
+        return "removed" if change.now is None else "new"
+    share = 100 * change.more / change.before if change.before else 0
+    return f"{share:+,.{0 if share >= 1000 else 1}f} %" if share else ""
+
+
+def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
+    name = f"model {printable(owner.name)}" if owner.model else printable(owner.name)
+    for key, memory, kinds in _MEMORIES:
+        change: Change = getattr(owner, key)
+        of_kinds = [(kind, owner.kinds[kind]) for kind in kinds if owner.model and owner.kinds[kind].more]
+        if change.more or of_kinds:
+            yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
+            yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
+    for title, change in (("stack", owner.stack), ("instructions", owner.instructions)):
+        if change.more:
+            yield _row(f"{shortened(name, _NAME - len(title) - 2)}, {title}", change)
+
+
+def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
+    if not owner.operators:
+        return
+    shown = owner.operators if verbose else owner.operators[:_SHOWN]
+    yield ""
+    yield f"model {printable(owner.name)}, operators that changed"
+    yield fitted_table([*map(_operator, shown)], header=("bytes", "MACs", "instructions", ""), align="rrr")
+    yield from _rest(owner.operators, shown)
+
+
+def _operator(operator: OperatorChange) -> tuple[str, ...]:
+    figures = (operator.bytes, operator.macs, operator.instructions)
+    state = _share(operator.bytes) if None in {operator.bytes.before, operator.bytes.now} else ""
+    name = f"{operator.name} ({operator.operator}){state and f', {state}'}"
+    return *(f"{change.more:+,}" if change.more else "" for change in figures), name
+
+
+def _pieces(pieces: Sequence[PieceChange], memory: str, *, verbose: bool) -> Iterator[str]:
+    ordered = sorted(pieces, key=lambda piece: (-abs(piece.bytes.more), piece.name))
+    if not ordered:
+        return
+    shown = ordered if verbose else ordered[:_SHOWN]
+    yield ""
+    yield f"{'all' if verbose else 'largest'} changes in {memory}"
+    yield fitted_table([*map(_piece, shown)], header=("change", "before", "now", "", ""), align="rrr")
+    yield from _rest(ordered, shown)
+
+
+def _piece(piece: PieceChange) -> tuple[str, ...]:
+    before = "new" if piece.bytes.before is None else f"{piece.bytes.before:,}"
+    now = "removed" if piece.bytes.now is None else f"{piece.bytes.now:,}"
+    return f"{piece.bytes.more:+,}", before, now, piece.kind, piece.name
+
+
+def _rest(everything: Sequence[object], shown: Sequence[object]) -> Iterator[str]:
+    left = len(everything) - len(shown)
+    if left:
+        yield f"and {counted(left, 'other')} (-v lists all)"

@@ -1,0 +1,61 @@
+"""The sizes of an image by owner, in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from mlfbuild.core import text_table
+from mlfbuild.project import Budget
+from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS, Owner, Sizes
+
+_SHOWN = 5
+_ALL = 1 << 30
+
+
+def sizes_text(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, *, verbose: bool = False) -> str:
+    """Return a table of owners and the largest symbols of each model; all symbols with ``verbose``."""
+    owners = (*sizes.models, *sizes.others)
+    total = Owner("total", tuple(piece for owner in owners for piece in owner.pieces))
+    header = ("", "flash", *FLASH_KINDS, "RAM")
+    lines = [text_table(map(_row, (*owners, total)), header=header, align="lrrrrr")]
+    lines += [line for owner in sizes.models for line in _largest(owner, _ALL if verbose else _SHOWN)]
+    lines += list(_budget_lines(sizes, budgets, whole, total))
+    return "\n".join(lines)
+
+
+def _row(owner: Owner) -> tuple[str, ...]:
+    numbers = (owner.flash, *(owner.of_kind(kind) for kind in FLASH_KINDS), owner.ram)
+    return owner.name, *(f"{number:,}" for number in numbers)
+
+
+def _largest(owner: Owner, count: int) -> Iterator[str]:
+    for title, ram in (("flash", False), ("RAM", True)):
+        pieces = owner.largest(count, ram=ram)
+        if pieces:
+            yield ""
+            yield f"model {owner.name}, {'all' if count == _ALL else 'largest'} in {title}"
+            yield text_table([(f"{piece.size:,}", piece.kind, piece.name) for piece in pieces], align="r", indent=2)
+
+
+def _budget_lines(sizes: Sizes, budgets: Mapping[str, Budget], whole: Budget, total: Owner) -> Iterator[str]:
+    subjects = [(f"model {owner.name}", owner, budgets.get(owner.name, Budget())) for owner in sizes.models]
+    rows = [
+        (name, memory, size, limit)
+        for name, owner, budget in (*subjects, ("the image", total, whole))
+        for memory, size, limit in (("flash", owner.flash, budget.flash), ("RAM", owner.ram, budget.ram))
+        if limit is not None
+    ]
+    if rows:
+        yield ""
+        yield "budgets"
+    for name, memory, size, limit in rows:
+        share = f"{100 * size / limit:.0f} %" if limit else "over"
+        yield f"  {name}: {size:,} of {limit:,} bytes of {memory} ({share})"
+
+
+def kinds_of(owner: Owner) -> dict[str, dict[str, int]]:
+    """Return the bytes of an owner by memory and kind, for JSON."""
+    return {
+        "flash": {kind: owner.of_kind(kind) for kind in FLASH_KINDS},
+        "ram": {kind: owner.of_kind(kind) for kind in RAM_KINDS},
+    }

@@ -1,0 +1,218 @@
+"""Write every list that follows from code: run it as ``make generate``.
+
+CI runs it and fails if a file changes: what it writes is committed, so that packages need nothing to be generated and a
+review shows what a change of a table comes to.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+_OPS = ROOT / "mlfbuild/graph/ops"
+_SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
+_ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
+_MADE_BY_PASSES = {"fused", "shift"}
+"""Files of operators that stand in no model file."""
+
+
+def operator_table() -> dict[str, tuple[str, str]]:
+    """Return the operators in the order of their names: name -> (stem of the file, class)."""
+    found = {}
+    for path in _OPS.glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and (name := _operator_name(node)) and path.stem not in _MADE_BY_PASSES:
+                found[name] = (path.stem, node.name)
+    return dict(sorted(found.items()))
+
+
+def _operator_name(node: ast.ClassDef) -> str | None:
+    """Return the value of the class variable ``name``, or ``None`` for classes that operators build on."""
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.target.id == "name":
+            return ast.literal_eval(item.value) if item.value is not None else None
+    return None
+
+
+def write_operators() -> None:
+    """Write ``graph/ops/table.py`` and the face of the folder, ``graph/ops/__init__.py``."""
+    table = operator_table()
+    rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
+    text = "\n".join(
+        [
+            '"""The operators that model files have, by TFLite\'s names. ``make generate`` writes this file."""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "import importlib",
+            "from collections.abc import Mapping",
+            "from typing import TYPE_CHECKING",
+            "",
+            "if TYPE_CHECKING:",
+            "    from mlfbuild.graph.operator import Operator",
+            "",
+            "OPERATORS: Mapping[str, tuple[str, str]] = {",
+            *rows,
+            "}",
+            '"""Name -> (family, which is the stem of the file, and class)."""',
+            "",
+            "",
+            "def operator_class(name: str) -> type[Operator] | None:",
+            '    """Return the operator that TFLite calls ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
+            "    if name not in OPERATORS:",
+            "        return None",
+            "    family, kind = OPERATORS[name]",
+            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.graph.ops.{family}"), kind)',
+            "    return found",
+            "",
+        ]
+    )
+    (_OPS / "table.py").write_text(text, encoding="utf-8")
+    blocks = [_face_import(path) for path in sorted(_OPS.glob("*.py")) if path.stem != "__init__"]
+    face = "\n".join(
+        [
+            '"""The operators, one file per family: attributes, rules of shape and type, and a numpy reference.',
+            "",
+            "A file is imported when one of its names is first used. ``make generate`` writes this file.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "from typing import TYPE_CHECKING",
+            "",
+            "from mlfbuild.core import lazy_attributes",
+            "",
+            "if TYPE_CHECKING:",
+            *blocks,
+            "else:",
+            "    __getattr__ = lazy_attributes(__name__)",
+            "",
+        ]
+    )
+    (_OPS / "__init__.py").write_text(face, encoding="utf-8")
+
+
+def _face_import(path: Path) -> str:
+    """Return the import of every public name that the module at ``path`` defines, as a face lists it."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    listed = "".join(f"        {name} as {name},\n" for name in sorted(names, key=_by_type) if not name.startswith("_"))
+    return f"    from mlfbuild.graph.ops.{path.stem} import (\n{listed}    )"
+
+
+def _by_type(name: str) -> tuple[int, str]:
+    """Sort as ruff does: constants, classes, functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name.lower())
+
+
+def onnx_table() -> dict[str, str]:
+    """Return the operators of ONNX in the order of their names: name -> stem of the file whose table has it."""
+    found = {}
+    for path in _ONNX.glob("*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if path.stem != "__init__" and isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "OPERATORS":
+                assert isinstance(node.value, ast.Dict)
+                found.update({ast.literal_eval(key): path.stem for key in node.value.keys if key is not None})
+    return dict(sorted(found.items()))
+
+
+def write_onnx_operators() -> None:
+    """Write ``frontends/onnx/operators/__init__.py``."""
+    text = "\n".join(
+        [
+            '"""Each supported operator of ONNX: how a node becomes nodes of the graph.',
+            "",
+            "A family's file has the stem of the one in ``graph/ops`` that it becomes, if there is one, and a table",
+            "``OPERATORS`` by names of ONNX. It is imported when a model has one of its operators.",
+            "",
+            "``make generate`` writes this file.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "import importlib",
+            "from collections.abc import Mapping",
+            "from typing import TYPE_CHECKING",
+            "",
+            "if TYPE_CHECKING:",
+            "    from mlfbuild.frontends.onnx.operators.arithmetic import Converter",
+            "",
+            '__all__ = ["OPERATORS", "converter"]',
+            "",
+            "OPERATORS: Mapping[str, str] = {",
+            *(f'    "{name}": "{stem}",' for name, stem in onnx_table().items()),
+            "}",
+            '"""All operators: name -> family, which is the stem of the file."""',
+            "",
+            "",
+            "def converter(name: str) -> Converter | None:",
+            '    """Return what converts nodes of the operator ``name``, and returns the outputs in ONNX\'s order."""',
+            "    if name not in OPERATORS:",
+            "        return None",
+            '    table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS',
+            "    return table[name]",
+            "",
+        ]
+    )
+    (_ONNX / "__init__.py").write_text(text, encoding="utf-8")
+
+
+def write_toolchains() -> None:
+    """Write the toolchain file of each CPU and compiler, and remove those of CPUs that are gone."""
+    from mlfbuild.targets import CPUS, cmake_folder
+    from mlfbuild.targets.cpus import toolchain_text
+
+    texts = {
+        cpu.toolchain_with(compiler): toolchain_text(cpu, compiler)
+        for cpu in CPUS.values()
+        for compiler in cpu.compilers
+    }
+    folder = cmake_folder() / "toolchains"
+    for path in folder.glob("*.cmake"):
+        if path.name not in texts and "\nset(MLFBUILD_CPU_FLAGS" in path.read_text(encoding="utf-8"):
+            path.unlink()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def write_schema() -> None:
+    """Write the JSON Schema of project files that ``tests/project/test_schema.py`` holds."""
+    from mlfbuild.project import json_schema
+
+    _SCHEMA.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+
+
+def write_documentation() -> None:
+    """Write the pages of ``docs/reference``, and the lists in other pages."""
+    sys.path.insert(0, str(ROOT / "docs/_ext"))
+    from mlfbuild_reference import PAGES
+    from mlfbuild_reference.lists import LISTS
+
+    for name, make in PAGES.items():
+        (ROOT / "docs/reference" / name).write_text(make(), encoding="utf-8")
+    for name, fill in LISTS.items():
+        page = ROOT / "docs" / name
+        page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def main() -> None:
+    """Write all of them; registration first, as the others import it."""
+    write_operators()
+    write_onnx_operators()
+    write_toolchains()
+    write_schema()
+    write_documentation()
+
+
+if __name__ == "__main__":
+    main()
