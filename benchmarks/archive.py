@@ -29,9 +29,9 @@ from mlfbuild.library import (
     Library,
     MainMemory,
     Module,
+    ModuleTarget,
     OperatorFunction,
     StorageEntry,
-    Target,
     TensorInfo,
 )
 
@@ -99,7 +99,7 @@ def module(name: str, code: bytes | LazyBytes, params: dict[str, np.ndarray]) ->
     return Module(
         name=name,
         executor="graph",
-        targets=(Target("c -keys=cpu "),),
+        targets=(ModuleTarget("c -keys=cpu "),),
         main=(MainMemory(0, 8, 16),),
         operator_functions=(OperatorFunction(f"tvmgen_{name}_add", ((1, 0),)),),
         codegen=(

@@ -1,11 +1,14 @@
-"""Archives: a library as a Model Library Format ``.tar``, and back.
+"""Archives: read and write a library as a Model Library Format ``.tar``.
 
-The way in: ``load`` opens the file, ``tar`` takes it apart without trusting it, ``read`` makes a ``Library`` of its
-members (``codegen`` says whose each generated file is, ``interface`` how a module is called). The way out: ``layout``
-says which member holds what, in the version that ``convert`` brings the library to, and ``tar`` packs the members.
+Reading: ``load`` opens the file, ``tar`` reads its members without trusting it, and ``read`` makes a ``Library`` of
+them (``codegen`` assigns generated files to modules, ``interface`` finds inputs and outputs). Writing: ``conversion``
+converts the library to a version of the format, ``layout`` assigns its parts to members, and ``tar`` packs them::
 
-What is done with libraries and archives, each in a room of its own: ``describe`` tells what one holds,
-``validate`` what is wrong with one, ``compare`` in what two differ, ``merge`` makes one of many.
+    library = open_archive(Path("kws.tar"))
+    write_archive(library, Path("kws-5.tar"), version=5)
+
+Four packages use libraries and archives: ``describe`` shows the content, ``validate`` checks it, ``compare`` finds
+the differences of two, and ``merge`` makes one of several. Compilers and unpacked trees are in other rooms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A library in another version of the format: what the version cannot hold is refused, the rest keeps its meaning.
+"""Convert a library to another version of the format without changing its meaning.
 
-What changes is little, as the layout of the archive follows from the version: files of code that do not bear their
-module's name (versions 1 and 2) get it, and targets take the form of the version. Operators stay as they are.
+Little changes, because the layout of the archive follows from the version: generated files without the module's name in
+theirs (versions 1 and 2) get it, and targets take the form of the version. Operators do not change. A library that the
+version cannot hold is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed
-from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, Target, text_of
+from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, ModuleTarget, text_of
 from mlfbuild.library.metadata import Format, written_format
 
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
@@ -20,23 +21,27 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
 
 
 def convert(library: Library, version: int) -> Library:
-    """Return ``library`` as one of version 5, 6 or 7; one that is of it already has the same meaning afterwards.
+    """Return ``library`` in ``version``: 5, 6 or 7.
 
-    Raises ``UsageError``, which names what version ``version`` cannot hold: several modules before 7, several targets
-    of one device before 6, operators beside other modules.
+    Raises ``UsageError`` if the version cannot hold the library: several modules before 7, several targets of one
+    device before 6, or an operator together with other modules.
     """
     form = written_format(version)
     names = [module.name for module in library.modules]
     if len(names) > 1 and not form.modules:
         raise UsageError(
-            f"version {version} of Model Library Format holds one module, and this library has {len(names)}: "
-            f"{listed(names)}; write version 7"
+            "format-holds-one-module",
+            reason=f"version {version} of Model Library Format holds one module, but the library has {len(names)}: "
+            f"{listed(names)}",
+            hint="write version 7",
         )
     operators = [module.name for module in library.modules if module.style == OPERATOR]
     if operators and len(names) > 1:
         raise UsageError(
-            f"Model Library Format holds an operator ({operators[0]}) only alone, and this library has {len(names)} "
-            f"modules: {listed(names)}; write one archive for each operator"
+            "operator-not-alone",
+            place=f"module {operators[0]}",
+            reason=f"an operator must be the only module of an archive, but the library has {len(names)} modules",
+            hint="write one archive for each operator",
         )
     return replace(library, version=version, modules=tuple(_converted(module, form) for module in library.modules))
 
@@ -47,8 +52,8 @@ def _converted(module: Module, form: Format) -> Module:
     return replace(module, targets=targets, codegen=codegen)
 
 
-def _by_device(module: Module, form: Format) -> tuple[Target, ...]:
-    """Return the targets with a device type each, in the order of the device types; one of its own is the CPU."""
+def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
+    """Return the targets with device types, in the order of the device types; a single target is for the CPU."""
     if len(module.targets) == 1:
         (target,) = module.targets
         return (replace(target, device=target.device or CPU_DEVICE),)
@@ -56,23 +61,26 @@ def _by_device(module: Module, form: Format) -> tuple[Target, ...]:
         if device is None or count > 1:
             reason = "of unknown device" if device is None else f"for device type {device}"
             raise UsageError(
-                f"version {form.version} of Model Library Format holds one target a device type, and module "
-                f"{module.name} has {count} {reason}; write version 7"
+                "format-holds-one-target",
+                place=f"module {module.name}",
+                reason=f"version {form.version} of Model Library Format holds one target per device type, but the "
+                f"module has {count} {reason}",
+                hint="write version 7",
             )
     return tuple(sorted(module.targets, key=lambda target: target.device or CPU_DEVICE))
 
 
-def _listed_targets(module: Module) -> tuple[Target, ...]:
-    """Return the targets; that a single one is for the CPU goes without saying."""
+def _listed_targets(module: Module) -> tuple[ModuleTarget, ...]:
+    """Return the targets; a single one for the CPU needs no device type."""
     if [target.device for target in module.targets] == [CPU_DEVICE]:
         return (replace(module.targets[0], device=None),)
     return module.targets
 
 
 def _named(module: Module) -> tuple[CodegenFile, ...]:
-    """Return the generated files, those called ``lib<n>`` with the module's name before it.
+    """Return the generated files, with the module's name added to names of the form ``lib<n>``.
 
-    Files that others include by name keep theirs, and so do all where the new names are taken.
+    No file is renamed if the code includes one of them by its name, or if a new name is taken.
     """
     unnamed = [file for file in module.codegen if _UNNAMED.fullmatch(file.path.name)]
     if not unnamed:

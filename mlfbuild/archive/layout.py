@@ -1,16 +1,16 @@
-"""Which file of an archive holds what.
+"""The files of an archive.
 
 ::
 
     metadata.json
-    codegen/<target>/{src,include,lib}/...     of all modules, told apart by name: <module>_lib<n>.c, tvmgen_<module>.h
+    codegen/<target>/{src,include,lib}/...     of all modules, distinct by name: <module>_lib<n>.c, tvmgen_<module>.h
     parameters/<module>.params
     src/<module>.relay                         version 7; before it src/relay.txt
-    src/tir-<device type>.txt                  an operator's, which has neither parameters nor a graph
+    src/tir-<device type>.txt                  operators, which have no parameters and no graph
     executor-config/graph/<module>.graph       version 7, graph executor only; before it graph.json
-    README.md                                  for people
-    runtime/... templates/...                  TVM's, of no module
-    dependencies/<name>/... <name>.json        libraries that the code needs, see ``library.bundles``
+    README.md                                  a description for people
+    runtime/... templates/...                  TVM's C runtime, belongs to no module
+    dependencies/<name>/... <name>.json        bundled libraries that the code requires
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from mlfbuild.archive.epoch import source_datetime
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
-from mlfbuild.core import UsageError
+from mlfbuild.core import UsageError, quoted, shown
 from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, save_params
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
 
 
 def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:
-    """Return every file of the archive of ``library`` in ``version``, by default 7: relative path -> content, sorted.
+    """Return all files of the archive of ``library`` in ``version``, by default 7: relative path -> content, sorted.
 
-    The library is converted where it is of another version. Raises ``UsageError`` where the version cannot hold it, or
-    where two different files would get one path.
+    The library is converted if it has another version. Raises ``UsageError`` if the version cannot hold it, or if two
+    different files would have the same path.
     """
     library = convert(library, CURRENT if version is None else version)
     form = FORMATS[library.version]
@@ -71,21 +71,29 @@ def _add_operator(files: _Files, module: Module) -> None:
 
 
 class _Files(dict[str, Content]):
-    """Contents by path, one each."""
+    """Contents by path, one for each path."""
 
     def add(self, path: str, content: Content) -> None:
         if self.setdefault(path, content) != content:
-            raise UsageError(f"the library holds two different files for {path} of the archive; rename one of them")
+            raise UsageError(
+                "archive-path-taken",
+                place=shown(path),
+                reason="the library has two different files with this path in the archive",
+                hint="rename one of them",
+            )
 
     def check(self) -> None:
-        """Refuse what no archive can hold, before anything is written."""
+        """Raise ``UsageError`` for paths that an archive cannot hold, before anything is written."""
         found = first_fault(self)
         if found is not None:
-            raise UsageError(f"the library's file {found[0]!a} {found[1]}; rename it")
+            path, fault = found
+            raise UsageError(
+                "archive-path-invalid", place=quoted(path), reason=f"the file of the library {fault}", hint="rename it"
+            )
 
 
 def _extension(module: Module, library: Library, form: Format) -> Extension:
-    """Return what reading the archive would not find in TVM's keys or the module's files."""
+    """Return the facts that a reader could not find in TVM's keys or the module's files."""
     found = with_interface(_as_in_metadata(module, form), module.name)
     several = len(library.modules) > 1
     return Extension(
@@ -106,7 +114,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
 
 
 def _as_in_metadata(module: Module, form: Format) -> Module:
-    """Return ``module`` with what TVM's keys say of its inputs and outputs: sorted by name, without details."""
+    """Return ``module`` with inputs and outputs as TVM's keys hold them: sorted by name, without shapes."""
     if not form.tensors or not module.main:
         return replace(module, inputs=(), outputs=())
     return replace(module, inputs=_plain(module.inputs), outputs=_plain(module.outputs))

@@ -1,4 +1,4 @@
-"""Paths inside an archive that others than the layout know."""
+"""Paths of members that several modules use."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ METADATA = "metadata.json"
 
 
 def graph_path(module: str) -> str:
-    """Return where the graph of ``module`` lies in version 7."""
+    """Return the path of the graph of ``module`` in version 7."""
     return FORMATS[CURRENT].graph_path(module)
 
 
 def params_path(module: str) -> str:
-    """Return where the parameters of ``module`` lie, in every version."""
+    """Return the path of the parameters of ``module``, which is the same in all versions."""
     return f"parameters/{module}.params"
 
 
 def tir_path(device: int) -> str:
-    """Return where the text of an operator's TIR for a device type lies, in every version that has operators."""
+    """Return the path of an operator's TIR text for a device type, which is the same in all versions."""
     return f"src/tir-{device}.txt"

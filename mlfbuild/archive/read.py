@@ -1,4 +1,4 @@
-"""The files of an archive to a library: every version and style of Model Library Format."""
+"""Make a library of the files of an archive, for all versions and styles of Model Library Format."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from mlfbuild.library import (
 )
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
 
-_MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred an operator
+_MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred per operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
-_MAX_NAME = 200  # file systems take 255, and the name is a part of one
+_MAX_NAME = 200  # file names may have 255 bytes, and the module's name is a part of them
+_EXPORT = "export the archive again"
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
 _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
     params_path("{module}"): load_params,
@@ -39,16 +40,18 @@ _TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 
 
 def read_files(files: Mapping[str, Content], where: str) -> Library:
-    """Return the library whose archive holds ``files``: relative path without ``./`` -> content.
+    """Return the library in an archive with ``files``: relative path without ``./`` -> content.
 
-    Files of no known place are kept as they are. ``where`` names the archive in messages. Raises ``InputFileError``,
-    one line that names the member and the reason, where they are no Model Library Format, or of a kind that is not
-    supported.
+    Files with unknown paths are kept unchanged. ``where`` is the archive in errors. Raises ``InputFileError``, with the
+    member as its place, if the files are not in Model Library Format, or use an unsupported feature of it.
     """
     name, named_version = _metadata_name(files, where)
     if len(files[name]) > _MAX_METADATA:
         raise InputFileError(
-            f"{where}: {name}: is larger than {_MAX_METADATA >> 20} MiB, refused; export the archive again"
+            "metadata-too-large",
+            place=f"{where}: {name}",
+            reason=f"is larger than {_MAX_METADATA >> 20} MiB",
+            hint=_EXPORT,
         )
     document = read_document(bytes(files[name]), f"{where}: {name}")
     form = read_format(document, named_version)
@@ -65,16 +68,23 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
 
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
-    """Return the member that is the metadata, and the version in its name."""
+    """Return the path of the metadata, and the version in its name or ``None``."""
     sketched = {path: int(found[1]) for path in files if (found := _SKETCHED_METADATA.fullmatch(path))}
     names = sorted([*sketched, *({METADATA} & files.keys())])
     if not names:
         raise InputFileError(
-            f"{where}: holds no {METADATA}, so it is not a Model Library Format archive; check the path, or export the "
-            "model as one (tvmc compile --output-format mlf)"
+            "metadata-missing",
+            place=where,
+            reason=f"has no {METADATA}, so it is not an archive in Model Library Format",
+            hint="check the path",
         )
     if len(names) > 1:
-        raise InputFileError(f"{where}: holds {' and '.join(names[:3])}; keep the one that describes the archive")
+        raise InputFileError(
+            "metadata-ambiguous",
+            place=where,
+            reason=f"has {' and '.join(names[:3])}",
+            hint="keep only the file that describes the archive",
+        )
     return names[0], sketched.get(names[0])
 
 
@@ -83,13 +93,15 @@ def _check_names(records: Sequence[ModuleRecord], where: str) -> None:
         name = record.module.name
         if not _MODULE_NAME.fullmatch(name) or len(name) > _MAX_NAME:
             raise InputFileError(
-                f"{where}: module name {quoted(name)}: cannot be part of a file name; export the model under another "
-                "name, of letters, digits and _"
+                "module-name-unsafe",
+                place=f"{where}: module {quoted(name)}",
+                reason="the name of the module cannot be part of a file name",
+                hint="export the model with a name of letters, digits and _",
             )
 
 
 class _Archive:
-    """The files of an archive, taken out module by module."""
+    """The files of an archive, assigned to one module after the other."""
 
     def __init__(
         self,
@@ -112,16 +124,16 @@ class _Archive:
                 self._codegen.setdefault(module, []).append(file)
 
     def module(self, record: ModuleRecord) -> Module:
-        """Return the module of ``record`` with its files, its inputs and outputs in call order."""
+        """Return the module of ``record`` with its files, and with inputs and outputs in call order."""
         module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")
-        said = record.extension
+        extension = record.extension
         return replace(
             module,
-            inputs=module.inputs if said.inputs is None else said.inputs,
-            outputs=module.outputs if said.outputs is None else said.outputs,
+            inputs=module.inputs if extension.inputs is None else extension.inputs,
+            outputs=module.outputs if extension.outputs is None else extension.outputs,
         )
 
     def _model(self, module: Module) -> Module:
@@ -151,7 +163,7 @@ class _Archive:
         return self._take(path, b"")
 
     def _params(self, name: str) -> Params | None:
-        """Return the parameters, from TVM's form where the archive has several."""
+        """Return the parameters; if the archive has them in several forms, TVM's counts."""
         for form, load in _PARAMS.items():
             path = form.format(module=name)
             if path in self._files:
@@ -159,9 +171,9 @@ class _Archive:
         return None
 
     def _place(self, place: Callable[[Format, str], str], name: str) -> str | None:
-        """Return where a file of the module lies: where its version has it, or else where only one other has it.
+        """Return the path of a file of the module in its version, or in another version if that is the only one.
 
-        Another version's place that is no module's own tells nothing where there are several modules.
+        If there are several modules, paths of versions without the module's name do not count.
         """
         own = place(self._form, name)
         if own in self._files:
@@ -170,8 +182,10 @@ class _Archive:
         others = {path for path in known if path in self._files}
         if len(others) > 1:
             raise InputFileError(
-                f"{self._where}: holds {' and '.join(sorted(others))}, but not {own}, where version "
-                f"{self._form.version} has it; remove all but one"
+                "archive-file-ambiguous",
+                place=self._where,
+                reason=f"has {' and '.join(sorted(others))}, but not {own}, the path in version {self._form.version}",
+                hint="remove all but one",
             )
         return next(iter(others), None)
 
@@ -182,4 +196,4 @@ class _Archive:
         return self._files[path]
 
     def _missing(self, path: str) -> InputFileError:
-        return InputFileError(f"{self._where}: member {path}: is missing; export the archive again")
+        return InputFileError("archive-file-missing", place=f"{self._where}: {path}", reason="is missing", hint=_EXPORT)

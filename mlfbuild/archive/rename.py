@@ -1,8 +1,7 @@
-"""Modules under other names: two archives that were both exported as ``default`` fit into one firmware.
+"""Rename modules, for example to link two archives that were both exported as ``default`` into one firmware.
 
-TVM puts a module's name into each of its symbols, ``tvmgen_<module>_...``, into its macros and files, and into the
-graph; mlfbuild's own begin with ``mlf_<module>_``, too. All of them are changed at once. What an archive holds as data,
-parameters, text of the program and other files, stays as it is.
+TVM uses a module's name in its symbols (``tvmgen_<module>_...``), macros, files and graph; mlfbuild's symbols also
+begin with ``mlf_<module>_``. All of them are changed together. Parameters, program texts and other files do not change.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import OBJECT_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core import UsageError, listed
+from mlfbuild.core import UsageError, listed, quoted
 from mlfbuild.library import (
     OPERATOR,
     CodegenFile,
@@ -29,19 +28,19 @@ from mlfbuild.library import (
 from mlfbuild.library.graph_json import CALL, GraphNode, graph_text, parse_graph
 
 NEW_NAME = re.compile(r"[a-z][a-z0-9_]*")
-"""What a module may be called anew: what models of a project are called."""
+"""New names of modules follow the rules for names of models in a project file."""
 _KERNELS = re.compile(r"mlfbuild-[0-9a-f]+")
-"""Folder of the native compiler's kernel headers, which belong to no module."""
+"""The folder of the native compiler's kernel headers, which do not have a module's name."""
 _WORD = re.compile(r"\w+", re.ASCII)
 
 Edit = Callable[[str], str]
 
 
 def rename_modules(library: Library, names: Mapping[str, str]) -> Library:
-    """Return ``library`` with its modules under other ``names``: old name -> new name.
+    """Return ``library`` with modules renamed by ``names``: old name -> new name.
 
-    Raises ``UsageError`` for a module that it does not have, a new name that is none or is taken, an operator, and
-    compiled objects, whose table of functions by name nobody can change.
+    Raises ``UsageError`` if a module does not exist, a new name is invalid or taken, or a module is an operator or has
+    compiled objects, whose symbols cannot be renamed.
     """
     _check(library, names)
     headers = {name: new for old, new in _all_headers(library, names) for name in old}
@@ -54,20 +53,38 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
     known = [module.name for module in library.modules]
     for old, new in names.items():
         if old not in known:
-            raise UsageError(f"there is no module {old!r} to be renamed (of {listed(known)})")
+            raise UsageError(
+                "module-unknown", reason=f"there is no module {quoted(old)}", hint=f"choose one of {listed(known)}"
+            )
         if not NEW_NAME.fullmatch(new):
-            raise UsageError(f"{new!r} is no name for a module; use small letters, digits and underscores: kws_v2")
+            raise UsageError(
+                "module-name-invalid",
+                reason=f"{quoted(new)} is not a valid name for a module",
+                hint="use lower-case letters, digits and underscores, for example kws_v2",
+            )
     after = [names.get(name, name).lower() for name in known]
     for name in after:
         if after.count(name) > 1:
-            raise UsageError(f"two modules would be called {name!r}; choose another name")
+            raise UsageError(
+                "module-name-taken",
+                reason=f"two modules would have the name {quoted(name)}",
+                hint="choose another name",
+            )
     for module in library.modules if names else ():
         if module.style == OPERATOR:
             raise UsageError(
-                f"module {module.name} is a single operator, which is called by its function's own name; leave it out"
+                "operator-not-renamed",
+                place=f"module {module.name}",
+                reason="an operator cannot be renamed, because it is called by the name of its function",
+                hint="leave it out",
             )
         if any(file.path.suffix in OBJECT_SUFFIXES for file in module.codegen):
-            raise UsageError(f"module {module.name} holds compiled objects, which keep their names; export it again")
+            raise UsageError(
+                "objects-not-renamed",
+                place=f"module {module.name}",
+                reason="the module has compiled objects, whose symbols cannot be renamed",
+                hint="export it again with another name",
+            )
 
 
 def _all_headers(library: Library, names: Mapping[str, str]) -> Iterator[tuple[frozenset[str], str]]:
@@ -76,7 +93,7 @@ def _all_headers(library: Library, names: Mapping[str, str]) -> Iterator[tuple[f
 
 
 def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
-    """Return the change of C text: of every word that begins as the symbols of a module do, in any of three cases."""
+    """Return the function that renames the symbols of modules in C text, in mixed, lower and upper case."""
     forms: dict[str, str] = {}
     for module in library.modules:
         old, new = sanitize_name(module.name), names.get(module.name, sanitize_name(module.name))
@@ -106,7 +123,7 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
 
 
 def _words_of_kernels(library: Library) -> frozenset[str]:
-    """Return the words of the kernel headers, so that a network called conv2d does not rename ``mlf_conv2d``."""
+    """Return the words of the kernel headers, so that renaming a module ``conv2d`` does not rename ``mlf_conv2d``."""
     files = (file for module in library.modules for file in module.codegen if _is_kernel(file.path))
     return frozenset(word for file in files for word in _WORD.findall(text_of(file.content)))
 
@@ -138,7 +155,7 @@ def _file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[st
 
 
 def _lines(content: Content) -> Iterator[str]:
-    """Yield the text, of one character a byte, in pieces of whole lines: constants may take hundreds of megabytes."""
+    """Yield the text, one character per byte, in pieces of whole lines, because constants may be very large."""
     rest = b""
     for chunk in chunks(content):
         end = chunk.rfind(b"\n") + 1

@@ -18,8 +18,8 @@ from mlfbuild.library import (
     Module,
     Network,
     NetworkOperator,
+    NetworkScratch,
     NetworkTensor,
-    Scratch,
     symbol_prefix,
 )
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode, parse_graph
@@ -133,12 +133,12 @@ class _Planned:
                 node = self._graph.node_row_ptr.index(tensor.entry)
                 yield f"{LINKED_ARRAY}{self._graph.nodes[node].name}"
 
-    def _scratch(self, function: str) -> Scratch | None:
+    def _scratch(self, function: str) -> NetworkScratch | None:
         """Return what ``function`` takes of the workspace behind the tensors, by the metadata."""
         known = [each.workspace for each in self._module.operator_functions if each.name == function]
         taken = max((size for workspace in known for _, size in workspace), default=0)
         taken = min(taken, self._kernel_bytes)
-        return Scratch(self._plan.storage_size, taken) if taken else None
+        return NetworkScratch(self._plan.storage_size, taken) if taken else None
 
 
 def _names(module: Module, graph: ExecutorGraph) -> dict[int, str]:

@@ -1,8 +1,13 @@
-"""Libraries: what compilers make and archives hold.
+"""Libraries: the result of a compiler and the content of an archive.
 
-``types``, ``memory`` and ``network`` are the value itself; its contents (``content``) may stay in a file until they are
-asked for. What the parts look like in an archive stands in ``metadata`` (``metadata.json``), ``graph_json`` and
-``params``; names and types of TVM in ``names``, ``data_type`` and ``devices``.
+``types``, ``memory`` and ``network`` define the value ``Library``. Contents of files may stay in the archive until they
+are used (``content``). ``metadata`` (``metadata.json``), ``graph_json`` and ``params`` read and write the forms of the
+parts in an archive; ``names``, ``data_type`` and ``devices`` hold TVM's names and types::
+
+    library = Library((Module(name="kws", executor="aot", ...),))
+    library.module("kws").inputs[0].size
+
+The tar file and the layout of archives are in ``mlfbuild.archive``.
 """
 
 from __future__ import annotations
@@ -110,8 +115,8 @@ if TYPE_CHECKING:
         OUTPUT as OUTPUT,
         Network as Network,
         NetworkOperator as NetworkOperator,
+        NetworkScratch as NetworkScratch,
         NetworkTensor as NetworkTensor,
-        Scratch as Scratch,
     )
     from mlfbuild.library.numpy_types import dtype_called as dtype_called, is_supported as is_supported
     from mlfbuild.library.params import (
@@ -136,11 +141,11 @@ if TYPE_CHECKING:
         OPERATOR as OPERATOR,
         ArchiveFile as ArchiveFile,
         CodegenFile as CodegenFile,
-        Context as Context,
+        DeviceContext as DeviceContext,
         ExternalDependency as ExternalDependency,
         Library as Library,
         Module as Module,
-        Target as Target,
+        ModuleTarget as ModuleTarget,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

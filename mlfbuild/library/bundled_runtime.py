@@ -1,6 +1,6 @@
-"""TVM's C runtime as archives bring it along: the folder ``runtime``, and a template of its configuration.
+"""TVM's C runtime in archives: the folder ``runtime``, and a template of its configuration.
 
-TVM's exporter has added both to AOT archives for that runtime since 0.9.
+Since TVM 0.9 the exporter adds both to AOT archives for that runtime.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from mlfbuild.library.types import ArchiveFile
 
 INCLUDE_DIR = "runtime/include"
 BACKEND = "runtime/src/runtime/crt/common/crt_backend_api.c"
-"""The source of the functions that kernels call."""
+"""The source file with the functions that kernels call."""
 CONFIGURATIONS = ("templates/crt_config.h.template", "runtime/template/crt_config-template.h")
-"""Where ``crt_config.h`` may stand: since TVM 0.12, and before."""
+"""Paths of the template of ``crt_config.h``: since TVM 0.12, and before."""
 
 
 def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:
-    """Return which of ``CONFIGURATIONS`` is among ``files``; ``None`` where they hold no runtime that can be built."""
+    """Return the path of ``CONFIGURATIONS`` in ``files``; ``None`` if they have no runtime that can be built."""
     paths = {file.path for file in files}
     if PurePosixPath(BACKEND) not in paths or not any(path.is_relative_to(INCLUDE_DIR) for path in paths):
         return None

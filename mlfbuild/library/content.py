@@ -1,7 +1,10 @@
-"""The content of a file: bytes in memory, or bytes that stay where they are until somebody asks for them.
+"""The content of a file: bytes in memory, or bytes that are read from a file when they are used.
 
-``bytes(content)`` and ``len(content)`` work for both kinds, and the two compare equal where their bytes are. Large
-archives are read, judged, converted and merged without ever holding more than one member.
+``bytes(content)`` and ``len(content)`` work for both kinds, and the two kinds compare equal if their bytes are equal.
+Large archives are read, validated, converted and merged with no more than one member in memory::
+
+    for part in chunks(library.modules[0].codegen[0].content):
+        file.write(part)
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from mlfbuild.core import InputFileError, StorageError
 CHUNK = 1024 * 1024
 """Bytes that are copied at a time."""
 _IN_MEMORY = 4 * CHUNK
-"""Bytes of a content that needs no file."""
+"""Largest content, in bytes, that ``spooled`` keeps in memory."""
 
 
 class LazyBytes(ABC):
-    """Bytes that are produced when they are asked for; the same ones each time."""
+    """Bytes that are produced each time they are read, always the same ones."""
 
     __slots__ = ()
 
@@ -35,7 +38,7 @@ class LazyBytes(ABC):
 
     @abstractmethod
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``, fewer where the end comes first."""
+        """Return ``size`` bytes from ``offset``, or fewer at the end."""
 
     def chunks(self) -> Iterator[bytes]:
         """Yield all bytes in order, at most ``CHUNK`` at a time."""
@@ -62,7 +65,7 @@ Content: TypeAlias = bytes | LazyBytes
 
 
 def chunks(content: Content) -> Iterator[bytes]:
-    """Yield the bytes of ``content`` in order, ``CHUNK`` at a time and the rest."""
+    """Yield the bytes of ``content`` in order, at most ``CHUNK`` at a time."""
     if isinstance(content, LazyBytes):
         yield from content.chunks()
     else:
@@ -71,14 +74,14 @@ def chunks(content: Content) -> Iterator[bytes]:
 
 
 def text_of(content: Content) -> str:
-    """Return ``content`` as text; bytes that are no UTF-8 become U+FFFD."""
+    """Return ``content`` as text; bytes that are not UTF-8 become U+FFFD."""
     return bytes(content).decode(errors="replace")
 
 
 def spooled(parts: Iterable[bytes]) -> Content:
-    """Return ``parts`` as one content: in memory where it is small, else in a temporary file that lives as long as it.
+    """Return ``parts`` as one content: in memory if it is small, otherwise in a temporary file with its lifetime.
 
-    Raises ``StorageError`` where the file cannot be written.
+    Raises ``StorageError`` if the file cannot be written.
     """
     parts = iter(parts)
     start: list[bytes] = []
@@ -93,18 +96,22 @@ def spooled(parts: Iterable[bytes]) -> Content:
     try:
         stored = StoredFile(_temporary(chain(start, parts)), "temporary file")
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(f"temporary file: cannot write: {reason}; free space, or name a folder in TMPDIR") from None
+        raise StorageError(
+            "temporary-file-not-written",
+            place="temporary file",
+            reason=f"cannot be written: {error.strerror or error}",
+            hint="free some space, or set TMPDIR to a folder on another disk",
+        ) from None
     return Stored(stored, 0, stored.size)
 
 
 def _temporary(parts: Iterable[bytes]) -> IO[bytes]:
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - who asked for it closes it
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
     try:
         file.writelines(parts)
         file.flush()
     except BaseException:
-        with contextlib.suppress(OSError):  # what was not written yet fails once more
+        with contextlib.suppress(OSError):  # closing writes the buffer, which fails again
             file.close()
         raise
     return file
@@ -114,10 +121,10 @@ def _temporary(parts: Iterable[bytes]) -> IO[bytes]:
 
 
 class StoredFile:
-    """An open file, read at any offset from any thread; it is closed when nobody holds it or a slice of it any more.
+    """An open file that any thread may read at any offset; it is closed with the last reference to it or to a slice.
 
-    ``file`` is taken over: nobody else may read, move or close it. ``where`` names it in messages. Raises
-    ``InputFileError`` where it has no size, as a pipe.
+    ``StoredFile`` takes ownership of ``file``: callers must not read, seek or close it afterwards. ``where`` is the
+    place in errors. Raises ``InputFileError`` if the file has no size, for example a pipe.
     """
 
     def __init__(self, file: IO[bytes], where: str) -> None:
@@ -133,7 +140,7 @@ class StoredFile:
             raise self._unreadable(error) from None
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``, fewer where the file ends first; raises ``InputFileError``."""
+        """Return ``size`` bytes from ``offset``, or fewer at the end; raises ``InputFileError``."""
         try:
             with self._lock:
                 self._file.seek(offset)
@@ -142,11 +149,16 @@ class StoredFile:
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: OSError) -> InputFileError:
-        return InputFileError(f"{self.where}: cannot be read: {error.strerror or error}; copy it to a local disk")
+        return InputFileError(
+            "file-unreadable",
+            place=self.where,
+            reason=f"cannot be read: {error.strerror or error}",
+            hint="copy it to a local disk",
+        )
 
 
 class Stored(LazyBytes):
-    """``size`` bytes of an open file from ``offset``, which the file holds."""
+    """A slice of an open file: ``size`` bytes from ``offset``, which must be inside the file."""
 
     __slots__ = ("_file", "_offset", "_size")
 
@@ -159,12 +171,14 @@ class Stored(LazyBytes):
         return self._size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``, fewer where the slice ends first.
+        """Return ``size`` bytes from ``offset``, or fewer at the end of the slice.
 
-        Raises ``InputFileError`` where the file has been cut short since it was opened, or cannot be read.
+        Raises ``InputFileError`` if the file was truncated after it was opened, or cannot be read.
         """
         wanted = max(0, min(size, self._size - offset))
         data = self._file.read(self._offset + offset, wanted)
         if len(data) != wanted:
-            raise InputFileError(f"{self._file.where}: was cut short while it was read; try again")
+            raise InputFileError(
+                "file-truncated", place=self._file.where, reason="was truncated while it was read", hint="try again"
+            )
         return data

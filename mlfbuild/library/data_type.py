@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 CODE_NAMES: Mapping[int, str] = {0: "int", 1: "uint", 2: "float", 3: "handle", 4: "bfloat", 5: "complex"}
-"""DLPack's DLDataTypeCode, as TVM spells it in names of types."""
+"""DLPack's DLDataTypeCode in TVM's spelling."""
 C_TYPES: Mapping[str, str] = {
     "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
     "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
     "float32": "float", "float64": "double", "bool": "uint8_t",
 }  # fmt: skip
-"""The C type of an element, of the types that C has one for."""
+"""The C type of an element, for types that have one."""
 _NAME = re.compile(
     r"(int|uint|float|bfloat|handle|e4m3_float|e5m2_float|float8_\w+|custom\[[^\[\]]*\])(\d{1,4})?(?:x(\d{1,6}))?",
     re.ASCII,
@@ -24,7 +24,7 @@ _NOTHING = {"", "void"}
 
 @dataclass(frozen=True)
 class DataType:
-    """A DLPack data type: ``code`` as TVM spells it, bits of one lane, number of lanes."""
+    """A DLPack data type: ``code`` in TVM's spelling, bits of one lane, number of lanes."""
 
     code: str
     bits: int
@@ -37,9 +37,9 @@ class DataType:
 
 
 def parse_dtype(name: str) -> DataType | None:
-    """Return the type that ``name`` names (TVM's ``String2DLDataType``), ``None`` where TVM knows none.
+    """Return the type called ``name``, parsed like TVM's ``String2DLDataType``; ``None`` if TVM does not know it.
 
-    ``bool`` is one bit, an element of it one byte; without a number of bits a type has 32, a handle 64.
+    ``bool`` has one bit and its elements take one byte. A type without a number of bits has 32, a handle 64.
     """
     if name == "bool":
         return DataType("uint", 1)
@@ -56,13 +56,13 @@ def parse_dtype(name: str) -> DataType | None:
 
 
 def element_size(name: str) -> int | None:
-    """Return the bytes of one element of the type ``name``, ``None`` where TVM knows no such type."""
+    """Return the bytes of one element of the type ``name``; ``None`` if TVM does not know it."""
     found = parse_dtype(name)
     return None if found is None else found.element_size
 
 
 def tensor_size(name: str, shape: tuple[int, ...]) -> int | None:
-    """Return the bytes of a compact tensor, ``None`` where TVM knows no type ``name``."""
+    """Return the bytes of a compact tensor; ``None`` if TVM does not know the type ``name``."""
     size = element_size(name)
     for extent in shape if size is not None else ():
         size = size * extent if size is not None else None

@@ -1,4 +1,4 @@
-"""DLPack's device types, the integers that metadata, graphs and target dicts of the format use for devices."""
+"""DLPack's device types: the integers for devices in metadata, graphs and targets by device."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ DEVICE_NAMES: Mapping[int, str] = {
     12: "extension device", 13: "CUDA managed", 14: "oneAPI", 15: "WebGPU", 16: "Hexagon", 32: "AOCL", 33: "SDAccel",
     34: "OpenGL", 35: "MicroDev",
 }  # fmt: skip
-"""``DLDeviceType``, and the values from 32 on that TVM added to it."""
+"""``DLDeviceType``, and the values from 32 on, which TVM added."""
 
 
 def device_name(device_type: int) -> str:
-    """Return the name of a device type for people; ``device 99`` for a number that nobody has assigned."""
+    """Return the name of a device type for messages; ``device 99`` for a number that is not assigned."""
     return DEVICE_NAMES.get(device_type, f"device {device_type}")

@@ -1,4 +1,4 @@
-"""JSON from outside: parsed strictly, and its members taken out with their types checked."""
+"""Read JSON files that are not trusted: strict parsing, and typed access to the members of objects."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeGuard
 
-from mlfbuild.core import InputFileError, advised, shown
+from mlfbuild.core import InputFileError, shown
 
 _LARGEST = 2**63 - 1
 
 
-def parse_json(data: bytes, where: str, advice: str = "make it again") -> object:
-    """Return the value of the JSON text ``data``; ``advice`` says what to do about a damaged one.
+def parse_json(data: bytes, where: str, advice: str = "write the file again") -> object:
+    """Return the value of the JSON text ``data`` from the file ``where``; ``advice`` is the hint of errors.
 
-    Raises ``InputFileError`` where it is not JSON in UTF-8, names a key twice, or holds NaN or an infinity.
+    Raises ``InputFileError`` if the text is not JSON in UTF-8, an object has a key twice, or a number is NaN or
+    infinite.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) != len(pairs):
-            raise ValueError("a key stands twice in one object")
+            raise ValueError("an object has the same key twice")
         return dict(pairs)
 
     def refuse(constant: str) -> NoReturn:
@@ -29,9 +30,10 @@ def parse_json(data: bytes, where: str, advice: str = "make it again") -> object
     try:
         return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
     except RecursionError:
-        raise InputFileError(f"{where}: not sound JSON: nested too deeply; {advice}") from None
+        reason = "it is nested too deeply"
     except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
-        raise InputFileError(f"{where}: not sound JSON: {error}; {advice}") from None
+        reason = str(error)
+    raise InputFileError("json-invalid", place=where, reason=f"the text is not valid JSON: {reason}", hint=advice)
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
@@ -39,18 +41,19 @@ def _is_whole(value: object) -> TypeGuard[int]:
 
 
 class Fields:
-    """A JSON object of unknown origin; each method takes one member and raises ``InputFileError`` for a wrong type.
+    """A JSON object from a file that is not trusted; each method reads one member.
 
-    ``where`` names the file in messages, ``path`` the way to the object in it: ``modules.kws.memory``.
-    ``advice`` says what to do about a damaged one.
+    ``where`` is the file and ``path`` the object in it, such as ``modules.kws.memory``; errors name both as their
+    place. ``advice`` is the hint of errors. The methods raise ``InputFileError`` if the member has another type.
     """
 
-    def __init__(self, value: object, where: str, path: str = "", advice: str = "make it again") -> None:
+    def __init__(self, value: object, where: str, path: str = "", advice: str = "write the file again") -> None:
         self.where = where
         self._path = path
         self._advice = advice
         if not isinstance(value, dict):
-            raise InputFileError(f"{where}{path and f': {path}'}: must be an object; {advice}")
+            place = f"{where}: {path}" if path else where
+            raise InputFileError("json-type-wrong", place=place, reason="must be an object", hint=advice)
         self._members: dict[str, object] = value
 
     def __contains__(self, key: str) -> bool:
@@ -61,16 +64,16 @@ class Fields:
         return sorted(self._members)
 
     def unsorted_names(self) -> Sequence[str]:
-        """Return the names of the members, as they stand in the file."""
+        """Return the names of the members in the order of the file."""
         return list(self._members)
 
     def holds(self, key: str, kind: type[object]) -> bool:
-        """Whether the member is there and of the JSON type that Python calls ``kind``; a flag is no whole number."""
+        """Whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``."""
         value = self._members.get(key)
         return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
     def holds_all(self, key: str, kind: type[object]) -> bool:
-        """Whether the member is a list of nothing but the JSON type that Python calls ``kind``."""
+        """Whether the member is a list in which each item is a ``kind``."""
         value = self._members.get(key)
         return isinstance(value, list) and all(
             isinstance(item, kind) and not (kind is int and isinstance(item, bool)) for item in value
@@ -80,43 +83,48 @@ class Fields:
         """Whether the member is null or absent."""
         return self._members.get(key) is None
 
-    def error(self, key: str, reason: str) -> InputFileError:
-        """Return the error that blames the member ``key``."""
-        return InputFileError(advised(f"{self.where}: {self._path_of(key)}: {reason}", self._advice))
+    def error(self, key: str, reason: str, *, code: str = "json-value-invalid", hint: str = "") -> InputFileError:
+        """Return an error about the member ``key``; without ``hint`` it has the hint of the file."""
+        return InputFileError(
+            code, place=f"{self.where}: {self._path_of(key)}", reason=reason, hint=hint or self._advice
+        )
+
+    def _type_error(self, key: str, expected: str) -> InputFileError:
+        return self.error(key, f"must be {expected}", code="json-type-wrong")
 
     def _path_of(self, key: str) -> str:
         return f"{self._path}.{shown(key)}" if self._path else shown(key)
 
     def _get(self, key: str) -> object:
         if key not in self._members:
-            raise self.error(key, "is missing")
+            raise self.error(key, "is missing", code="json-member-missing")
         return self._members[key]
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a string; ``default`` where the member is absent, if there is one."""
+        """Return a string; if the member is absent and ``default`` is not ``None``, ``default``."""
         if default is not None and key not in self._members:
             return default
         value = self._get(key)
         if not isinstance(value, str):
-            raise self.error(key, "must be a string")
+            raise self._type_error(key, "a string")
         return value
 
     def optional_text(self, key: str) -> str | None:
-        """Return a string, or ``None`` where the member is null or absent."""
+        """Return a string, or ``None`` if the member is null or absent."""
         return None if self._members.get(key) is None else self.text(key)
 
     def integer(self, key: str, *, minimum: int = 0) -> int:
         """Return a whole number from ``minimum`` to 2^63-1."""
         value = self._get(key)
         if not _is_whole(value) or not minimum <= value <= _LARGEST:
-            raise self.error(key, f"must be a whole number of at least {minimum}")
+            raise self._type_error(key, f"a whole number of at least {minimum}")
         return value
 
     def flag(self, key: str) -> bool:
         """Return true or false."""
         value = self._get(key)
         if not isinstance(value, bool):
-            raise self.error(key, "must be true or false")
+            raise self._type_error(key, "true or false")
         return value
 
     def number(self, key: str) -> float:
@@ -126,36 +134,36 @@ class Fields:
             return value
         if _is_whole(value) and abs(value) <= _LARGEST:
             return float(value)
-        raise self.error(key, "must be a number")
+        raise self._type_error(key, "a number")
 
     def member(self, key: str) -> Fields:
         """Return an object."""
         return Fields(self._get(key), self.where, self._path_of(key), self._advice)
 
     def objects(self, key: str) -> list[Fields]:
-        """Return a list of objects, empty where the member is absent."""
+        """Return a list of objects, empty if the member is absent."""
         path = self._path_of(key)
         return [
             Fields(item, self.where, f"{path}[{index}]", self._advice) for index, item in enumerate(self._list(key))
         ]
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of strings, empty where the member is absent."""
+        """Return a list of strings, empty if the member is absent."""
         values = self._list(key)
         if not all(isinstance(value, str) for value in values):
-            raise self.error(key, "must be a list of strings")
+            raise self._type_error(key, "a list of strings")
         return tuple(str(value) for value in values)
 
     def integers(self, key: str) -> tuple[int, ...]:
-        """Return a list of whole numbers of at least 0, empty where the member is absent."""
+        """Return a list of whole numbers of at least 0, empty if the member is absent."""
         values = self._list(key)
         whole = [value for value in values if _is_whole(value) and 0 <= value <= _LARGEST]
         if len(whole) != len(values):
-            raise self.error(key, "must be a list of whole numbers of at least 0")
+            raise self._type_error(key, "a list of whole numbers of at least 0")
         return tuple(whole)
 
     def _list(self, key: str) -> list[object]:
         value = self._members.get(key, [])
         if not isinstance(value, list):
-            raise self.error(key, "must be a list")
+            raise self._type_error(key, "a list")
         return value

@@ -1,4 +1,4 @@
-"""Which models are in an image: each one's id, a text that generated code keeps in it."""
+"""Find the models in a firmware image by the ID that the generated code of each model stores in it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _TEXT = re.compile(rb"mlf:([A-Za-z]\w{0,126}):([0-9a-f]{64})(?::([0-9A-Za-z.+-]{
 
 @dataclass(frozen=True)
 class Identity:
-    """What a model's id tells."""
+    """The ID of a model in an image."""
 
     model: str
     sha256: str
     """Of the model file."""
     version: str
-    """Of the mlfbuild that compiled it; empty where the id does not tell."""
+    """Version of mlfbuild that compiled the model; empty in IDs without one."""
 
     def __str__(self) -> str:
         return f"mlf:{self.model}:{self.sha256}:{self.version}"
 
 
 def identities(data: bytes) -> list[Identity]:
-    """Return the ids in ``data``, the bytes of an image in whatever form, each once, sorted by model."""
+    """Return the different IDs in ``data``, the bytes of an image in any file format, sorted by model."""
     found = {Identity(*(part.decode() for part in match.groups(b""))) for match in _TEXT.finditer(data)}
     return sorted(found, key=lambda identity: (identity.model, identity.sha256, identity.version))

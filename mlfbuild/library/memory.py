@@ -1,16 +1,16 @@
-"""Tensors and memory of a module, as the metadata of Model Library Format and the generated code tell of them."""
+"""Tensors and memory of a module, as recorded in the metadata of the archive and in the generated code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 CPU_DEVICE = 1
-"""DLPack's kDLCPU, the ``device`` of every entry that TVM writes for microcontrollers."""
+"""DLPack's kDLCPU, the ``device`` of all entries that TVM writes for microcontrollers."""
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or output of a module: TVM records name, dtype and bytes; the rest is known for native models."""
+    """An input or output of a module: TVM records name, dtype and bytes, native models also the other fields."""
 
     name: str
     dtype: str
@@ -22,14 +22,14 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class TracedTensor:
-    """What an operator of a module has written, as a traced run hands it out."""
+    """The output of an operator, as a traced run reports it."""
 
     tensor: TensorInfo
-    """By its name in the model, with its shape."""
+    """With the name of the tensor in the model, and its shape."""
     operator: str
-    """Its kind, as ``CONV_2D``; empty where the module does not tell."""
+    """The kind of operator, for example ``CONV_2D``; empty if the archive does not record it."""
     function: str
-    """The C function that writes it; empty where nothing is to be done, as its bytes are in place already."""
+    """The C function that writes the tensor; empty if no function is called because the bytes are already in place."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class MainMemory:
 
 @dataclass(frozen=True)
 class OperatorFunction:
-    """One generated operator function and the workspace bytes it uses by device."""
+    """One generated operator function and the workspace that it uses on each device."""
 
     name: str
     workspace: tuple[tuple[int, int], ...]
@@ -79,6 +79,6 @@ class Pool:
     kind: str
     """``workspace`` or ``constant``."""
     size: int | None
-    """Bytes; ``None`` where the code does not tell."""
+    """Bytes; ``None`` if the code does not record it."""
     external: bool
-    """Whether the caller passes it (``struct tvmgen_<module>_workspace_pools``) or the code defines it itself."""
+    """Whether the caller passes it (``struct tvmgen_<module>_workspace_pools``) or the generated code defines it."""

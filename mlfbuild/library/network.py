@@ -1,6 +1,6 @@
-"""What a module computes, operator by operator, and where each tensor lies meanwhile: what reports are made of.
+"""The operators of a module in order of execution and the place of each tensor in memory; reports use them.
 
-Times are numbers of operators, in the order in which they run. Sizes and offsets are bytes.
+Times are indices of operators in order of execution. Sizes and offsets are bytes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 ARENA, STATE, INPUT, OUTPUT, CONSTANT = MEMORIES = ("arena", "state", "input", "output", "constant")
-"""Where tensors lie: in the module's workspace, its state, the caller's buffers, or flash."""
+"""Places of tensors: the module's workspace, its state, the caller's buffers, or flash."""
 
 
 @dataclass(frozen=True)
-class Scratch:
-    """Memory in the arena that one operator takes while it runs."""
+class NetworkScratch:
+    """Memory in the arena that one operator uses while it runs."""
 
     offset: int
     size: int
@@ -23,70 +23,70 @@ class Scratch:
 
 @dataclass(frozen=True)
 class NetworkTensor:
-    """A value of the network; weights are none, they belong to their operator."""
+    """A value of the network; weights are not among them, they belong to their operator."""
 
     name: str
-    """In the model."""
+    """The name in the model."""
     dtype: str
     shape: tuple[int, ...]
     size: int
     memory: str
-    """Of ``MEMORIES``."""
+    """One of ``MEMORIES``."""
     offset: int | None
-    """In the arena or the state; which of the module's inputs or outputs it is; ``None`` for a constant."""
+    """Offset in the arena or the state, index of the input or output, or ``None`` for a constant."""
     first: int
-    """The operator that writes it; 0 for what is there before the run."""
+    """The operator that writes the tensor; 0 if it exists before the run."""
     last: int
-    """The last operator during which its bytes are needed: that of the network for an output."""
+    """The last operator that needs the tensor; the last operator of the network for an output."""
 
 
 @dataclass(frozen=True)
 class NetworkOperator:
-    """A node of the network, or several that are computed together."""
+    """A node of the network, or several nodes that are computed together."""
 
     name: str
-    """In the model; those of several nodes with `` + `` between them."""
+    """The name in the model; names of several nodes are joined with `` + ``."""
     operator: str
-    """What it computes, as ``CONV_2D``; of several nodes ``CONV_2D + ADD``."""
+    """The kind of operator, for example ``CONV_2D``; ``CONV_2D + ADD`` for several nodes."""
     function: str
-    """The C function that is called; empty where nothing is to be done, as the bytes are in place already."""
+    """The C function that is called; empty if no call is needed because the bytes are already in place."""
     symbols: tuple[str, ...] = ()
-    """Names in C of what else it needs: constants, and functions that its own calls."""
+    """Other symbols that it uses in C: constants, and functions that its function calls."""
     macs: int | None = None
-    """Multiply-accumulates of one run; ``None`` where nobody knows."""
+    """Multiply-accumulates of one run; ``None`` if unknown."""
     inputs: tuple[int, ...] = ()
-    """Which of the network's tensors it reads."""
+    """Indices of the tensors that it reads."""
     outputs: tuple[int, ...] = ()
-    """Which it writes."""
-    scratch: Scratch | None = None
+    """Indices of the tensors that it writes."""
+    scratch: NetworkScratch | None = None
 
 
 @dataclass(frozen=True)
 class Network:
-    """The operators of a module in the order of execution.
+    """The operators of a module in order of execution.
 
-    A module for the graph executor has no tensors here: where they lie is planned when it is unpacked.
+    A module for the graph executor has no tensors here, because their memory is planned when it is unpacked.
     """
 
     arena: int
-    """Bytes that all tensors in the arena, and scratch memory, lie in."""
+    """Size of the arena, which holds tensors and scratch memory."""
     tensors: tuple[NetworkTensor, ...]
     operators: tuple[NetworkOperator, ...]
 
     @property
     def macs(self) -> int | None:
-        """Multiply-accumulates of one run; ``None`` where those of an operator are not known."""
+        """Multiply-accumulates of one run; ``None`` if those of an operator are unknown."""
         known = [operator.macs for operator in self.operators if operator.macs is not None]
         return sum(known) if len(known) == len(self.operators) else None
 
     @property
     def peak(self) -> int:
-        """The first operator during which most bytes of the arena are in use; 0 where there is none."""
+        """The first operator during which the most bytes of the arena are in use; 0 without operators."""
         return max(range(len(self.usage)), key=self.usage.__getitem__, default=0)
 
     @cached_property
     def usage(self) -> tuple[int, ...]:
-        """The bytes of the arena that hold something while each operator runs; what has two names counts once."""
+        """The bytes of the arena in use while each operator runs; bytes that two tensors share count once."""
         beginning: dict[int, list[NetworkTensor]] = {}
         for tensor in self.tensors:
             if tensor.memory == ARENA:
@@ -100,12 +100,12 @@ class Network:
         return tuple(usage)
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
-        """Return the network with the names in C changed by ``edit``."""
+        """Return the network with ``edit`` applied to the names in C."""
         return replace(self, operators=tuple(_renamed(operator, edit) for operator in self.operators))
 
 
 def _covered(places: Iterable[tuple[int, int]]) -> int:
-    """Return the bytes that ``places``, (offset, size), take together."""
+    """Return the number of bytes in the union of ``places``, (offset, size)."""
     size = end = 0
     for start, length in sorted(places):
         size += max(0, start + length - max(start, end))

@@ -1,8 +1,8 @@
 """Element types of parameters: DLPack's (code, bits), which files record, and numpy's names.
 
-numpy has no floats of 16 bits with 8 of exponent, none of 8 bits, and no integers of less than 8; the package
-``ml_dtypes`` adds them to it, and is imported only where one of them is met. Each element takes whole bytes, the low
-bits of one where it is smaller: TVM's ``SaveDLTensor`` writes (bits + 7) / 8 bytes an element.
+numpy has no bfloat16, no 8-bit floats, and no integers smaller than 8 bits. The package ``ml_dtypes`` adds them; it is
+imported only if a file has one of these types. Each element takes whole bytes, and a smaller one the low bits of a
+byte: TVM's ``SaveDLTensor`` writes (bits + 7) / 8 bytes per element.
 """
 
 from __future__ import annotations
@@ -32,23 +32,20 @@ _ML_DTYPES = {
 """6 and 7 are TVM's own codes of 0.13 to 0.18 (``kE4M3Float``, ``kE5M2Float``), those from 8 on DLPack's (1.1)."""
 _CODES = {name: code for table in (_ML_DTYPES, _NUMPY) for code, name in reversed(table.items())}
 
-SUPPORTED = ", ".join(sorted(_CODES))
-"""The names of all types, for messages."""
-
 
 def code_of(dtype: npt.DTypeLike) -> tuple[int, int] | None:
-    """Return the (code, bits) of a numpy type, whatever its byte order; ``None`` where the format has none for it."""
+    """Return the (code, bits) of a numpy type of any byte order; ``None`` if the format does not have the type."""
     return _CODES.get(np.dtype(dtype).name)
 
 
 def dtype_of(code: int, bits: int) -> DType | None:
-    """Return the little-endian numpy type of (code, bits); ``None`` where there is none."""
+    """Return the little-endian numpy type of (code, bits); ``None`` if there is none."""
     name = _NUMPY.get((code, bits)) or _ML_DTYPES.get((code, bits))
     return None if name is None else dtype_called(name)
 
 
 def dtype_called(name: str) -> DType:
-    """Return the little-endian numpy type called ``name``, as ``int8`` or ``bfloat16``; raises ``KeyError``."""
+    """Return the little-endian numpy type ``name``, such as ``int8`` or ``bfloat16``; raises ``KeyError``."""
     dtype: DType
     if _CODES[name] in _NUMPY:
         dtype = np.dtype(name)
@@ -61,11 +58,11 @@ def dtype_called(name: str) -> DType:
 
 
 def type_text(code: int, bits: int, lanes: int) -> str:
-    """Return a type that may be none of ours as people write it: ``float32x4``."""
+    """Return a type, which may be unsupported, in TVM's spelling: ``float32x4``."""
     known = f"{CODE_NAMES[code]}{bits}" if code in CODE_NAMES else f"{code} of {bits} bits"
     return f"{known}x{lanes}" if lanes != 1 else known
 
 
 def is_supported(name: str) -> bool:
-    """Whether ``name`` is the name of a type here."""
+    """Whether ``name`` is a type that parameters may have."""
     return name in _CODES

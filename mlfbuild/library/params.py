@@ -7,9 +7,13 @@ array, in the order of the names::
     { u64 0xDD5E40F096B4A13F   u64 0   i32 device, i32 id, i32 ndim   u8 code, u8 bits, u16 lanes
       i64 shape[ndim]   i64 bytes   data }
 
-Nothing is padded or aligned, there is no checksum. The order of names means nothing; it is kept all the same, so that
-a file read and written again has the same bytes. Files may be large: reading looks at the headers alone and takes an
-array out when it is asked for, writing takes the bytes from the arrays as they are needed.
+Nothing is padded or aligned, and there is no checksum. The order of names has no meaning; it is kept so that a file
+that is read and written again has the same bytes. Files may be large: loading reads only the headers, each array is
+read when it is used, and saving takes the bytes from the arrays as they are written::
+
+    params = load_params(path.read_bytes(), str(path))
+    weights = params["p0"]  # a read-only numpy array
+    save_params({"p0": weights})
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ import numpy.typing as npt
 
 from mlfbuild.core import InputFileError, UsageError, quoted
 from mlfbuild.library.content import CHUNK, Content, LazyBytes
-from mlfbuild.library.numpy_types import SUPPORTED, DType, code_of, dtype_of, type_text
+from mlfbuild.library.numpy_types import DType, code_of, dtype_of, type_text
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _TENSOR_MAGIC = 0xDD5E40F096B4A13F
@@ -41,17 +45,17 @@ Params: TypeAlias = Mapping[str, Array]
 
 @dataclass(frozen=True)
 class ParamInfo:
-    """What a parameter is, without its values."""
+    """Type, shape and size of a parameter."""
 
     dtype: str
-    """numpy's name, or that of ``ml_dtypes``: ``int8``, ``bool``, ``bfloat16``."""
+    """The name in numpy or ``ml_dtypes``, for example ``int8``, ``bool`` or ``bfloat16``."""
     shape: tuple[int, ...]
     size: int
     """Bytes."""
 
 
 def param_infos(params: Params) -> dict[str, ParamInfo]:
-    """Return what each of ``params`` is, in their order; those of a file are not read for it."""
+    """Return type, shape and size of each parameter, in the same order, without reading values from a file."""
     if isinstance(params, StoredParams):
         return {name: params.info(name) for name in params}
     return {name: ParamInfo(value.dtype.name, value.shape, value.nbytes) for name, value in params.items()}
@@ -69,7 +73,7 @@ class _Record:
 
 
 class StoredParams(Mapping[str, Array]):
-    """The arrays of a ``.params`` file in its order, read-only, each taken out of the file whenever it is asked for."""
+    """The arrays of a ``.params`` file in its order, read-only; each access reads the array from the file."""
 
     def __init__(self, content: Content, records: Mapping[str, _Record]) -> None:
         self.content = content
@@ -93,29 +97,29 @@ class StoredParams(Mapping[str, Array]):
         return f"<{type(self).__name__}: {len(self)} arrays in {len(self.content)} bytes>"
 
     def info(self, name: str) -> ParamInfo:
-        """Return what the parameter ``name`` is, without reading its values; raises ``KeyError``."""
+        """Return type, shape and size of the parameter ``name``; raises ``KeyError``."""
         record = self._records[name]
         return ParamInfo(record.dtype.name, record.shape, record.size)
 
 
 def load_params(content: Content, where: str = ".params") -> StoredParams:
-    """Return the arrays of a ``.params`` file, reading no more than the headers now.
+    """Return the arrays of a ``.params`` file; only the headers are read now.
 
-    ``where`` names the file in messages. Raises ``InputFileError`` where a magic number, a count or a size is wrong,
-    bytes are missing or left over, or an array has a type that numpy and ``ml_dtypes`` do not have; values of several
-    lanes are refused too, because TVM saves only a part of them.
+    ``where`` is the place in errors. Raises ``InputFileError`` if a magic number, a count or a size is wrong, bytes are
+    missing or left over, or numpy and ``ml_dtypes`` do not have the type of an array. Types with several lanes are
+    refused because TVM saves only a part of their values.
     """
     reader = _Reader(content, where)
     reader.expect(_LIST_MAGIC, "a parameter list")
     count = reader.count("names")
     names = dict.fromkeys(reader.name() for _ in range(count))
     if len(names) != count:
-        raise reader.error("a name stands twice")
+        raise reader.error("params-name-twice", "a name occurs twice")
     if reader.count("arrays") != count:
-        raise reader.error("the numbers of names and of arrays differ")
+        raise reader.error("params-count-wrong", "the numbers of names and of arrays differ")
     records = {name: _read_record(reader, name) for name in names}
     if reader.remaining:
-        raise reader.error(f"{reader.remaining} bytes are left over")
+        raise reader.error("params-bytes-left", f"{reader.remaining} bytes are left over")
     return StoredParams(content, records)
 
 
@@ -124,22 +128,23 @@ def _read_record(reader: _Reader, name: str) -> _Record:
     reader.expect(_TENSOR_MAGIC, f"the array {shown}")
     device, _, ndim, code, bits, lanes = reader.unpack("<iiiBBH")
     if device != _CPU:
-        raise reader.error(f"array {shown} lies on device {device}, not on the CPU (1)")
+        raise reader.error("params-device-unsupported", f"array {shown} is on device {device}, not on the CPU (1)")
     if not 0 <= ndim <= MAX_NDIM:
-        raise reader.error(f"array {shown} has {ndim} dimensions")
+        raise reader.error("params-rank-invalid", f"array {shown} has {ndim} dimensions")
     dtype = dtype_of(code, bits)
     if dtype is None or lanes != 1:
-        raise reader.error(f"array {shown} has the unsupported type {type_text(code, bits, lanes)}")
+        reason = f"array {shown} has the unsupported type {type_text(code, bits, lanes)}"
+        raise reader.error("params-type-unsupported", reason)
     *shape, size = reader.unpack(f"<{ndim}qq")
-    # The product of what is not 0 must fit as well, or numpy cannot hold the array, empty as it may be.
+    # numpy refuses even an empty array if the product of the extents other than 0 is too large.
     fits = all(dimension >= 0 for dimension in shape) and math.prod(filter(None, shape)) * dtype.itemsize <= _LARGEST
     if not fits or math.prod(shape) * dtype.itemsize != size:
-        raise reader.error(f"array {shown} declares {size} bytes for {dtype.name}{shape}")
+        raise reader.error("params-size-wrong", f"array {shown} declares {size} bytes for {dtype.name}{shape}")
     return _Record(dtype, tuple(shape), reader.skip(size), size)
 
 
 class _Reader:
-    """A position in the bytes of a file nobody vouches for."""
+    """A position in a file that is not trusted."""
 
     _WINDOW = 4096
 
@@ -155,13 +160,18 @@ class _Reader:
     def remaining(self) -> int:
         return self._size - self._at
 
-    def error(self, reason: str) -> InputFileError:
-        return InputFileError(f"{self._where}: not a sound parameter file: {reason}; export it again")
+    def error(self, code: str, reason: str) -> InputFileError:
+        return InputFileError(
+            code,
+            place=self._where,
+            reason=f"the parameter file is damaged: {reason}",
+            hint="copy or export it again",
+        )
 
     def skip(self, size: int) -> int:
-        """Go behind the next ``size`` bytes; returns where they begin."""
+        """Skip ``size`` bytes; returns their offset."""
         if size > self.remaining:
-            raise self.error(f"it ends early ({size - self.remaining} bytes missing)")
+            raise self.error("params-truncated", f"it ends early ({size - self.remaining} bytes missing)")
         self._at += size
         return self._at - size
 
@@ -179,12 +189,12 @@ class _Reader:
     def expect(self, magic: int, what: str) -> None:
         found, _ = self.unpack("<QQ")
         if found != magic:
-            raise self.error(f"{what} does not begin with its magic number")
+            raise self.error("params-magic-wrong", f"{what} does not begin with its magic number")
 
     def count(self, what: str) -> int:
         (count,) = self.unpack("<Q")
         if count > self.remaining // 8:  # each name and each array takes at least eight bytes
-            raise self.error(f"it claims {count} {what}")
+            raise self.error("params-count-wrong", f"it claims to have {count} {what}")
         return count
 
     def name(self) -> str:
@@ -192,7 +202,7 @@ class _Reader:
         try:
             return self.take(length).decode()
         except UnicodeDecodeError:
-            raise self.error("a name is not UTF-8") from None
+            raise self.error("params-name-invalid", "a name is not UTF-8") from None
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
@@ -201,8 +211,9 @@ class _Reader:
 def save_params(params: Params) -> Content:
     """Return ``params`` as the content of a ``.params`` file, in the mapping's order.
 
-    Parameters that were read from a file are that file. Large ones are taken from the arrays when the content is read:
-    nothing may change them before. Raises ``UsageError`` for a type, a name or a shape that the format cannot hold.
+    For parameters that were read from a file, the result is that file. The bytes of large arrays are taken when the
+    content is read, so the arrays must not change before. Raises ``UsageError`` if the format cannot hold a type, a
+    name or a shape.
     """
     if isinstance(params, StoredParams):
         return params.content
@@ -222,27 +233,43 @@ def _encoded(name: str) -> bytes:
     try:
         return name.encode()
     except UnicodeEncodeError:
-        raise UsageError(f"parameter {name!a}: its name is not Unicode text; rename it") from None
+        place = f"parameter {quoted(name)}"
+        raise UsageError(
+            "parameter-name-invalid", place=place, reason="the name is not Unicode text", hint="rename it"
+        ) from None
 
 
 def _array_header(name: str, value: Array) -> bytes:
     code = code_of(value.dtype)
     if code is None:
-        raise UsageError(
-            f"parameter {name!r}: the .params format has no dtype {value.dtype.name}; convert it to one of {SUPPORTED}"
-        )
+        raise unsupported_dtype(name, value.dtype)
     if value.ndim > MAX_NDIM:
-        raise UsageError(f"parameter {name!r}: has {value.ndim} dimensions, more than {MAX_NDIM}; reshape it")
+        raise UsageError(
+            "parameter-rank-too-high",
+            place=f"parameter {quoted(name)}",
+            reason=f"has {value.ndim} dimensions, more than {MAX_NDIM}",
+            hint="reshape it",
+        )
     head = struct.pack("<QQiiiBBH", _TENSOR_MAGIC, 0, _CPU, 0, value.ndim, *code, 1)
     return head + struct.pack(f"<{value.ndim}qq", *value.shape, value.nbytes)
 
 
+def unsupported_dtype(name: str, dtype: DType) -> UsageError:
+    """Return the error for a parameter whose type the format does not have."""
+    return UsageError(
+        "parameter-dtype-unsupported",
+        place=f"parameter {quoted(name)}",
+        reason=f"the format does not have the dtype {dtype.name}",
+        hint="convert it to a dtype such as float32 or int8",
+    )
+
+
 class _ParamsFile(LazyBytes):
-    """A ``.params`` file whose headers are made now and whose data is taken from the arrays when it is asked for."""
+    """A ``.params`` file: the headers are made now, and the data is taken from the arrays when it is read."""
 
     def __init__(self, params: Params) -> None:
         self._params = params
-        parts: list[tuple[bytes | str, int]] = []  # headers, and names of arrays, each with its bytes
+        parts: list[tuple[bytes | str, int]] = []  # headers, and names of arrays, each with its size in bytes
         header = _list_header(params)
         for name, value in params.items():
             header += _array_header(name, value)
@@ -255,7 +282,7 @@ class _ParamsFile(LazyBytes):
         return self._ends[-1]
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``, fewer where the end comes first."""
+        """Return ``size`` bytes from ``offset``, or fewer at the end."""
         end = min(offset + size, len(self))
         found = []
         index = bisect_right(self._ends, offset)
@@ -267,7 +294,7 @@ class _ParamsFile(LazyBytes):
         return b"".join(found)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield all bytes in order, at most ``CHUNK`` at a time; each array is taken from the mapping once."""
+        """Yield all bytes in order, at most ``CHUNK`` at a time; each array is read from the mapping once."""
         for part, begin, end in zip(self._parts, [0, *self._ends], self._ends, strict=False):
             data = self._data(part)
             for offset in range(0, end - begin, CHUNK):
@@ -278,7 +305,7 @@ class _ParamsFile(LazyBytes):
 
 
 def _part(data: bytes | Array, begin: int, end: int) -> bytes:
-    """Return the bytes from ``begin`` to ``end`` of ``data``, an array's in row-major order and little-endian."""
+    """Return the bytes from ``begin`` to ``end`` of ``data``; those of an array are row-major and little-endian."""
     if isinstance(data, bytes):
         return data[begin:end]
     little = data.dtype.newbyteorder("<")

@@ -1,8 +1,11 @@
-"""Library: what a compiler makes of a model and what an archive holds, as one typed value.
+"""The result of a compiler and the content of an archive, as one typed value: ``Library``.
 
-The words are Model Library Format's own: a library has *modules* (one network or one operator each), a module has an
-executor, targets, memory figures, codegen files, parameters, and for the graph executor a graph. Inputs and outputs
-stand in call order, the order of the members in the C interface's structs. Sizes are bytes.
+The terms are those of Model Library Format: a library has *modules* (one network or one operator each); a module has an
+executor, targets, memory sizes, codegen files, parameters, and for the graph executor a graph. Inputs and outputs are
+in call order, the order of the members in the structs of the C interface. Sizes are bytes::
+
+    for module in library.modules:
+        print(module.name, module.executor, [tensor.name for tensor in module.inputs])
 """
 
 from __future__ import annotations
@@ -34,14 +37,14 @@ OPERATOR = "operator"
 
 @dataclass(frozen=True)
 class CodegenFile:
-    """A generated file; ``path`` is relative to ``codegen/``, as ``host/src/kws_lib0.c``."""
+    """A generated file; ``path`` is relative to ``codegen/``, for example ``host/src/kws_lib0.c``."""
 
     path: PurePosixPath
     content: Content
 
     @property
     def data(self) -> bytes:
-        """The content, read now where it still lies in an archive."""
+        """The bytes of the content, read now if they are in an archive."""
         return bytes(self.content)
 
 
@@ -54,22 +57,22 @@ class ArchiveFile:
 
     @property
     def data(self) -> bytes:
-        """The content, read now where it still lies in an archive."""
+        """The bytes of the content, read now if they are in an archive."""
         return bytes(self.content)
 
 
 @dataclass(frozen=True)
-class Target:
-    """What a module was compiled for: TVM's target string, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m4``."""
+class ModuleTarget:
+    """A target of a module: TVM's target string, for example ``c -keys=arm_cpu,cpu -mcpu=cortex-m4``."""
 
     text: str
     device: int | None = None
-    """DLDeviceType, which versions 1 to 5 record; ``None`` where the archive does not say."""
+    """DLDeviceType, which versions 1 to 5 record; ``None`` if the archive does not record it."""
 
 
 @dataclass(frozen=True)
-class Context:
-    """A device the module runs on, as the first RFC of the format lists them; no archive of TVM has any."""
+class DeviceContext:
+    """A device that the module runs on, an idea of the first RFC of the format; TVM's archives have none."""
 
     device_type: str
     device_id: int = 0
@@ -77,14 +80,14 @@ class Context:
 
 @dataclass(frozen=True)
 class ExternalDependency:
-    """Something outside the archive that its code needs (pre-RFC of external dependencies; TVM since 0.9)."""
+    """An external library that the code needs (pre-RFC of external dependencies; in TVM since 0.9)."""
 
     short_name: str
     url: str
     url_type: str
-    """``path``, ``url``, ``git``, or TVM's own ``mlf_path``: a folder of the archive."""
+    """``path``, ``url``, ``git``, or TVM's ``mlf_path``: a folder of the archive."""
     version_spec: str = ""
-    """What version of it: a release, a branch or a commit."""
+    """A release, a branch or a commit."""
 
 
 @dataclass(frozen=True)
@@ -94,20 +97,20 @@ class Module:
     name: str
     executor: str
     """``aot`` or ``graph``; empty for an operator."""
-    targets: tuple[Target, ...]
+    targets: tuple[ModuleTarget, ...]
     main: tuple[MainMemory, ...]
-    """Memory of the entry function, one entry a device type; empty in version 1 and for an operator."""
+    """Memory of the entry function, one entry per device type; empty in version 1 and for an operator."""
     operator_functions: tuple[OperatorFunction, ...]
     codegen: tuple[CodegenFile, ...]
     """Sorted by path."""
     inputs: tuple[TensorInfo, ...] = ()
-    """In call order; empty where the archive does not tell."""
+    """In call order; empty if unknown."""
     outputs: tuple[TensorInfo, ...] = ()
-    """In call order; empty where the archive does not tell."""
+    """In call order; empty if unknown."""
     params: Mapping[str, npt.NDArray[np.generic]] = field(default_factory=dict)
-    """Read from the archive when they are asked for, each time anew."""
+    """Each access reads the array from the archive."""
     graph_json: Content | None = None
-    """The graph executor's JSON as it stands in the archive; ``graph_json.parse_graph`` makes it a typed value."""
+    """The graph executor's JSON, unchanged; ``graph_json.parse_graph`` parses it."""
     storage: tuple[StorageEntry, ...] = ()
     """Storage ids of a graph, in the metadata's order."""
     style: str = FULL_MODEL
@@ -115,43 +118,43 @@ class Module:
     buffers: tuple[OperatorBuffer, ...] = ()
     """Arguments of an operator's function, in its order."""
     interface: str = ""
-    """``c``: called through structs of a header; ``packed``: as a TVM packed function; empty where it is not AOT."""
+    """``c`` (structs of a header), ``packed`` (TVM's packed functions), or empty for executors other than AOT."""
     pools: tuple[Pool, ...] = ()
     """Memory pools that the unified static memory planner laid out, sorted by name."""
     workspace_io: bool = False
-    """Whether inputs and outputs lie in the caller's pools, where ``tvmgen_<module>_map_inputs`` tells."""
+    """Whether inputs and outputs are in the caller's pools, which ``tvmgen_<module>_map_inputs`` finds."""
     devices: tuple[str, ...] = ()
     """Device contexts that the entry function takes (``struct tvmgen_<module>_devices``), in its order."""
-    contexts: tuple[Context, ...] = ()
+    contexts: tuple[DeviceContext, ...] = ()
     state_size: int = 0
-    """Bytes that the module keeps from one run to the next, beside its workspace."""
+    """Bytes that the module keeps from one run to the next, in addition to its workspace."""
     source_text: Content = b""
     """Text of the program before code generation (``src/<module>.relay``), opaque."""
     tir: tuple[tuple[int, Content], ...] = ()
     """Text of an operator's TIR by device type (``src/tir-<device>.txt``), opaque, sorted by device type."""
     external_dependencies: tuple[ExternalDependency, ...] = ()
     export_datetime: str = field(default="", compare=False)
-    """``YYYY-MM-DD HH:MM:SSZ``; the writer puts its own fixed date where this is empty. Says when, not what."""
+    """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
     model_id: str = ""
     """SHA-256 of the model file, for native libraries."""
     workspace_bound: int | None = None
-    """Bytes of the workspace that are in use at one time, which no plan goes below; ``None`` where nobody knows."""
+    """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
     trace: tuple[TracedTensor, ...] = ()
-    """What is seen of a run, in order: what ``mlf_<module>_run_traced`` hands out, or what a graph's calls write."""
+    """The tensors that a traced run reports, in order: by ``mlf_<module>_run_traced``, or by the calls of a graph."""
     network: Network | None = None
-    """Its operators and tensors, as the compiler planned them; ``None`` where the archive does not tell."""
+    """Operators and tensors with the places that the compiler planned; ``None`` if the archive does not record them."""
     hook: bool = False
-    """Whether firmware may come between operators: ``tvmgen_<module>_run_hooked``, see ``library.hook``."""
+    """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
     runtime: str = ""
-    """The configuration of the archive's own TVM runtime, where firmware takes that; empty for mlfbuild's."""
+    """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
     source_sha256: str = ""
-    """SHA-256 of the file that the module was made from, where another compiler made it; empty where nobody knows."""
+    """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields but the date; parameters by order, type, shape and bytes."""
+        """Compare all fields except the date; parameters by order, type, shape and bytes."""
         if not isinstance(other, Module):
             return NotImplemented
         compared = (item.name for item in fields(self) if item.compare and item.name != "params")
@@ -176,7 +179,7 @@ class Library:
     modules: tuple[Module, ...]
     version: int = 7
     other_files: tuple[ArchiveFile, ...] = ()
-    """What stands beside the modules, sorted by path: TVM's ``runtime/`` and ``templates/``."""
+    """Files that belong to no module, sorted by path, for example TVM's ``runtime/`` and ``templates/``."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "modules", tuple(sorted(self.modules, key=lambda module: module.name)))

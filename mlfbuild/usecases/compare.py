@@ -15,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
-from mlfbuild.archive.compare import Comparison, compare
+from mlfbuild.archive.compare import LibraryComparison, compare
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
@@ -35,7 +35,7 @@ from mlfbuild.verify.host import Model, load
 Array = npt.NDArray[Any]
 
 
-def compare_archives(left: Path, right: Path) -> Comparison:
+def compare_archives(left: Path, right: Path) -> LibraryComparison:
     """Return how the content of the archive ``right`` differs from ``left``; raises ``InputFileError``."""
     return compare(open_archive(left), open_archive(right))
 

@@ -49,8 +49,9 @@ def test_versions(tmp_path: Path) -> None:
         mlfbuild.write_archive(graph_library(), tmp_path / "net.tar", version)
         assert mlfbuild.open_archive(tmp_path / "net.tar").version == version
     for version in (0, 4, 8):
-        with pytest.raises(UsageError, match=f"version {version}"):
+        with pytest.raises(UsageError) as caught:
             mlfbuild.write_archive(graph_library(), tmp_path / "no.tar", version)
+        assert caught.value.code == "format-version-not-written"
     assert not (tmp_path / "no.tar").exists()
 
 
@@ -105,36 +106,33 @@ def test_the_identity_of_an_archive_is_its_hash(tmp_path: Path) -> None:
 # Errors
 
 
-def test_files_that_are_no_archives(tmp_path: Path) -> None:
+def test_files_that_are_not_archives(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, reason in (("no.tar", "no such archive; check the path"), (".", "is a folder, not an archive"),
-                         ("pipe", "is a pipe, not a file; save the archive in a file first")):  # fmt: skip
-        with pytest.raises(InputFileError, match=reason):
+    for name in ("no.tar", ".", "pipe"):
+        with pytest.raises(InputFileError) as caught:
             mlfbuild.open_archive(tmp_path / name)
+        assert str(caught.value).startswith(f"{tmp_path / name}: ")
 
 
-def test_a_type_that_the_format_lacks_writes_nothing(tmp_path: Path) -> None:
+def test_an_unsupported_type_writes_nothing(tmp_path: Path) -> None:
     (module,) = graph_library().modules
-    with pytest.raises(UsageError, match=r"parameter 'p': the \.params format has no dtype complex64"):
+    with pytest.raises(UsageError) as caught:
         mlfbuild.write_archive(Library((replace(module, params={"p": np.zeros(1, np.complex64)}),)), tmp_path / "a.tar")
+    assert (caught.value.code, caught.value.place) == ("parameter-dtype-unsupported", "parameter 'p'")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("../x", r"the library's file '\.\./x' leads out of the archive; rename it"),
-        ("/x", "the library's file '/x' is an absolute path; rename it"),
-        ("a\nb", r"the library's file 'a\\nb' has a name with control characters, backslashes or bad UTF-8; rename it"),
-        ("METADATA.json", "only in case; rename it"),
-    ],
+    ("path", "place"), [("../x", "'../x'"), ("/x", "'/x'"), ("a\nb", r"'a\nb'"), ("METADATA.json", "'METADATA.json'")]
 )
-def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, reason: str) -> None:
+def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, place: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(path), b"x"),))
-    with pytest.raises(UsageError, match=reason):
+    with pytest.raises(UsageError) as caught:
         mlfbuild.write_archive(library, tmp_path / "a.tar")
-    with pytest.raises(UsageError, match=reason):
+    assert (caught.value.code, caught.value.place) == ("archive-path-invalid", place)
+    with pytest.raises(UsageError) as caught:
         unpack(library, tmp_path / "tree", archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("archive-path-invalid", place)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -145,13 +143,13 @@ class Broken(LazyBytes):
         return 10
 
     def read(self, offset: int, size: int) -> bytes:  # noqa: ARG002 - the signature of LazyBytes
-        raise InputFileError("b.tar: was cut short while it was read; try again")
+        raise InputFileError("file-truncated", place="b.tar", reason="was truncated")
 
 
 def test_a_content_that_cannot_be_read_leaves_the_old_archive(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(b"old")
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath("x"), Broken()),))
-    with pytest.raises(InputFileError, match=r"b\.tar: was cut short"):
+    with pytest.raises(InputFileError, match=r"b\.tar"):
         mlfbuild.write_archive(library, tmp_path / "a.tar")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 

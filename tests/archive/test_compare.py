@@ -1,4 +1,4 @@
-"""Two archives by meaning: every kind of difference is told, and what is none is not."""
+"""Comparing archives by meaning: differences of every kind, and changes that do not count."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mlfbuild.archive import open_archive, pack_archive, read_archive
-from mlfbuild.archive.compare import Comparison, Difference, compare, comparison_text
+from mlfbuild.archive.compare import LibraryComparison, LibraryDifference, compare, comparison_text
 from mlfbuild.archive.compare.arrays import differing_elements
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
-    Context,
+    DeviceContext,
     ExternalDependency,
     Library,
     MainMemory,
     Module,
+    ModuleTarget,
     Network,
     NetworkOperator,
     OperatorBuffer,
     OperatorFunction,
     Pool,
     StorageEntry,
-    Target,
     TensorInfo,
     TracedTensor,
 )
@@ -50,8 +50,8 @@ def found(left: Module, right: Module) -> list[tuple[str, str, str]]:
 
 def test_a_library_is_equal_to_itself() -> None:
     library = Library((TINY, NET), other_files=(ArchiveFile(PurePosixPath("runtime/x.h"), b"x"),))
-    assert compare(library, library) == Comparison((), ())
-    assert comparison_text(compare(library, library), "a.tar", "b.tar") == "a.tar and b.tar mean the same"
+    assert compare(library, library) == LibraryComparison((), ())
+    assert comparison_text(compare(library, library), "a.tar", "b.tar") == "a.tar and b.tar have the same meaning"
 
 
 def test_files_with_and_without_the_modules_name_are_two_files() -> None:
@@ -72,7 +72,7 @@ Z = TensorInfo("z", "float32", 16, (4,))
         ({"executor": "graph"}, [("executor", "", "aot -> graph")]),
         ({"style": "operator"}, [("style", "", "full-model -> operator")]),
         ({"interface": "packed"}, [("interface", "", "c -> packed")]),
-        ({"targets": (Target("c"),)}, [("target", "", "c -keys=arm_cpu,cpu -mcpu=cortex-m4 -> c")]),
+        ({"targets": (ModuleTarget("c"),)}, [("target", "", "c -keys=arm_cpu,cpu -mcpu=cortex-m4 -> c")]),
         ({"inputs": (replace(X, size=8),)}, [("input", "x", "size 4 -> 8")]),
         ({"inputs": (replace(X, shape=(4, 1)),)}, [("input", "x", "shape [1, 4] -> [4, 1]")]),
         ({"inputs": (replace(X, zero_point=0),)}, [("input", "x", "zero point -128 -> 0")]),
@@ -93,7 +93,7 @@ Z = TensorInfo("z", "float32", 16, (4,))
         ({"operator_functions": ()}, [("operator", "mlf_tiny_add_0", "only in the first")]),
         ({"pools": (Pool("sram", "workspace", 4, True),)}, [("pool", "sram", "only in the second")]),
         ({"devices": ("ethos_u",)}, [("device", "", "none -> ethos_u")]),
-        ({"contexts": (Context("cpu"),)}, [("context", "cpu 0", "only in the second")]),
+        ({"contexts": (DeviceContext("cpu"),)}, [("context", "cpu 0", "only in the second")]),
         ({"storage": (StorageEntry(0, 4, "x"),)}, [("storage", "id 0", "only in the second")]),
         ({"buffers": (OperatorBuffer("add", 2, (2,), "int8"),)}, [("argument", "add[0]", "only in the second")]),
         (
@@ -103,7 +103,7 @@ Z = TensorInfo("z", "float32", 16, (4,))
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_what_is_different(change: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
+def test_differences(change: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
     assert found(TINY, replace(TINY, **change)) == expected
     assert len(found(replace(TINY, **change), TINY)) == len(expected), "the other way round, too"
 
@@ -115,7 +115,7 @@ def test_what_is_different(change: dict[str, Any], expected: list[tuple[str, str
         {"inputs": (replace(X, shape=None, scale=None, zero_point=None),)},
         {"main": ()},
         {"interface": ""},
-        {"targets": (Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4 ", 1),)},
+        {"targets": (ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m4 ", 1),)},
         {"export_datetime": "2020-02-02 20:20:20Z"},
         {"model_id": ""},
         {"source_text": b"another text"},
@@ -124,11 +124,11 @@ def test_what_is_different(change: dict[str, Any], expected: list[tuple[str, str
     ],
     ids="-".join,
 )
-def test_what_one_side_does_not_tell_is_no_difference(change: dict[str, Any]) -> None:
+def test_unknown_values_are_not_differences(change: dict[str, Any]) -> None:
     assert found(TINY, replace(TINY, **change)) == []
 
 
-def test_tensors_that_are_handed_out() -> None:
+def test_traced_tensors() -> None:
     first = TracedTensor(X, "ADD", "f")
     left = replace(TINY, trace=(first,))
     assert found(left, replace(TINY, trace=(first, TracedTensor(Z, "MUL", "g")))) == [
@@ -150,7 +150,7 @@ def test_a_dependency_that_changed() -> None:
     assert found(*modules) == [("dependency", "crt", "version spec 0.14.0 -> 0.9.0")]
 
 
-def test_what_stands_twice_is_compared_twice() -> None:
+def test_repeated_names_are_compared_one_by_one() -> None:
     """TVM before 0.9 wrote one entry a target, several of them for one device."""
     left = replace(TINY, main=(MainMemory(1, 2, 3), MainMemory(4, 5, 6)))
     right = replace(TINY, main=(MainMemory(9, 2, 3), MainMemory(4, 5, 6)))
@@ -162,11 +162,11 @@ def test_what_stands_twice_is_compared_twice() -> None:
     assert found(TINY, twice) == [("operator", "mlf_tiny_add_0#2", "only in the second")]
 
 
-def test_modules_of_one_side_only() -> None:
+def test_modules_on_only_one_side() -> None:
     comparison = compare(native_library("a", "b"), native_library("b", "c"))
     assert comparison.differences[:2] == (
-        Difference(None, "module", "a", "a", None, "only in the first"),
-        Difference(None, "module", "c", None, "c", "only in the second"),
+        LibraryDifference(None, "module", "a", "a", None, "only in the first"),
+        LibraryDifference(None, "module", "c", None, "c", "only in the second"),
     )
     assert {difference.module for difference in comparison.differences[2:]} == {"b"}
 
@@ -179,19 +179,19 @@ def with_file(module: Module, path: str, content: bytes) -> Module:
     return replace(module, codegen=(*kept, CodegenFile(PurePosixPath(path), content)))
 
 
-def test_code_is_told_in_lines() -> None:
+def test_code_differences_are_counted_in_lines() -> None:
     path = "host/src/tiny_lib0.c"
     left, right = (with_file(TINY, path, text) for text in (b"a\nb\nc\n", b"a\nB\nc\nd\n"))
-    assert found(left, right) == [("code", f"codegen/{path}", "3 -> 4 lines: 1 gone, 2 new")]
+    assert found(left, right) == [("code", f"codegen/{path}", "3 -> 4 lines: 1 removed, 2 added")]
     swapped = with_file(TINY, path, b"b\na\nc\n")
     assert found(left, swapped)[0][2] == "3 -> 3 lines: in another order, or with other line ends"
     one = with_file(TINY, "host/lib/tiny_lib1.o", b"\x7fELF")
     assert found(one, with_file(one, "host/lib/tiny_lib1.o", b"\x7fELF2"))[0][2] == "4 -> 5 bytes"
-    assert found(one, with_file(one, "host/lib/tiny_lib1.o", b"\x7fELG"))[0][2] == "other 4 bytes"
+    assert found(one, with_file(one, "host/lib/tiny_lib1.o", b"\x7fELG"))[0][2] == "different 4 bytes"
     assert found(TINY, one) == [("code", "codegen/host/lib/tiny_lib1.o", "only in the second")]
 
 
-def test_files_of_versions_1_and_2_are_the_same_by_another_name() -> None:
+def test_files_of_versions_1_and_2_have_other_names() -> None:
     old = replace(TINY, codegen=(CodegenFile(PurePosixPath("host/src/lib0.c"), b"x\n"),))
     new = replace(TINY, codegen=(CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b"x\n"),))
     assert found(old, new) == found(new, old) == []
@@ -301,18 +301,18 @@ def test_graphs_are_compared_by_meaning() -> None:
     ],
     ids=["function", "inputs", "storage", "shape", "arguments", "outputs", "name"],
 )  # fmt: skip
-def test_what_is_different_in_a_graph(old: str, new: str, expected: list[tuple[str, str, str]]) -> None:
+def test_differences_of_graphs(old: str, new: str, expected: list[tuple[str, str, str]]) -> None:
     assert found(NET, with_graph((old, new))) == expected
 
 
-def test_only_one_side_has_a_graph() -> None:
+def test_a_graph_on_only_one_side() -> None:
     assert found(NET, replace(NET, graph_json=None)) == [("graph", "", "only in the first")]
 
 
 # Notes and text
 
 
-def test_notes_tell_what_is_no_difference() -> None:
+def test_changes_that_become_notes() -> None:
     right = replace(
         TINY, export_datetime="2024-01-01 00:00:00Z", model_id="cd" * 32, source_text=b"", inputs=(), main=(),
         tir=((1, b"x"),),
@@ -324,11 +324,11 @@ def test_notes_tell_what_is_no_difference() -> None:
     assert comparison.notes == (
         "version of the format: 5 -> 7",
         "tiny: exported 2020-01-01 00:00:00Z -> 2024-01-01 00:00:00Z",
-        f"tiny: made from the model file of SHA-256 {'ab' * 32} -> {'cd' * 32}",
+        f"tiny: SHA-256 of the model file {'ab' * 32} -> {'cd' * 32}",
         "tiny: the text of the program before code generation differs",
         "tiny: the text of the operator before code generation differs",
-        "tiny: only the first tells its inputs",
-        "tiny: only the first tells memory figures",
+        "tiny: the inputs are known only in the first",
+        "tiny: memory sizes are known only in the first",
     )
 
 
@@ -352,14 +352,14 @@ def test_the_text(golden: Callable[[str, str], None]) -> None:
 # Archives of TVM
 
 
-def test_what_was_written_again_is_equal(shared: Path) -> None:
+def test_an_archive_that_is_written_again_is_equal(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         library = open_archive(path)
         again = read_archive(pack_archive(library, library.version), path.name)
-        assert compare(library, again) == Comparison((), ()), path
+        assert compare(library, again) == LibraryComparison((), ()), path
 
 
-def test_what_was_converted_is_equal(shared: Path) -> None:
+def test_a_converted_archive_is_equal(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("v5-*.tar")):
         library = open_archive(path)
         converted = read_archive(pack_archive(library, 7), path.name)

@@ -88,9 +88,9 @@ def test_a_header_used_by_one_of_two_modules_stays_with_it() -> None:
 def test_two_files_under_one_name_cannot_be_written() -> None:
     first, second = native_library("a", "b").modules
     other = CodegenFile(PurePosixPath(KERNEL_PATH), b"another version")
-    clash = replace(second, codegen=(*second.codegen[:1], *second.codegen[2:], other))
-    with pytest.raises(UsageError, match="the library holds two different files for codegen/host/include/mlfbuild"):
-        pack_archive(Library((first, replace(clash, codegen=(other,)))))
+    with pytest.raises(UsageError) as caught:
+        pack_archive(Library((first, replace(second, codegen=(other,)))))
+    assert (caught.value.code, caught.value.place) == ("archive-path-taken", f"codegen/{KERNEL_PATH}")
 
 
 def test_bytes_depend_on_the_library_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -113,8 +113,9 @@ def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("value", ["yesterday", "-1", "1e9", "99999999999"])
 def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
-    with pytest.raises(UsageError, match=f"SOURCE_DATE_EPOCH={value}: must be a number of seconds since 1970"):
+    with pytest.raises(UsageError) as caught:
         pack_archive(native_library())
+    assert (caught.value.code, caught.value.place) == ("source-date-invalid", "SOURCE_DATE_EPOCH")
 
 
 # Archives that TVM wrote
@@ -217,48 +218,71 @@ def renamed_module(name: str) -> dict[str, bytes]:
 
 
 BAD = {
-    "no metadata": (without("metadata.json"), "holds no metadata.json, so it is not a Model Library Format archive"),
-    "no parameters": (without("parameters/net.params"), "member parameters/net.params: is missing"),
-    "no graph": (without("executor-config/graph/net.graph"), "member executor-config/graph/net.graph: is missing"),
-    "broken parameters": ({**native_files(), "parameters/tiny.params": b"x"}, "parameters/tiny.params: not a sound"),
-    "graph is no JSON": ({**without(""), "executor-config/graph/net.graph": b"{"}, "net.graph: not sound JSON"),
-    "graph is no text": ({**without(""), "executor-config/graph/net.graph": b"\xff"}, "not sound JSON"),
-    "graph of no graph": ({**without(""), "executor-config/graph/net.graph": b"[]"}, "net.graph: must be an object"),
+    "no metadata": (without("metadata.json"), "metadata-missing", ""),
+    "no parameters": (without("parameters/net.params"), "archive-file-missing", ": parameters/net.params"),
+    "no graph": (
+        without("executor-config/graph/net.graph"),
+        "archive-file-missing",
+        ": executor-config/graph/net.graph",
+    ),
+    "broken parameters": (
+        {**native_files(), "parameters/tiny.params": b"x"},
+        "params-truncated",
+        ": parameters/tiny.params",
+    ),
+    "graph is no JSON": (
+        {**without(""), "executor-config/graph/net.graph": b"{"},
+        "json-invalid",
+        ": executor-config/graph/net.graph",
+    ),
+    "graph is no text": (
+        {**without(""), "executor-config/graph/net.graph": b"\xff"},
+        "json-invalid",
+        ": executor-config/graph/net.graph",
+    ),
+    "graph of no graph": (
+        {**without(""), "executor-config/graph/net.graph": b"[]"},
+        "graph-type-wrong",
+        ": executor-config/graph/net.graph",
+    ),
     "arguments of no node": (
         {**without(""), "executor-config/graph/net.graph": b'{"nodes": [], "arg_nodes": [0]}'},
-        "kws.tar: executor-config/graph/net.graph: heads: is missing",
+        "graph-member-missing",
+        ": executor-config/graph/net.graph: heads",
     ),
-    "future version": ({"metadata.json": b'{"version": 8}'}, "version: 8 of Model Library Format does not exist"),
-    "version of text": ({"metadata.json": b'{"version": "7"}'}, "metadata.json: version: must be a whole number"),
-    "no version": ({"metadata.json": b"{}"}, "metadata.json: version: is missing"),
+    "future version": ({"metadata.json": b'{"version": 8}'}, "format-version-unknown", ": metadata.json: version"),
+    "version of text": ({"metadata.json": b'{"version": "7"}'}, "format-version-unknown", ": metadata.json: version"),
+    "no version": ({"metadata.json": b"{}"}, "json-member-missing", ": metadata.json: version"),
     "source of no module": (
         {**native_files("a", "b"), "codegen/host/src/other.c": b""},
-        "member 'codegen/host/src/other.c': belongs to none of the modules a, b",
+        "archive-code-unowned",
+        ": codegen/host/src/other.c",
     ),
-    "module called ../x": (renamed_module("../x"), "module name '../x': cannot be part of a file name"),
-    "module of no name": (renamed_module(""), "module name '': cannot be part of a file name"),
-}  # fmt: skip
+    "module called ../x": (renamed_module("../x"), "module-name-unsafe", ": metadata.json: module '../x'"),
+    "module of no name": (renamed_module(""), "module-name-unsafe", ": metadata.json: module ''"),
+}
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_an_unsound_archive_gives_one_clear_line(name: str) -> None:
-    files, reason = BAD[name]
+def test_an_invalid_archive_is_refused(name: str) -> None:
+    files, code, place = BAD[name]
     with pytest.raises(InputFileError) as caught:
         read_archive(packed(files), "kws.tar")
-    assert str(caught.value).startswith("kws.tar: ")
-    assert reason in str(caught.value) and str(caught.value).isprintable()
+    assert (caught.value.code, caught.value.place) == (code, f"kws.tar{place}")
+    assert str(caught.value).isprintable()
 
 
 def test_files_that_are_missing_or_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="no such archive"):
-        open_archive(tmp_path / "kws.tar")
-    with pytest.raises(InputFileError, match="is a folder, not an archive"):
-        open_archive(tmp_path)
+    for path in (tmp_path / "kws.tar", tmp_path):
+        with pytest.raises(InputFileError) as caught:
+            open_archive(path)
+        assert str(caught.value).startswith(f"{path}: ")
 
 
 def test_huge_metadata_is_not_parsed() -> None:
-    with pytest.raises(InputFileError, match=r"metadata\.json: is larger than 16 MiB, refused"):
+    with pytest.raises(InputFileError) as caught:
         read_archive(packed({"metadata.json": bytes((16 << 20) + 1)}), "a.tar")
+    assert (caught.value.code, caught.value.place) == ("metadata-too-large", "a.tar: metadata.json")
 
 
 @settings(max_examples=examples(200), deadline=None)

@@ -242,22 +242,17 @@ def with_object(shared: Path, name: str, source: str, folder: Path, tool: Tool) 
     return f"{name}.tar", Library((replace(with_source(shared, name, ""), codegen=(file,)),))
 
 
-def test_objects_that_clash(shared: Path, tmp_path: Path, tool: Tool) -> None:
+def test_objects_with_conflicting_symbols(shared: Path, tmp_path: Path, tool: Tool) -> None:
     functions = [with_object(shared, name, FUNCTION, tmp_path, tool) for name in "ab"]
     with pytest.raises(CheckFailedError) as caught:
         merge(functions)
-    assert str(caught.value) == (
-        "module a of a.tar and module b of b.tar cannot be merged: both define tvmgen_net_f, in "
-        "codegen/host/lib/a_lib0.o and codegen/host/lib/b_lib0.o, and it cannot be renamed: an object of a defines or "
-        "calls it; export one of them with the target c instead of llvm, or under another module name"
-    )
+    place = "module a of a.tar and module b of b.tar"
+    assert (caught.value.code, caught.value.place) == ("merge-symbol-conflict", place)
+    assert "with the target c" in caught.value.hint
     with pytest.raises(CheckFailedError) as caught:
         merge([with_object(shared, "a", TABLE_AND_MORE, tmp_path, tool), archive(shared, "conv-graph")])
-    assert str(caught.value) == (
-        "module a of a.tar and module conv of conv-graph.tar cannot be merged: both define TVMSystemLibEntryPoint, and "
-        "codegen/host/lib/a_lib0.o of the first does not have it in the form that TVM writes, so the two tables of "
-        "functions cannot become one; export it with the target c instead of llvm, or without system-lib"
-    )
+    place = "module a of a.tar and module conv of conv-graph.tar"
+    assert (caught.value.code, caught.value.place) == ("merge-system-library-form", place)
 
 
 def test_a_damaged_object_is_named(shared: Path) -> None:
@@ -266,7 +261,7 @@ def test_a_damaged_object_is_named(shared: Path) -> None:
     codegen = tuple(CodegenFile(file.path, file.data[:1000]) for file in module.codegen)
     with pytest.raises(InputFileError) as caught:
         merge([(name, Library((replace(module, codegen=codegen),)))])
-    assert str(caught.value).startswith("conv-llvm_graph_m4.tar: codegen/host/lib/conv_lib0.o: is a damaged ELF object")
+    assert str(caught.value).startswith("conv-llvm_graph_m4.tar: codegen/host/lib/conv_lib0.o: ")
 
 
 def test_functions_called_through_the_merged_registry(shared: Path, tmp_path: Path, tool: Tool) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from mlfbuild.archive.load import open_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.archive.merge.registry import Registry, parse_object_registry, parse_registry, registry_source
+from mlfbuild.archive.merge.registry import RegistryTable, parse_object_registry, parse_registry, registry_source
 from mlfbuild.c_analysis.objects import Symbols, object_symbols
 from mlfbuild.library import Library
 from support.libraries import native_library
@@ -56,7 +56,7 @@ def sources(shared: Path, name: str) -> list[str]:
     ],
 )
 def test_tables_that_tvm_wrote(name: str, count_bytes: int, functions: list[str], rest: str, shared: Path) -> None:
-    expected = Registry(tuple((function, function) for function in functions), count_bytes, rest)
+    expected = RegistryTable(tuple((function, function) for function in functions), count_bytes, rest)
     assert [registry for text in sources(shared, name) if (registry := parse_registry(text))] == [expected]
 
 

@@ -17,9 +17,9 @@ from mlfbuild.library import (
     LazyBytes,
     Library,
     Module,
+    ModuleTarget,
     OperatorBuffer,
     Pool,
-    Target,
     TensorInfo,
 )
 from support.libraries import graph_library, native_library, native_module
@@ -33,7 +33,7 @@ PLANNED = replace(
 )
 PACKED = replace(native_module("packed"), interface="packed", codegen=native_module("packed").codegen[1:])
 OPERATOR = Module(
-    name="add", executor="", style="operator", targets=(Target("c"),), main=(), operator_functions=(), codegen=(),
+    name="add", executor="", style="operator", targets=(ModuleTarget("c"),), main=(), operator_functions=(), codegen=(),
     buffers=(OperatorBuffer("add", 2, (2,), "int8", "A"), OperatorBuffer("add", 4, (), "float32")), tir=((1, b"x"),),
 )  # fmt: skip
 
@@ -72,7 +72,7 @@ def test_inputs_and_outputs_that_lie_in_the_pools_are_mapped() -> None:
     assert "tvmgen_npu_run(&workspace_pools);" in text and "static int8_t" not in text
 
 
-def test_the_page_says_the_same_each_time() -> None:
+def test_the_page_has_no_dates() -> None:
     module = native_module("kws")
     later = replace(module, export_datetime="2024-01-01 00:00:00Z")
     assert readme_text(Library((module,))) == readme_text(Library((later,))), "no dates in it"
@@ -81,18 +81,18 @@ def test_the_page_says_the_same_each_time() -> None:
 @pytest.mark.parametrize(
     ("runtime", "version"), [(CRT, "`v4.1.0`"), (replace(CRT, version_spec="0.11.1"), "`unknown`")]
 )
-def test_what_the_metadata_does_not_name_is_told(runtime: ExternalDependency, version: str) -> None:
+def test_requirements_that_are_not_in_the_metadata(runtime: ExternalDependency, version: str) -> None:
     source = CodegenFile(PurePosixPath("host/src/kws_lib0.c"), b"#include <arm_nnfunctions.h>\n")
     module = replace(native_module("kws"), model_id="", codegen=(source,), external_dependencies=(runtime,))
     text = readme_text(Library((module,)))
     assert f"| `cmsis-nn` | {version} | git `https://github.com/ARM-software/CMSIS-NN` |\n" in text
-    assert "The metadata does not name `cmsis-nn`: that the code needs it" in text
+    assert "The metadata does not list `cmsis-nn`." in text
     own = replace(module, codegen=())
-    assert "The metadata does not name" not in readme_text(Library((own,)))
+    assert "The metadata does not list" not in readme_text(Library((own,)))
 
 
-def test_names_are_only_names() -> None:
-    """What stands in a name is not read as Markdown, as HTML or as the end of a table or a block of code."""
+def test_names_are_escaped() -> None:
+    """Names are not read as Markdown, as HTML, or as the end of a table or a block of code."""
     tensor = TensorInfo("a|b`<script>\n```\n# x", "int8", 4)
     dependency = ExternalDependency("<b>|`", "x|y", "[z](http://w)", "1|2")
     module = replace(native_module(), inputs=(tensor,), external_dependencies=(dependency,))
@@ -103,7 +103,7 @@ def test_names_are_only_names() -> None:
     assert ".a_b__script________x = a_b__script________x" in text, "C has sanitised names"
 
 
-def test_an_archive_has_the_page_and_reading_drops_it() -> None:
+def test_an_archive_has_the_page_and_readers_drop_it() -> None:
     library = native_library("kws")
     files = archive_files(library)
     assert bytes(files[README]).decode() == readme_text(library)
@@ -112,12 +112,12 @@ def test_an_archive_has_the_page_and_reading_drops_it() -> None:
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_the_page_tells_the_version_it_lies_in(version: int) -> None:
+def test_the_page_has_the_version_of_the_archive(version: int) -> None:
     text = bytes(archive_files(native_library("kws"), version)[README]).decode()
-    assert f"in Model Library Format, version {version}:" in text
+    assert f"in Model Library Format, version {version}," in text
 
 
-def test_anybody_elses_page_stays() -> None:
+def test_another_readme_is_kept() -> None:
     own = ArchiveFile(PurePosixPath(README), b"# Our keyword spotter\n")
     library = replace(native_library("kws"), other_files=(own,))
     again = read_archive(pack_archive(library), "a.tar")
@@ -126,7 +126,7 @@ def test_anybody_elses_page_stays() -> None:
 
 
 @pytest.mark.parametrize("path", ["readme.md", "ReadMe.MD", "README.md/index.md"])
-def test_a_page_by_nearly_that_name_takes_its_place(path: str) -> None:
+def test_a_readme_with_another_case_replaces_the_page(path: str) -> None:
     """Names that differ only in case are one name on some machines, and archives with both are refused."""
     own = ArchiveFile(PurePosixPath(path), b"# Our keyword spotter\n")
     library = replace(native_library("kws"), other_files=(own,))
@@ -135,7 +135,7 @@ def test_a_page_by_nearly_that_name_takes_its_place(path: str) -> None:
 
 
 class Counted(LazyBytes):
-    """A long content that tells how much of it was read."""
+    """A long content that counts the bytes that are read."""
 
     def __init__(self, start: bytes) -> None:
         self.start, self.most = start, 0
@@ -148,13 +148,13 @@ class Counted(LazyBytes):
         return self.start[offset : offset + size]
 
 
-def test_telling_whose_page_it_is_reads_its_start_only() -> None:
+def test_recognising_the_page_reads_only_its_start() -> None:
     derived, other = Counted(readme_text(native_library()).encode()), Counted(b"# Ours\n")
     assert is_derived(derived) and not is_derived(other) and not is_derived(b"")
     assert max(derived.most, other.most) < 200
 
 
-def test_archives_of_tvm_get_the_page_and_keep_all_else(shared: Path) -> None:
+def test_archives_of_tvm_get_the_page_and_keep_all_other_files(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         library = open_archive(path)
         with path.open("rb") as file:

@@ -89,19 +89,19 @@ def test_one_of_two_whose_names_begin_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "names", "reason"),
+    ("library", "names", "code"),
     [
-        (native_library("a", "b"), {"c": "d"}, "there is no module 'c' to be renamed (of a, b)"),
-        (native_library("a"), {"a": "Kws"}, "'Kws' is no name for a module; use small letters, digits and underscores"),
-        (native_library("a"), {"a": "../b"}, "'../b' is no name for a module"),
-        (native_library("a", "b"), {"a": "b"}, "two modules would be called 'b'; choose another name"),
-        (Library((operator_module(),)), {"add": "sum"}, "module add is a single operator"),
+        (native_library("a", "b"), {"c": "d"}, "module-unknown"),
+        (native_library("a"), {"a": "Kws"}, "module-name-invalid"),
+        (native_library("a"), {"a": "../b"}, "module-name-invalid"),
+        (native_library("a", "b"), {"a": "b"}, "module-name-taken"),
+        (Library((operator_module(),)), {"add": "sum"}, "operator-not-renamed"),
     ],
 )
-def test_names_that_cannot_be(library: Library, names: dict[str, str], reason: str) -> None:
-    with pytest.raises(UsageError) as raised:
+def test_invalid_names_are_refused(library: Library, names: dict[str, str], code: str) -> None:
+    with pytest.raises(UsageError) as caught:
         rename_modules(library, names)
-    assert reason in str(raised.value)
+    assert caught.value.code == code
 
 
 def test_a_header_whose_name_no_c_name_could_have() -> None:
@@ -120,8 +120,9 @@ def test_a_header_whose_name_no_c_name_could_have() -> None:
 
 
 def test_objects_keep_their_names(shared: Path) -> None:
-    with pytest.raises(UsageError, match="module conv holds compiled objects, which keep their names"):
+    with pytest.raises(UsageError) as caught:
         rename_modules(open_archive(shared / "archives/conv-llvm_graph_m4.tar"), {"conv": "other"})
+    assert (caught.value.code, caught.value.place) == ("objects-not-renamed", "module conv")
 
 
 def test_the_graph_calls_the_functions_by_their_new_names() -> None:

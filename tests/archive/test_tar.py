@@ -95,7 +95,7 @@ def test_names_of_more_than_a_header_holds(dialect: int) -> None:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
-def test_compression_is_told_by_content(compress) -> None:
+def test_compression_is_recognised_by_content(compress) -> None:
     plain = pack(FILES, 0)
     assert unpack(compress(plain), "a.tar") == FILES
     halves = compress(plain[:700]) + compress(plain[700:])
@@ -104,42 +104,52 @@ def test_compression_is_told_by_content(compress) -> None:
 
 
 UNSAFE = {
-    "drive": (archive(("./C:/x.c", b"")), "member './C:/x.c': is an absolute path, refused"),
-    "absolute": (archive(("/etc/passwd", b"")), "member '/etc/passwd': is an absolute path, refused"),
-    "traversal": (archive(("./codegen/../../x.c", b"")), "member './codegen/../../x.c': leads out of the archive"),
-    "backslashes": (archive(("..\\x.c", b"")), "control characters, backslashes or bad UTF-8"),
-    "line end": (archive(("a\nb", b"")), r"member 'a\nb': has a name with control characters"),
-    "deep": (archive(("/".join("a" * 40), b"")), "has too long a name"),
-    "long": (archive(("a" * 300, b"")), "has too long a name"),
-    "nameless": (with_member(member("./.")), "has no name"),
-    "twice": (archive(("metadata.json", b"{}"), ("./metadata.json", b"{}")), "stands twice in the archive"),
-    "file as folder": (archive(("a", b""), ("a/b", b"")), "member 'a/b': lies in 'a', which is a file"),
-    "folder as file": (archive(("a/b", b""), ("a", b"")), "member 'a': is a file, but others lie in 'a', refused"),
-    "case": (archive(("src/a.c", b""), ("src/A.c", b"")), "member 'src/A.c': differs from 'src/a.c' only in case"),
-    "case of a folder": (archive(("src/a", b""), ("SRC/b", b"")), "'SRC/b': lies in 'SRC', which differs from 'src' "),
-    "case of a file and a folder": (archive(("A", b""), ("a/b", b"")), "member 'a/b': lies in 'A', which is a file"),
-    "case beyond ASCII": (archive(("STRASSE", b""), ("straße", b"")), "differs from 'STRASSE' only in case"),
-    "two forms of one letter": (archive(("\u00e9", b""), ("e\u0301", b"")), r"differs from '\xe9' only in case"),
-    "symbolic link": (with_member(member("x", kind=tarfile.SYMTYPE, link="/etc/passwd")), "member 'x': is a symbolic"),
-    "hard link": (with_member(member("x", kind=tarfile.LNKTYPE, link="y")), "is a hard link, refused"),
-    "character device": (with_member(member("x", kind=tarfile.CHRTYPE)), "is a character device, refused"),
-    "block device": (with_member(member("x", kind=tarfile.BLKTYPE)), "is a block device, refused"),
-    "pipe": (with_member(member("x", kind=tarfile.FIFOTYPE)), "is a pipe, refused"),
-    "sparse": (with_member(member("x", kind=tarfile.GNUTYPE_SPARSE)), "is a sparse file, refused"),
-    "unknown type": (with_member(member("x", kind=b"Z")), "has the unknown type b'Z', refused"),
-    "link with a long target": (
-        with_member(member("x", kind=tarfile.SYMTYPE, link="y" * 200)), "member 'x': is a symbolic link, refused"
+    "drive": (archive(("./C:/x.c", b"")), "archive-member-name-unsafe", "'./C:/x.c'"),
+    "absolute": (archive(("/etc/passwd", b"")), "archive-member-name-unsafe", "'/etc/passwd'"),
+    "traversal": (archive(("./codegen/../../x.c", b"")), "archive-member-name-unsafe", "'./codegen/../../x.c'"),
+    "backslashes": (archive(("..\\x.c", b"")), "archive-member-name-unsafe", "'..\\\\x.c'"),
+    "line end": (archive(("a\nb", b"")), "archive-member-name-unsafe", "'a\\nb'"),
+    "deep": (archive(("/".join("a" * 40), b"")), "archive-member-name-unsafe", f"'{'/'.join('a' * 40)}'"),
+    "long": (archive(("a" * 300, b"")), "archive-member-name-unsafe", f"'{'a' * 120}'..."),
+    "nameless": (with_member(member("./.")), "archive-member-name-unsafe", "'./.'"),
+    "twice": (
+        archive(("metadata.json", b"{}"), ("./metadata.json", b"{}")),
+        "archive-member-conflict",
+        "'./metadata.json'",
     ),
-}  # fmt: skip
+    "file as folder": (archive(("a", b""), ("a/b", b"")), "archive-member-conflict", "'a/b'"),
+    "folder as file": (archive(("a/b", b""), ("a", b"")), "archive-member-conflict", "'a'"),
+    "case": (archive(("src/a.c", b""), ("src/A.c", b"")), "archive-member-conflict", "'src/A.c'"),
+    "case of a folder": (archive(("src/a", b""), ("SRC/b", b"")), "archive-member-conflict", "'SRC/b'"),
+    "case of a file and a folder": (archive(("A", b""), ("a/b", b"")), "archive-member-conflict", "'a/b'"),
+    "case beyond ASCII": (archive(("STRASSE", b""), ("straße", b"")), "archive-member-conflict", "'stra\\xdfe'"),
+    "two forms of one letter": (archive(("\u00e9", b""), ("e\u0301", b"")), "archive-member-conflict", "'e\\u0301'"),
+    "symbolic link": (
+        with_member(member("x", kind=tarfile.SYMTYPE, link="/etc/passwd")),
+        "archive-member-type-unsupported",
+        "'x'",
+    ),
+    "hard link": (with_member(member("x", kind=tarfile.LNKTYPE, link="y")), "archive-member-type-unsupported", "'x'"),
+    "character device": (with_member(member("x", kind=tarfile.CHRTYPE)), "archive-member-type-unsupported", "'x'"),
+    "block device": (with_member(member("x", kind=tarfile.BLKTYPE)), "archive-member-type-unsupported", "'x'"),
+    "pipe": (with_member(member("x", kind=tarfile.FIFOTYPE)), "archive-member-type-unsupported", "'x'"),
+    "sparse": (with_member(member("x", kind=tarfile.GNUTYPE_SPARSE)), "archive-member-type-unsupported", "'x'"),
+    "unknown type": (with_member(member("x", kind=b"Z")), "archive-member-type-unsupported", "'x'"),
+    "link with a long target": (
+        with_member(member("x", kind=tarfile.SYMTYPE, link="y" * 200)),
+        "archive-member-type-unsupported",
+        "'x'",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", UNSAFE)
-def test_unsafe_members_are_refused_by_name(name: str) -> None:
-    data, reason = UNSAFE[name]
+def test_unsafe_members_are_refused(name: str) -> None:
+    data, code, place = UNSAFE[name]
     with pytest.raises(InputFileError) as caught:
         unpack(data, "kws.tar")
-    assert str(caught.value).startswith("kws.tar: member ")
-    assert reason in str(caught.value) and str(caught.value).isprintable()
+    assert (caught.value.code, caught.value.place) == (code, f"kws.tar: {place}")
+    assert str(caught.value).isprintable()
 
 
 def test_a_bad_name_in_a_pax_header_is_refused() -> None:
@@ -148,17 +158,19 @@ def test_a_bad_name_in_a_pax_header_is_refused() -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as file:
         file.addfile(header)
-    with pytest.raises(InputFileError, match="leads out of the archive"):
+    with pytest.raises(InputFileError) as caught:
         unpack(buffer.getvalue(), "a.tar")
+    assert (caught.value.code, caught.value.place) == ("archive-member-name-unsafe", "a.tar: '../x'")
 
 
-@pytest.mark.parametrize(("key", "reason"), [("GNU.sparse.major", "holds a sparse file"), ("path", "one name or size")])
-def test_a_pax_header_for_all_members(key: str, reason: str) -> None:
+@pytest.mark.parametrize("key", ["GNU.sparse.major", "path"])
+def test_a_pax_header_for_all_members(key: str) -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, pax_headers={key: "1"}) as file:
         file.addfile(member("x"))
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(InputFileError) as caught:
         unpack(buffer.getvalue(), "a.tar")
+    assert (caught.value.code, caught.value.place) == ("archive-header-unsupported", "a.tar")
 
 
 def test_a_comment_for_all_members_is_no_reason_to_refuse() -> None:
@@ -168,7 +180,7 @@ def test_a_comment_for_all_members_is_no_reason_to_refuse() -> None:
     assert unpack(buffer.getvalue(), "a.tar") == {"x": b""}
 
 
-def test_names_that_differ_by_more_than_case_are_two() -> None:
+def test_names_that_differ_by_more_than_case_are_distinct() -> None:
     names = ["src/a.c", "src/b.c", "src/a.cc", "a.c", "srcs/a.c", "codegen/host/src/Aa.c"]
     assert list(unpack(archive(*((name, b"") for name in names)), "a.tar")) == names
 
@@ -184,35 +196,36 @@ def patched(offset: int, data: bytes) -> bytes:
 
 PLAIN = pack(FILES, 0)
 DAMAGED = {
-    "empty": (b"", "is empty, not an archive"),
-    "zeros": (bytes(300), "is not a tar file"),
-    "random": (bytes(range(256)) * 40, "is not a tar file"),
-    "text": (b"hello, world\n" * 100, "is not a tar file"),
-    "cut in a header": (PLAIN[:2200], "ends early"),
-    "cut before the end mark": (PLAIN[: 512 * 10], r"ends early \(no end-of-archive mark\)"),
-    "cut in a file": (archive(("x", b"y" * 600))[:1000], "member 'x': claims 600 bytes, but the file ends before"),
-    "changed header": (PLAIN[:600] + b"x" + PLAIN[601:], "damaged header at byte 512"),
-    "size of 8 GiB": (patched(124, b"77777777777\0"), "member 'x': claims 8589934591 bytes, but the file ends before"),
-    "binary size": (patched(124, b"\x80" + b"\xff" * 11), "member 'x': claims 309485009821345068724781055 bytes, but"),
-    "negative size": (patched(124, b"\xff" * 12), "member 'x': its size is not sound"),
-    "size in words": (patched(124, b"two        \0"), "member 'x': its size is not sound"),
-    "cut gzip": (gzip.compress(PLAIN)[:-20], "the gzip data ends early"),
-    "cut xz": (lzma.compress(PLAIN)[:-20], "the xz data ends early"),
-    "damaged xz": (lzma.compress(PLAIN)[:20] + b"\xff" * 400, "the xz data is damaged"),
-    "cut bzip2": (bz2.compress(PLAIN)[:-20], "the bzip2 data ends early"),
-    "damaged gzip": (gzip.compress(PLAIN)[:-8] + b"\xff" * 8, "the gzip data is damaged"),
-    "damaged bzip2": (bz2.compress(PLAIN)[:20] + b"\xff" * 400, "the bzip2 data is damaged"),
-    "gzip of text": (gzip.compress(b"hello"), "is not a tar file"),
-    "garbage behind gzip": (gzip.compress(PLAIN) + b"garbage", "the gzip data is damaged"),
+    "empty": (b"", "archive-empty"),
+    "zeros": (bytes(300), "archive-not-tar"),
+    "random": (bytes(range(256)) * 40, "archive-not-tar"),
+    "text": (b"hello, world\n" * 100, "archive-not-tar"),
+    "cut in a header": (PLAIN[:2200], "archive-truncated"),
+    "cut before the end mark": (PLAIN[: 512 * 10], "archive-truncated"),
+    "cut in a file": (archive(("x", b"y" * 600))[:1000], "archive-truncated"),
+    "changed header": (PLAIN[:600] + b"x" + PLAIN[601:], "archive-header-damaged"),
+    "size of 8 GiB": (patched(124, b"77777777777\0"), "archive-truncated"),
+    "binary size": (patched(124, b"\x80" + b"\xff" * 11), "archive-truncated"),
+    "negative size": (patched(124, b"\xff" * 12), "archive-header-damaged"),
+    "size in words": (patched(124, b"two        \0"), "archive-header-damaged"),
+    "cut gzip": (gzip.compress(PLAIN)[:-20], "archive-compression-damaged"),
+    "cut xz": (lzma.compress(PLAIN)[:-20], "archive-compression-damaged"),
+    "damaged xz": (lzma.compress(PLAIN)[:20] + b"\xff" * 400, "archive-compression-damaged"),
+    "cut bzip2": (bz2.compress(PLAIN)[:-20], "archive-compression-damaged"),
+    "damaged gzip": (gzip.compress(PLAIN)[:-8] + b"\xff" * 8, "archive-compression-damaged"),
+    "damaged bzip2": (bz2.compress(PLAIN)[:20] + b"\xff" * 400, "archive-compression-damaged"),
+    "gzip of text": (gzip.compress(b"hello"), "archive-not-tar"),
+    "garbage behind gzip": (gzip.compress(PLAIN) + b"garbage", "archive-compression-damaged"),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_damaged_files_give_one_clear_line(name: str) -> None:
-    data, reason = DAMAGED[name]
-    with pytest.raises(InputFileError, match=reason) as caught:
+def test_damaged_files_are_refused(name: str) -> None:
+    data, code = DAMAGED[name]
+    with pytest.raises(InputFileError) as caught:
         unpack(data, "kws.tar")
-    assert str(caught.value).startswith("kws.tar: ") and "\n" not in str(caught.value)
+    assert (caught.value.code, caught.value.place) == (code, "kws.tar")
+    assert str(caught.value).isprintable()
 
 
 def test_a_binary_size_that_is_true_is_read() -> None:
@@ -227,8 +240,9 @@ def test_damaged_pax_headers(record: bytes) -> None:
     with tarfile.open(fileobj=buffer, mode="w") as file:
         file.addfile(member("PaxHeader", record, kind=b"x"), io.BytesIO(record))
         file.addfile(member("x"))
-    with pytest.raises(InputFileError, match="a pax header is damaged"):
+    with pytest.raises(InputFileError) as caught:
         unpack(buffer.getvalue(), "a.tar")
+    assert (caught.value.code, caught.value.place) == ("archive-header-damaged", "a.tar")
 
 
 def test_an_absurdly_long_pax_header() -> None:
@@ -236,8 +250,9 @@ def test_an_absurdly_long_pax_header() -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as file:
         file.addfile(member("PaxHeader", record, kind=b"x"), io.BytesIO(record))
-    with pytest.raises(InputFileError, match="an extended header is too long"):
+    with pytest.raises(InputFileError) as caught:
         unpack(buffer.getvalue(), "a.tar")
+    assert (caught.value.code, caught.value.place) == ("archive-header-unsupported", "a.tar")
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
@@ -245,8 +260,9 @@ def test_a_bomb_is_refused_before_it_goes_off(compress, monkeypatch: pytest.Monk
     monkeypatch.setattr(inflate, "MAX_INFLATED", 1 << 20)
     bomb = compress(archive(("x", bytes(1 << 20))))
     assert len(bomb) < 4096
-    with pytest.raises(InputFileError, match="unpacks to more than 1 MiB, refused"):
+    with pytest.raises(InputFileError) as caught:
         unpack(bomb, "bomb.tar")
+    assert (caught.value.code, caught.value.place) == ("archive-inflates-too-large", "bomb.tar")
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
@@ -262,17 +278,19 @@ def test_unpacking_holds_little_in_memory(compress, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
-def test_what_is_no_tar_is_not_unpacked(compress) -> None:
-    with pytest.raises(InputFileError, match="is not a tar file"):
-        # The end is missing, which nobody gets to see.
+def test_compressed_data_that_is_not_a_tar_is_not_decompressed(compress) -> None:
+    with pytest.raises(InputFileError) as caught:
+        # The end is missing, which would be another error.
         unpack(compress(random.Random(0).randbytes(3 << 20))[:-20], "a.tar")
+    assert caught.value.code == "archive-not-tar"
 
 
 def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "MAX_MEMBERS", 3)
     assert len(unpack(archive(*((f"{i}", b"") for i in range(3))), "a.tar")) == 3
-    with pytest.raises(InputFileError, match="more than 3 members"):
+    with pytest.raises(InputFileError) as caught:
         unpack(archive(*((f"{i}", b"") for i in range(4))), "a.tar")
+    assert caught.value.code == "archive-too-many-members"
 
 
 def test_a_million_members_are_refused_soon() -> None:
@@ -285,15 +303,17 @@ def test_a_million_members_are_refused_soon() -> None:
         block[148:156] = b"%06o\0 " % (sum(block) - sum(block[148:156]) + 8 * 32)
         blocks.append(bytes(block))
     begin = time.process_time()
-    with pytest.raises(InputFileError, match="has more than 100000 members, refused"):
+    with pytest.raises(InputFileError) as caught:
         unpack(b"".join(blocks) * 10, "a.tar")
+    assert caught.value.code == "archive-too-many-members"
     assert time.process_time() - begin < 10
 
 
-def test_many_tiny_gzip_streams_take_no_ages() -> None:
+def test_many_tiny_gzip_streams_are_fast() -> None:
     started = time.process_time()
-    with pytest.raises(InputFileError, match="is empty, not an archive"):
+    with pytest.raises(InputFileError) as caught:
         unpack(gzip.compress(b"") * 20_000, "a.tar")
+    assert caught.value.code == "archive-empty"
     assert time.process_time() - started < 5
 
 
@@ -371,8 +391,9 @@ def test_a_file_that_is_cut_short_after_it_was_opened(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tar", tar.pack({"x": b"abc" * 1_000_000}, 0))
     files = tar.members(path.open("rb"), "a.tar")
     os.truncate(path, 5000)
-    with pytest.raises(InputFileError, match=r"a\.tar: was cut short while it was read; try again"):
+    with pytest.raises(InputFileError) as caught:
         bytes(files["x"])
+    assert (caught.value.code, caught.value.place) == ("file-truncated", "a.tar")
 
 
 def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
@@ -399,17 +420,17 @@ def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("paths", "reason"),
+    ("paths", "named"),
     [
-        (["../x"], r"a file called '\.\./x' cannot be written: it leads out of the archive"),
-        (["/x"], "it is an absolute path"),
-        (["a", "A"], "it differs from 'a' only in case"),
-        (["a", "a/b"], "it lies in 'a', which is a file"),
-        (["x" * 300], "it has too long a name"),
+        (["../x"], r"'\.\./x'"),
+        (["/x"], "'/x'"),
+        (["a", "A"], "'A'"),
+        (["a", "a/b"], "'a/b'"),
+        (["x" * 300], "'x{300}'"),
     ],
 )
-def test_what_could_not_be_read_is_not_written(paths: list[str], reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
+def test_paths_that_could_not_be_read_are_not_written(paths: list[str], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
         tar.pack(dict.fromkeys(paths, b""), 0)
 
 

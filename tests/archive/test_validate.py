@@ -69,7 +69,7 @@ def test_names_that_differ_in_case_only() -> None:
         {"version": 7, "modules": {**json.loads(net()[METADATA])["modules"], **document["modules"]}}
     ).encode()
     found = {finding.code: finding for finding in judged(files).findings}
-    assert found["MLF303"].message == "net and Net are one name in lower case"
+    assert found["MLF303"].message == "net and Net are the same name in lower case"
     assert found["MLF302"].place == f"{METADATA}: modules.Net.model_name"
 
 
@@ -102,19 +102,19 @@ def test_nothing_is_wrong_with_a_sound_archive(files: object) -> None:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("MLF401", "storage id 1 has 4 bytes and needs 8"),
-        ("MLF407", "is 16, the metadata's is 0"),
-        ("MLF408", "is 140091232, the metadata's is 4"),
-        ("MLF411", "tvmgen_net_add needs 8 bytes, the module 0"),
-        ("MLF506", "has int32 of 8 bytes, the graph float32 of 8 bytes"),
-        ("MLF602", "is int32[1, 2], the graph takes float32[1, 2]"),
-        ("MLF701", "includes tvmgen_Tiny.h, the archive has tvmgen_tiny.h"),
+        ("MLF401", "storage id 1 has 4 bytes but needs 8"),
+        ("MLF407", "is 16, but 0 in the metadata"),
+        ("MLF408", "is 140091232, but 4 in the metadata"),
+        ("MLF411", "tvmgen_net_add needs 8 bytes, but the module has 0"),
+        ("MLF506", "has int32 of 8 bytes, but the graph has float32 of 8 bytes"),
+        ("MLF602", "is int32[1, 2], but float32[1, 2] in the graph"),
+        ("MLF701", "includes tvmgen_Tiny.h, but the archive has tvmgen_tiny.h"),
         ("MLF703", "modules net, other define it"),
-        ("MLF711", "has z, the metadata x"),
+        ("MLF711", "has z, but the metadata has x"),
         ("MLF801", "version_spec is missing, and url_type git needs a branch, a tag or a commit"),
     ],
 )
-def test_messages_tell_what_was_found(code: str, message: str) -> None:
+def test_messages_contain_the_values(code: str, message: str) -> None:
     flaw = next(flaw for flaw in FLAWS if flaw.code == code)
     assert [finding.message for finding in judged(flaw.files()).findings] == [message]
 
@@ -154,10 +154,10 @@ def test_text_of_a_report() -> None:
     assert judged(files).text() == "\n".join(
         [
             f"error MLF701: {CODES['MLF701'].meaning}",
-            f"  {TINY_SOURCE}: includes tvmgen_Tiny.h, the archive has tvmgen_tiny.h",
+            f"  {TINY_SOURCE}: includes tvmgen_Tiny.h, but the archive has tvmgen_tiny.h",
             f"  -> {CODES['MLF701'].advice}",
             "warning MLF201: a key that the format does not have",
-            f"  {METADATA}: modules.tiny.colour: is no key of the format",
+            f"  {METADATA}: modules.tiny.colour: is not a key of the format",
             "  -> check its spelling",
             "a.tar: invalid: 1 error, 1 warning, 0 notes",
         ]
@@ -177,7 +177,7 @@ def test_json_of_a_report() -> None:
                 "code": "MLF201",
                 "severity": "warning",
                 "place": f"{METADATA}: modules.tiny.colour",
-                "message": "is no key of the format",
+                "message": "is not a key of the format",
                 "advice": "check its spelling",
             }
         ],
@@ -198,17 +198,22 @@ def test_many_findings_of_one_code_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "reason"),
+    ("files", "code", "place"),
     [
-        ({}, "holds no metadata.json"),
-        (described(tiny(), "version", 8), "version: 8 of Model Library Format does not exist"),
-        (described(tiny(), "modules.tiny.memory", ...), "modules.tiny.memory: is missing"),
-        (without(tiny(), "parameters/tiny.params"), "member parameters/tiny.params: is missing"),
+        ({}, "metadata-missing", "a.tar"),
+        (described(tiny(), "version", 8), "format-version-unknown", "a.tar: metadata.json: version"),
+        (
+            described(tiny(), "modules.tiny.memory", ...),
+            "json-member-missing",
+            "a.tar: metadata.json: modules.tiny.memory",
+        ),
+        (without(tiny(), "parameters/tiny.params"), "archive-file-missing", "a.tar: parameters/tiny.params"),
     ],
 )
-def test_what_cannot_be_read_is_no_finding(files: Files, reason: str) -> None:
-    with pytest.raises(InputFileError, match=reason):
+def test_an_archive_that_cannot_be_read_is_refused(files: Files, code: str, place: str) -> None:
+    with pytest.raises(InputFileError) as caught:
         judged(files)
+    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 # Archives of every version
@@ -294,7 +299,7 @@ def test_sizes_of_storage_that_tvm_got_wrong(shared: Path) -> None:
     findings = of_tvm(shared, "kws_int8-graph").findings
     assert Counter(finding.code for finding in findings) == {"MLF206": 1, "MLF401": 19, "MLF502": 3}
     of_conv = [finding for finding in of_tvm(shared, "conv-graph").findings if finding.code == "MLF401"]
-    assert [finding.message for finding in of_conv] == ["storage id 4 has 8,192 bytes and needs 32"]
+    assert [finding.message for finding in of_conv] == ["storage id 4 has 8,192 bytes but needs 32"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ def test_differences_are_printed(archives: Folder) -> None:
     ended = archives.run("compare", "tiny.tar", "new.tar")
     assert ended.status == 1
     assert ended.out == (
-        "tiny.tar -> new.tar: 1 difference\n\nmodule tiny\n  memory      workspace on CPU: 0 -> 1,024 bytes\n"
+        "tiny.tar -> new.tar: 1 difference\n\nmodule tiny\n  memory  workspace on CPU: 0 -> 1,024 bytes\n"
     )
     assert ended.err.startswith("mlfbuild: tiny.tar and new.tar: ") and ended.err.count("\n") == 1
     quiet = archives.run("compare", "tiny.tar", "new.tar", "-q")
@@ -29,6 +29,6 @@ def test_differences_are_printed(archives: Folder) -> None:
 
 def test_equal_archives(archives: Folder) -> None:
     ended = archives.run("compare", "tiny.tar", "tiny.tar")
-    assert (ended.status, ended.out, ended.err) == (0, "tiny.tar and tiny.tar mean the same\n", "")
+    assert (ended.status, ended.out, ended.err) == (0, "tiny.tar and tiny.tar have the same meaning\n", "")
     assert archives.run("compare", "tiny.tar", "tiny.tar", "-q").out == ""
     assert archives.run("compare", "tiny.tar", "junk.tar").status == 5

@@ -19,14 +19,14 @@ def test_a_conversion_loses_nothing(archives: Folder) -> None:
     for other in ("out/net5.tar", "net7.tar"):
         ended = archives.run("compare", "net.tar", other)
         assert ended.status == 0, ended.out
-        assert ended.out.startswith(f"net.tar and {other} mean the same\n")
+        assert ended.out.startswith(f"net.tar and {other} have the same meaning\n")
     assert archives.run("convert", "net.tar", "--to", "6", "-o", "net6.tar", "-q").out == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("both.tar", "--to", "5"), "holds one module, and this library has 2: one, two"),
+        (("both.tar", "--to", "5"), "holds one module, but the library has 2: one, two"),
         (("tiny.tar", "--to", "4"), "version 4"),
         (("tiny.tar", "--to", "8"), "version 8"),
         (("tiny.tar", "--to", "-1"), "version -1"),
@@ -52,9 +52,9 @@ def test_modules_are_renamed(archives: Folder) -> None:
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three' to be renamed (of one, two)"),
-        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is no name for a module; use small letters"),
-        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is no name for a module; use small letters"),
+        (("both.tar", "--module-name", "three=x"), "both.tar: there is no module 'three'; choose one of one, two"),
+        (("tiny.tar", "--module-name", "Tiny"), "tiny.tar: 'Tiny' is not a valid name for a module"),
+        (("tiny.tar", "--module-name", "tiny="), "tiny.tar: '' is not a valid name for a module"),
     ],
 )
 def test_invalid_module_names(archives: Folder, arguments: tuple[str, ...], reason: str) -> None:

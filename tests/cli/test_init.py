@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.library import ExternalDependency, Target
+from mlfbuild.library import ExternalDependency, ModuleTarget
 from mlfbuild.targets import BOARDS
 from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
@@ -301,7 +301,7 @@ def changed(**fields: object) -> bytes:
 
 
 def test_an_archive_for_another_core(empty: Folder) -> None:
-    empty.write("m55.tar", changed(targets=(Target("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),)))
+    empty.write("m55.tar", changed(targets=(ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),)))
     assert empty.run("init", "fw", "--archive", "m55.tar", "--board", "mps3-an547").status == 0
     ended = empty.run("init", "other", "--archive", "m55.tar")
     assert ended.status == 2

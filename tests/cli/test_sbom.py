@@ -176,7 +176,7 @@ def test_the_date_is_what_the_environment_says(product: Folder, monkeypatch: pyt
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
     ended = product.run("sbom")
     assert (ended.status, ended.err) == (
-        2, "mlfbuild: SOURCE_DATE_EPOCH=today: must be a number of seconds since 1970; unset or correct it\n",
+        2, "mlfbuild: SOURCE_DATE_EPOCH: 'today' is not a number of seconds since 1970; unset or correct it\n",
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from mlfbuild.archive import open_archive
 from mlfbuild.c_analysis.attributes import object_facts
 from mlfbuild.compilers.fit import check_fit
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import CodegenFile, Library, Target
+from mlfbuild.library import CodegenFile, Library, ModuleTarget
 from mlfbuild.targets import CPUS, cpu_called
 from support.libraries import graph_library, native_library
 
@@ -119,7 +119,7 @@ def test_objects_that_tvm_wrote_are_read(shared: Path) -> None:
 def test_a_target_that_says_nothing_fits(name: str) -> None:
     library = graph_library()
     assert library.modules[0].targets[0].text.split()[0] == "c"
-    plain = replace(library, modules=(replace(library.modules[0], targets=(Target("c -keys=cpu"),)),))
+    plain = replace(library, modules=(replace(library.modules[0], targets=(ModuleTarget("c -keys=cpu"),)),))
     check_fit(plain, cpu_called(name), "kws.tar")
 
 
@@ -138,7 +138,7 @@ def test_a_target_that_says_nothing_fits(name: str) -> None:
 )
 def test_the_target_string_tells_the_instructions(target: str, wanted: str, missing: str | None) -> None:
     library = graph_library()
-    module = replace(library.modules[0], targets=(Target(target),), model_id="")
+    module = replace(library.modules[0], targets=(ModuleTarget(target),), model_id="")
     changed = replace(library, modules=(module,))
     if missing is None:
         check_fit(changed, cpu_called(wanted), "kws.tar")
@@ -156,7 +156,9 @@ def test_the_target_string_tells_the_instructions(target: str, wanted: str, miss
 @pytest.mark.parametrize("name", CPUS)
 def test_what_the_native_compiler_made_is_portable(name: str) -> None:
     library = native_library()
-    module = replace(library.modules[0], targets=(Target("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),), model_id="0" * 64)
+    module = replace(
+        library.modules[0], targets=(ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),), model_id="0" * 64
+    )
     check_fit(replace(library, modules=(module,)), cpu_called(name), "kws.tar")
 
 

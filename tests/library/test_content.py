@@ -24,7 +24,7 @@ def stored(begin: int, end: int) -> Stored:
 
 
 @given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.integers(0, 6000), st.integers(0, 6000))
-def test_a_slice_is_a_slice(first: int, second: int, offset: int, size: int) -> None:
+def test_a_stored_slice_equals_its_bytes(first: int, second: int, offset: int, size: int) -> None:
     begin, end = sorted((first, second))
     content = stored(begin, end)
     assert len(content) == end - begin and bytes(content) == DATA[begin:end]
@@ -32,7 +32,7 @@ def test_a_slice_is_a_slice(first: int, second: int, offset: int, size: int) -> 
     assert b"".join(chunks(content)) == DATA[begin:end]
 
 
-def test_equality_is_that_of_the_bytes() -> None:
+def test_contents_with_equal_bytes_are_equal() -> None:
     assert stored(0, 300) == DATA[:300] and DATA[:300] == stored(0, 300)
     assert stored(0, 256) == stored(256, 512)
     assert stored(0, 256) != stored(0, 257)
@@ -42,7 +42,7 @@ def test_equality_is_that_of_the_bytes() -> None:
         hash(stored(0, 1))
 
 
-def test_a_content_is_shown_by_its_size() -> None:
+def test_the_repr_of_a_content_shows_its_size() -> None:
     assert repr(stored(1, 301)) == "<Stored: 300 bytes>"
 
 
@@ -76,18 +76,19 @@ def test_threads_share_a_file() -> None:
     assert wrong == []
 
 
-def test_what_cannot_be_read_is_named() -> None:
+def test_a_pipe_cannot_be_read() -> None:
     reading, writing = os.pipe()
     os.close(writing)
-    with pytest.raises(InputFileError, match=r"a pipe: cannot be read: .*[Ss]eek"):
+    with pytest.raises(InputFileError) as caught:
         StoredFile(os.fdopen(reading, "rb", buffering=0), "a pipe")
+    assert (caught.value.code, caught.value.place) == ("file-unreadable", "a pipe")
 
 
 # Spooled -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("size", "kind"), [(0, bytes), (99, bytes), (100, bytes), (101, Stored), (5000, Stored)])
-def test_what_is_large_goes_to_a_file(size: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_content_is_spooled_to_a_file(size: int, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_module, "_IN_MEMORY", 100)
     for step in (1, 7, 6000):
         made = spooled(DATA[at : min(size, at + step)] for at in range(0, size, step))
@@ -104,8 +105,8 @@ def small_files() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_files")
-def test_no_room_for_what_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_content_without_disk_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(content_module, "_IN_MEMORY", 100)
-    reason = "^temporary file: cannot write: File too large; free space, or name a folder in TMPDIR$"
-    with pytest.raises(StorageError, match=reason):
+    with pytest.raises(StorageError) as caught:
         spooled([DATA] * 100)
+    assert (caught.value.code, caught.value.place) == ("temporary-file-not-written", "temporary file")

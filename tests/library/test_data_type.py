@@ -22,12 +22,12 @@ from mlfbuild.library.data_type import DataType, element_size, parse_dtype, tens
         ("void", DataType("void", 0, 0)),
     ],
 )
-def test_what_tvm_calls_a_type(name: str, expected: DataType) -> None:
+def test_types_of_tvm(name: str, expected: DataType) -> None:
     assert parse_dtype(name) == expected
 
 
 @pytest.mark.parametrize("name", ["int8 ", "Int8", "int8x", "complex64", "int256", "int8x65536", "string", "int٨"])
-def test_what_tvm_does_not_call_a_type(name: str) -> None:
+def test_names_that_are_not_types_of_tvm(name: str) -> None:
     assert parse_dtype(name) is None
     assert element_size(name) is None
     assert tensor_size(name, (2, 3)) is None

@@ -45,7 +45,7 @@ def graphs_of(archives: Path) -> Iterator[tuple[str, bytes]]:
                     yield path.name, file.read()
 
 
-def test_every_graph_of_tvm_comes_back_byte_for_byte(shared: Path) -> None:
+def test_every_graph_of_tvm_is_written_byte_for_byte(shared: Path) -> None:
     names = []
     for name, data in graphs_of(shared / "archives"):
         assert graph_text(parse_graph(data, name)).encode() == data, name
@@ -54,7 +54,7 @@ def test_every_graph_of_tvm_comes_back_byte_for_byte(shared: Path) -> None:
     assert sum(name.startswith("v5-") for name in names) == 3
 
 
-def test_what_a_graph_tells() -> None:
+def test_arguments_and_outputs_of_a_graph() -> None:
     graph = parsed(GRAPH_JSON)
     assert graph.nodes[2].function == "tvmgen_net_add"
     assert graph.nodes[2].inputs == (NodeEntry(0), NodeEntry(1))
@@ -82,7 +82,7 @@ def test_a_shared_storage_is_as_large_as_its_largest_entry() -> None:
     assert storage_sizes(parsed(json.dumps(document))) == {0: 15, 1: 2}
 
 
-def test_what_tvm_does_not_know_is_kept_and_written_last() -> None:
+def test_members_unknown_to_tvm_are_kept_and_written_last() -> None:
     document = small()
     document["metadata"] = {"made by": [1.5, None, "ä"]}
     document["nodes"][0]["color"] = "red"
@@ -96,7 +96,7 @@ def test_what_tvm_does_not_know_is_kept_and_written_last() -> None:
     assert parsed(graph_text(graph)) == graph
     assert c_runtime_problems(graph) == [
         "attrs.weights: the C runtime skips only attributes of type list_int and size_t",
-        "nodes[0].color: the C runtime refuses members it does not know",
+        "nodes[0].color: the C runtime refuses unknown members",
     ]
 
 
@@ -115,99 +115,100 @@ def changed(place: str, value: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("changed_place", "value", "code", "place"),
     [
-        ("nodes", ..., "nodes: is missing"),
-        ("heads", ..., "heads: is missing"),
-        ("node_row_ptr", ..., "node_row_ptr: is missing"),
-        ("attrs.shape", ..., "attrs.shape: is missing"),
-        ("nodes", {}, "nodes: must be a list"),
-        ("nodes.1", 7, "nodes[1]: must be an object"),
-        ("nodes.1.name", ..., "nodes[1].name: is missing"),
-        ("nodes.1.name", 7, "nodes[1].name: must be a string"),
-        ("nodes.1.name", "\x01", "nodes[1].name: has control characters or half a character"),
-        ("nodes.1.name", "\ud800", "nodes[1].name: has control characters or half a character"),
-        ("nodes.1.op", "Convolution", "nodes[1].op: is 'Convolution', must be 'null' or 'tvm_op'"),
-        ("nodes.2.attrs.func_name", ..., "nodes[2].attrs.func_name: is missing"),
-        ("nodes.2.attrs.hash", 7, "nodes[2].attrs.hash: must be a string"),
-        ("nodes.2.attrs.num_inputs", "two", "nodes[2].attrs.num_inputs: must be a whole number in a string"),
-        ("nodes.2.attrs.num_inputs", "3", "nodes[2].attrs.num_inputs: is 3, inputs has 2"),
-        ("nodes.2.attrs.num_outputs", "2", "node_row_ptr[3]: is 3, must be 4: node 2 has 2 outputs"),
-        ("nodes.2.inputs.0", [0], "nodes[2].inputs[0]: must be [node, index] or [node, index, version]"),
-        ("nodes.2.inputs.0", [2, 0, 0], "nodes[2].inputs[0]: node 2 does not exist, or stands behind the one that"),
-        ("nodes.2.inputs.0", [0, 1, 0], "nodes[2].inputs[0]: node 0 has no output 1, only 1"),
-        ("nodes.2.inputs.0", [0, -1, 0], "nodes[2].inputs[0][1]: must be a whole number from 0"),
-        ("nodes.2.control_deps", [2], "nodes[2].control_deps[0]: node 2 does not stand before this one"),
-        ("arg_nodes", [0, 3], "arg_nodes[1]: is 3, but there are 3 nodes"),
-        ("arg_nodes", [0, 2], "arg_nodes[1]: node 2 is a call, no input"),
-        ("arg_nodes", [0, 0], "arg_nodes[1]: names node 0 a second time"),
-        ("arg_nodes", [True], "arg_nodes[0]: must be a whole number"),
-        ("heads", [[3, 0, 0]], "heads[0]: node 3 does not exist"),
-        ("heads", [[2, 1, 0]], "heads[0]: node 2 has no output 1, only 1"),
-        ("node_row_ptr", [0, 1, 2], "node_row_ptr: has 3 items, must have one more than the 3 nodes"),
-        ("node_row_ptr", [1, 2, 3, 4], "node_row_ptr[0]: must be 0"),
-        ("node_row_ptr", [0, 1, 1, 2], "node_row_ptr[2]: is 1, must be 2: node 1 has 1 outputs"),
-        ("attrs.shape", ["list_shape"], "attrs.shape: must be a list of a type tag and a value"),
-        ("attrs.shape.0", "list_int", "attrs.shape[0]: is 'list_int', must be 'list_shape'"),
-        ("attrs.shape.1", [[1]], "attrs.shape: has 1 items, must have 3, one for each output of each node"),
-        ("attrs.shape.1.2", [-1], "attrs.shape[2][0]: must be a whole number from 0"),
-        ("attrs.shape.1.2", [1] * 65, "attrs.shape[2]: has 65 dimensions, more than 64"),
-        ("attrs.shape.1.2", [2**62, 2], "attrs.shape[2]: is larger than 2^63-1 bytes"),
-        ("attrs.storage_id.1.2", 2**31, "attrs.storage_id[2]: must be a whole number from 0 to 2147483647"),
-        ("attrs.storage_id.1", [0], "attrs.storage_id: has 1 items, must have 3"),
-        ("attrs.dltype.1.0", "float128k", "attrs.dltype[0]: is 'float128k', no data type of TVM"),
-        ("attrs.device_index", ["list_int", [1]], "attrs.device_index: has 1 items, must have 3"),
-        ("attrs.storage_scope", ["list_str", 1], "attrs.storage_scope: must be a list"),
-        ("attrs.x", 1, "attrs.x: must be a list"),
+        ("nodes", ..., "graph-member-missing", "nodes"),
+        ("heads", ..., "graph-member-missing", "heads"),
+        ("node_row_ptr", ..., "graph-member-missing", "node_row_ptr"),
+        ("attrs.shape", ..., "graph-member-missing", "attrs.shape"),
+        ("nodes", {}, "graph-type-wrong", "nodes"),
+        ("nodes.1", 7, "graph-type-wrong", "nodes[1]"),
+        ("nodes.1.name", ..., "graph-member-missing", "nodes[1].name"),
+        ("nodes.1.name", 7, "graph-type-wrong", "nodes[1].name"),
+        ("nodes.1.name", "\x01", "graph-value-invalid", "nodes[1].name"),
+        ("nodes.1.name", "\ud800", "graph-value-invalid", "nodes[1].name"),
+        ("nodes.1.op", "Convolution", "graph-value-invalid", "nodes[1].op"),
+        ("nodes.2.attrs.func_name", ..., "graph-member-missing", "nodes[2].attrs.func_name"),
+        ("nodes.2.attrs.hash", 7, "graph-type-wrong", "nodes[2].attrs.hash"),
+        ("nodes.2.attrs.num_inputs", "two", "graph-type-wrong", "nodes[2].attrs.num_inputs"),
+        ("nodes.2.attrs.num_inputs", "3", "graph-length-wrong", "nodes[2].attrs.num_inputs"),
+        ("nodes.2.attrs.num_outputs", "2", "graph-value-invalid", "node_row_ptr[3]"),
+        ("nodes.2.inputs.0", [0], "graph-type-wrong", "nodes[2].inputs[0]"),
+        ("nodes.2.inputs.0", [2, 0, 0], "graph-index-invalid", "nodes[2].inputs[0]"),
+        ("nodes.2.inputs.0", [0, 1, 0], "graph-index-invalid", "nodes[2].inputs[0]"),
+        ("nodes.2.inputs.0", [0, -1, 0], "graph-type-wrong", "nodes[2].inputs[0][1]"),
+        ("nodes.2.control_deps", [2], "graph-index-invalid", "nodes[2].control_deps[0]"),
+        ("arg_nodes", [0, 3], "graph-index-invalid", "arg_nodes[1]"),
+        ("arg_nodes", [0, 2], "graph-index-invalid", "arg_nodes[1]"),
+        ("arg_nodes", [0, 0], "graph-index-invalid", "arg_nodes[1]"),
+        ("arg_nodes", [True], "graph-type-wrong", "arg_nodes[0]"),
+        ("heads", [[3, 0, 0]], "graph-index-invalid", "heads[0]"),
+        ("heads", [[2, 1, 0]], "graph-index-invalid", "heads[0]"),
+        ("node_row_ptr", [0, 1, 2], "graph-length-wrong", "node_row_ptr"),
+        ("node_row_ptr", [1, 2, 3, 4], "graph-value-invalid", "node_row_ptr[0]"),
+        ("node_row_ptr", [0, 1, 1, 2], "graph-value-invalid", "node_row_ptr[2]"),
+        ("attrs.shape", ["list_shape"], "graph-type-wrong", "attrs.shape"),
+        ("attrs.shape.0", "list_int", "graph-value-invalid", "attrs.shape[0]"),
+        ("attrs.shape.1", [[1]], "graph-length-wrong", "attrs.shape"),
+        ("attrs.shape.1.2", [-1], "graph-type-wrong", "attrs.shape[2][0]"),
+        ("attrs.shape.1.2", [1] * 65, "graph-value-invalid", "attrs.shape[2]"),
+        ("attrs.shape.1.2", [2**62, 2], "graph-value-invalid", "attrs.shape[2]"),
+        ("attrs.storage_id.1.2", 2**31, "graph-type-wrong", "attrs.storage_id[2]"),
+        ("attrs.storage_id.1", [0], "graph-length-wrong", "attrs.storage_id"),
+        ("attrs.dltype.1.0", "float128k", "graph-value-invalid", "attrs.dltype[0]"),
+        ("attrs.device_index", ["list_int", [1]], "graph-length-wrong", "attrs.device_index"),
+        ("attrs.storage_scope", ["list_str", 1], "graph-type-wrong", "attrs.storage_scope"),
+        ("attrs.x", 1, "graph-type-wrong", "attrs.x"),
     ],
 )  # fmt: skip
-def test_an_unsound_graph_is_refused_with_its_place(place: str, value: object, message: str) -> None:
+def test_an_invalid_graph_is_refused(changed_place: str, value: object, code: str, place: str) -> None:
     with pytest.raises(InputFileError) as caught:
-        parsed(changed(place, value))
-    assert str(caught.value).startswith(f"a.graph: {message}")
+        parsed(changed(changed_place, value))
+    assert (caught.value.code, caught.value.place) == (code, f"a.graph: {place}")
     assert "\n" not in str(caught.value)
 
 
-def test_a_list_is_no_graph() -> None:
-    with pytest.raises(InputFileError, match=r"^a\.graph: must be an object; export the graph again$"):
+def test_a_list_is_not_a_graph() -> None:
+    with pytest.raises(InputFileError) as caught:
         parsed("[]")
+    assert (caught.value.code, caught.value.place) == ("graph-type-wrong", "a.graph")
 
 
 @pytest.mark.parametrize("text", ["", "7", "{", '{"nodes": [', "NaN", "[" * 100_000])
-def test_what_is_no_graph(text: str) -> None:
-    with pytest.raises(InputFileError, match=r"^a\.graph: "):
+def test_text_that_is_not_a_graph(text: str) -> None:
+    with pytest.raises(InputFileError) as caught:
         parsed(text)
+    assert (caught.value.code, caught.value.place) == ("graph-type-wrong" if text == "7" else "json-invalid", "a.graph")
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "problem"),
+    ("changed_place", "value", "place"),
     [
-        ("nodes.0.name", "n" * 119, "nodes[0].name: has 119 bytes, the C runtime has room for 118"),
+        ("nodes.0.name", "n" * 119, "nodes[0].name"),
         ("nodes.0.name", "n" * 118, None),
-        ("nodes.0.name", 'a"b', "nodes[0]: 'a\"b' needs an escape, at which the C runtime writes to a null pointer"),
-        ("nodes.2.attrs.func_name", "__nop", "nodes[2].attrs.func_name: the C runtime does not support __nop"),
-        ("nodes.2.attrs." + "k" * 19, "", f"nodes[2].attrs.{'k' * 19}: is a longer name than the 18 bytes the C"),
-        ("nodes.2.control_deps", [0], "nodes[2].control_deps: the C runtime refuses it"),
-        ("attrs.shape.1.0", [], "attrs.shape[0]: is a scalar, which the C runtime reads as a dimension of unknown"),
-        ("attrs.shape.1.0", [1] * 7, "attrs.shape[0]: has 7 dimensions, the C runtime takes 6"),
-        ("attrs.shape.1.0", [4, 0], "attrs.shape[0]: has an extent of 0, at which the C runtime stops to multiply"),
-        ("attrs.shape.1.0", [2**31], "attrs.shape[0]: is larger than the 32 bits in which the C runtime counts"),
-        ("attrs.dltype.1.0", "float32x4", "attrs.dltype[0]: the C runtime does not know 'float32x4'"),
+        ("nodes.0.name", 'a"b', "nodes[0]"),
+        ("nodes.2.attrs.func_name", "__nop", "nodes[2].attrs.func_name"),
+        ("nodes.2.attrs." + "k" * 19, "", f"nodes[2].attrs.{'k' * 19}"),
+        ("nodes.2.control_deps", [0], "nodes[2].control_deps"),
+        ("attrs.shape.1.0", [], "attrs.shape[0]"),
+        ("attrs.shape.1.0", [1] * 7, "attrs.shape[0]"),
+        ("attrs.shape.1.0", [4, 0], "attrs.shape[0]"),
+        ("attrs.shape.1.0", [2**31], "attrs.shape[0]"),
+        ("attrs.dltype.1.0", "float32x4", "attrs.dltype[0]"),
         ("attrs.dltype.1.0", "bfloat16", None),
-        ("attrs.dltype.1.2", "int4", "heads[0]: has elements of 4 bits, of which the C runtime copies whole bytes"),
-        ("attrs.storage_id.1.0", 3, "attrs.storage_id[0]: is 3, the C runtime has room for one a node"),
-        ("attrs.storage_scope", ["list_str", ["", "", "x"]], "attrs.storage_scope: the C runtime takes no list_str"),
-        ("attrs.device_index", ["list_int", [1, 2, 1]], "attrs.device_index: names several devices, the C runtime"),
-        ("attrs.a_name_too_long", ["list_int", []], "attrs.a_name_too_long: is a longer name than the 14 bytes"),
-        ("extra", 1, "extra: the C runtime refuses members it does not know"),
+        ("attrs.dltype.1.2", "int4", "heads[0]"),
+        ("attrs.storage_id.1.0", 3, "attrs.storage_id[0]"),
+        ("attrs.storage_scope", ["list_str", ["", "", "x"]], "attrs.storage_scope"),
+        ("attrs.device_index", ["list_int", [1, 2, 1]], "attrs.device_index"),
+        ("attrs.a_name_too_long", ["list_int", []], "attrs.a_name_too_long"),
+        ("extra", 1, "extra"),
         ("metadata", 1, None),
     ],
 )  # fmt: skip
-def test_what_the_c_runtime_cannot_do(place: str, value: object, problem: str | None) -> None:
-    graph = parsed(changed(place, value))
-    problems = c_runtime_problems(graph)
-    assert len(problems) == (problem is not None)
-    assert all(found.startswith(str(problem)) for found in problems)
+def test_graphs_that_the_c_runtime_cannot_run(changed_place: str, value: object, place: str | None) -> None:
+    graph = parsed(changed(changed_place, value))
+    places = [problem.split(": ")[0] for problem in c_runtime_problems(graph)]
+    assert places == ([] if place is None else [place])
     assert parsed(graph_text(graph)) == graph
 
 
@@ -215,7 +216,7 @@ def test_the_c_runtime_counts_arguments() -> None:
     document = small()
     document["nodes"][2]["inputs"] = [[0, 0, 0]] * 9
     document["nodes"][2]["attrs"]["num_inputs"] = "9"
-    problem = "nodes[2]: has 10 inputs and outputs, the C runtime takes fewer than 10"
+    problem = "nodes[2]: has 10 inputs and outputs, the C runtime accepts fewer than 10"
     assert c_runtime_problems(parsed(json.dumps(document))) == [problem]
 
 
@@ -274,7 +275,7 @@ def entries_of(rows: list[int]) -> list[NodeEntry]:
 
 
 @given(sound_graphs())
-def test_any_sound_graph_comes_back(graph: ExecutorGraph) -> None:
+def test_any_valid_graph_is_written_and_read_unchanged(graph: ExecutorGraph) -> None:
     text = graph_text(graph)
     assert parsed(text) == graph
     assert graph_text(parsed(text)) == text
@@ -314,19 +315,19 @@ def test_no_damaged_text_breaks_the_reader(graph: ExecutorGraph, data: st.DataOb
 
 
 def read_or_refused(data: bytes) -> None:
-    message = ""
+    refusal = None
     try:
         graph = parse_graph(data, "a.graph")
     except InputFileError as error:
-        message = str(error)
-    if message:
-        assert message.startswith("a.graph: ")
-        assert "\n" not in message
+        refusal = error
+    if refusal is not None:
+        assert refusal.place.split(": ")[0] == "a.graph"
+        assert "\n" not in str(refusal)
     else:
         c_runtime_problems(graph)
         assert parse_graph(graph_text(graph).encode(), "a.graph") == graph
 
 
-def test_the_order_of_attributes_is_no_meaning_lost() -> None:
+def test_the_order_of_attributes_has_no_meaning() -> None:
     graph = parsed(GRAPH_JSON)
     assert json.loads(graph_text(replace(graph, attr_order=()))) == json.loads(graph_text(graph))

@@ -14,13 +14,13 @@ from mlfbuild.library import (
     OPERATOR,
     Library,
     Module,
+    ModuleTarget,
     Network,
     NetworkOperator,
+    NetworkScratch,
     NetworkTensor,
     OperatorBuffer,
     OperatorFunction,
-    Scratch,
-    Target,
     TracedTensor,
 )
 from mlfbuild.library.metadata import (
@@ -101,7 +101,9 @@ def network_library() -> Library:
         NetworkTensor("table", "int32", (), 4, "constant", None, 0, 1),
     )
     operators = (
-        NetworkOperator("add", "ADD", "mlf_tiny_add_0", ("mlf_tiny_add_0_table",), 0, (0,), (1,), Scratch(0, 16)),
+        NetworkOperator(
+            "add", "ADD", "mlf_tiny_add_0", ("mlf_tiny_add_0_table",), 0, (0,), (1,), NetworkScratch(0, 16)
+        ),
         NetworkOperator("flat", "RESHAPE", "", (), None, (1,), (2,)),
     )
     main = (replace(module.main[0], workspace_size=32),)
@@ -115,7 +117,7 @@ def operator_library() -> Library:
         OperatorBuffer("sub", 4, (), "float32"),
     )
     functions = tuple(OperatorFunction(name, ()) for name in ("add", "nothing", "sub"))
-    module = Module("ops", "", (Target("c -keys=cpu "),), (), functions, (), style=OPERATOR, buffers=buffers)
+    module = Module("ops", "", (ModuleTarget("c -keys=cpu "),), (), functions, (), style=OPERATOR, buffers=buffers)
     return Library((module,))
 
 
@@ -198,7 +200,7 @@ def test_the_date_of_the_module_comes_before_the_writers() -> None:
     assert document(native_library())["modules"]["tiny"]["export_datetime"] == DATE
 
 
-def test_an_extension_of_another_version_is_left_alone() -> None:
+def test_an_extension_of_a_newer_version_is_ignored() -> None:
     text = document(native_library())
     text["modules"]["tiny"]["mlfbuild"] = {"version": 2, "inputs": "in a shape to come"}
     (record,) = records(json.dumps(text).encode())
@@ -222,82 +224,137 @@ def edit(path: str, value: object, library: Library) -> dict[str, Any]:
 MAIN = "modules.tiny.memory.functions.main.0"
 NETWORK = "modules.tiny.mlfbuild.network"
 WRONG = [
-    ("modules", ..., "model_name: is missing"),
-    ("modules", [], "modules: must be an object"),
-    ("modules", {}, "modules: is empty"),
-    ("modules.tiny", 7, "modules.tiny: must be an object"),
-    ("modules.tiny.executors", [], "modules.tiny.executors: must be one of aot and graph"),
-    ("modules.tiny.executors", ["vm"], "modules.tiny.executors: the VM executor is not supported"),
-    ("modules.tiny.executors", ..., "modules.tiny.executors: is missing"),
-    ("modules.tiny.executors", "aot", "modules.tiny.executors: must be a list"),
-    ("modules.tiny.style", "operator", "modules.tiny.style: must be full-model"),
-    ("modules.tiny.target", [1], "modules.tiny.target: must be a list of strings"),
-    ("modules.tiny.memory", ..., "modules.tiny.memory: is missing"),
-    ("modules.tiny.memory.functions.main", {}, "modules.tiny.memory.functions.main: must be a list"),
-    (f"{MAIN}.workspace_size_bytes", -1, "main[0].workspace_size_bytes: must be a whole number of at least 0"),
-    (f"{MAIN}.workspace_size_bytes", True, "main[0].workspace_size_bytes: must be a whole number of at least 0"),
-    (f"{MAIN}.workspace_size_bytes", 1.5, "main[0].workspace_size_bytes: must be a whole number of at least 0"),
-    (f"{MAIN}.workspace_size_bytes", 10**400, "main[0].workspace_size_bytes: must be a whole number of at least 0"),
-    (f"{MAIN}.inputs.x.dtype", None, "main[0].inputs.x.dtype: must be a string"),
-    (f"{MAIN}.inputs.x.size", 5, "modules.tiny.mlfbuild.inputs: contradicts memory.functions.main[0].inputs"),
-    (f"{MAIN}.outputs", {}, "modules.tiny.mlfbuild.outputs: contradicts memory.functions.main[0].outputs"),
-    ("modules.tiny.mlfbuild.inputs.0.shape", [1, -4], "mlfbuild.inputs[0].shape: must be a list of whole numbers"),
-    ("modules.tiny.mlfbuild.inputs.0.scale", "1", "mlfbuild.inputs[0].scale: must be a number"),
-    ("modules.tiny.mlfbuild.target_devices", [1, 2], "modules.tiny.mlfbuild.target_devices: contradicts target"),
-    ("modules.tiny.mlfbuild.target_devices", ["cpu"], "target_devices: must be a list of whole numbers"),
-    ("modules.tiny.mlfbuild.contexts", [{}], "modules.tiny.mlfbuild.contexts[0].device_type: is missing"),
-    ("modules.tiny.mlfbuild.workspace_bound", -1, "modules.tiny.mlfbuild.workspace_bound: must be"),
-    ("modules.tiny.mlfbuild.trace.0.dtype", "float33", "mlfbuild.trace[0].dtype: 'float33' is no type of elements"),
-    ("modules.tiny.mlfbuild.trace.0.size", 5, "mlfbuild.trace[0].size: is not that of the shape and the dtype"),
-    ("modules.tiny.mlfbuild.trace.0.shape", ..., "mlfbuild.trace[0].size: is not that of the shape and the dtype"),
-    ("modules.tiny.mlfbuild.trace.0.function", 1, "modules.tiny.mlfbuild.trace[0].function: must be a string"),
-    ("modules.tiny.mlfbuild.version", ..., "modules.tiny.mlfbuild.version: is missing"),
-    (f"{NETWORK}", [], "modules.tiny.mlfbuild.network: must be an object"),
-    (f"{NETWORK}.arena", ..., "mlfbuild.network.arena: is missing"),
-    (f"{NETWORK}.arena", 48, "modules.tiny.mlfbuild.network: contradicts memory.functions.main[0].workspace_size"),
-    (f"{NETWORK}.tensors.0.memory", "flash", "network.tensors[0].memory: 'flash' is none of arena, state, input"),
-    (f"{NETWORK}.tensors.1.offset", 29, "network.tensors[1].offset: is outside the arena of 32 bytes"),
-    (f"{NETWORK}.tensors.1.memory", "state", "network.tensors[1].offset: is outside the state of 0 bytes"),
-    (f"{NETWORK}.tensors.1.offset", ..., "network.tensors[1].offset: is missing"),
-    (f"{NETWORK}.tensors.1.dtype", "float33", "network.tensors[1].size: is not that of the shape and the dtype"),
-    (f"{NETWORK}.tensors.1.shape", [5], "network.tensors[1].size: is not that of the shape and the dtype"),
-    (f"{NETWORK}.tensors.2.first", 2, "network.tensors[2].last: is before first, or none of the 2 operators"),
-    (f"{NETWORK}.tensors.2.last", 2, "network.tensors[2].last: is before first, or none of the 2 operators"),
-    (f"{NETWORK}.operators.0.inputs", [4], "network.operators[0].inputs: names a tensor that is none of the 4"),
-    (f"{NETWORK}.operators.0.outputs", [-1], "network.operators[0].outputs: must be a list of whole numbers"),
-    (f"{NETWORK}.operators.0.macs", -1, "network.operators[0].macs: must be a whole number of at least 0"),
-    (f"{NETWORK}.operators.0.symbols", "f", "network.operators[0].symbols: must be a list"),
-    (f"{NETWORK}.operators.0.scratch.size", 33, "network.operators[0].scratch.offset: is outside the arena of 32"),
-    (f"{NETWORK}.operators.1.operator", ..., "network.operators[1].operator: is missing"),
-    ("modules.tiny.external_dependencies", [{}], "external_dependencies[0].short_name: is missing"),
+    ("modules", ..., "json-member-missing", "model_name"),
+    ("modules", [], "json-type-wrong", "modules"),
+    ("modules", {}, "json-value-invalid", "modules"),
+    ("modules.tiny", 7, "json-type-wrong", "modules.tiny"),
+    ("modules.tiny.executors", [], "json-value-invalid", "modules.tiny.executors"),
+    ("modules.tiny.executors", ["vm"], "executor-unsupported", "modules.tiny.executors"),
+    ("modules.tiny.executors", ..., "json-member-missing", "modules.tiny.executors"),
+    ("modules.tiny.executors", "aot", "json-type-wrong", "modules.tiny.executors"),
+    ("modules.tiny.style", "operator", "json-value-invalid", "modules.tiny.style"),
+    ("modules.tiny.target", [1], "json-type-wrong", "modules.tiny.target"),
+    ("modules.tiny.memory", ..., "json-member-missing", "modules.tiny.memory"),
+    ("modules.tiny.memory.functions.main", {}, "json-type-wrong", "modules.tiny.memory.functions.main"),
+    (
+        f"{MAIN}.workspace_size_bytes",
+        -1,
+        "json-type-wrong",
+        "modules.tiny.memory.functions.main[0].workspace_size_bytes",
+    ),
+    (
+        f"{MAIN}.workspace_size_bytes",
+        True,
+        "json-type-wrong",
+        "modules.tiny.memory.functions.main[0].workspace_size_bytes",
+    ),
+    (
+        f"{MAIN}.workspace_size_bytes",
+        1.5,
+        "json-type-wrong",
+        "modules.tiny.memory.functions.main[0].workspace_size_bytes",
+    ),
+    (
+        f"{MAIN}.workspace_size_bytes",
+        10**400,
+        "json-type-wrong",
+        "modules.tiny.memory.functions.main[0].workspace_size_bytes",
+    ),
+    (f"{MAIN}.inputs.x.dtype", None, "json-type-wrong", "modules.tiny.memory.functions.main[0].inputs.x.dtype"),
+    (f"{MAIN}.inputs.x.size", 5, "metadata-contradiction", "modules.tiny.mlfbuild.inputs"),
+    (f"{MAIN}.outputs", {}, "metadata-contradiction", "modules.tiny.mlfbuild.outputs"),
+    ("modules.tiny.mlfbuild.inputs.0.shape", [1, -4], "json-type-wrong", "modules.tiny.mlfbuild.inputs[0].shape"),
+    ("modules.tiny.mlfbuild.inputs.0.scale", "1", "json-type-wrong", "modules.tiny.mlfbuild.inputs[0].scale"),
+    ("modules.tiny.mlfbuild.target_devices", [1, 2], "metadata-contradiction", "modules.tiny.mlfbuild.target_devices"),
+    ("modules.tiny.mlfbuild.target_devices", ["cpu"], "json-type-wrong", "modules.tiny.mlfbuild.target_devices"),
+    ("modules.tiny.mlfbuild.contexts", [{}], "json-member-missing", "modules.tiny.mlfbuild.contexts[0].device_type"),
+    ("modules.tiny.mlfbuild.workspace_bound", -1, "json-type-wrong", "modules.tiny.mlfbuild.workspace_bound"),
+    ("modules.tiny.mlfbuild.trace.0.dtype", "float33", "json-value-invalid", "modules.tiny.mlfbuild.trace[0].dtype"),
+    ("modules.tiny.mlfbuild.trace.0.size", 5, "json-value-invalid", "modules.tiny.mlfbuild.trace[0].size"),
+    ("modules.tiny.mlfbuild.trace.0.shape", ..., "json-value-invalid", "modules.tiny.mlfbuild.trace[0].size"),
+    ("modules.tiny.mlfbuild.trace.0.function", 1, "json-type-wrong", "modules.tiny.mlfbuild.trace[0].function"),
+    ("modules.tiny.mlfbuild.version", ..., "json-member-missing", "modules.tiny.mlfbuild.version"),
+    (f"{NETWORK}", [], "json-type-wrong", "modules.tiny.mlfbuild.network"),
+    (f"{NETWORK}.arena", ..., "json-member-missing", "modules.tiny.mlfbuild.network.arena"),
+    (f"{NETWORK}.arena", 48, "metadata-contradiction", "modules.tiny.mlfbuild.network"),
+    (
+        f"{NETWORK}.tensors.0.memory",
+        "flash",
+        "metadata-network-invalid",
+        "modules.tiny.mlfbuild.network.tensors[0].memory",
+    ),
+    (f"{NETWORK}.tensors.1.offset", 29, "metadata-network-invalid", "modules.tiny.mlfbuild.network.tensors[1].offset"),
+    (
+        f"{NETWORK}.tensors.1.memory",
+        "state",
+        "metadata-network-invalid",
+        "modules.tiny.mlfbuild.network.tensors[1].offset",
+    ),
+    (f"{NETWORK}.tensors.1.offset", ..., "json-member-missing", "modules.tiny.mlfbuild.network.tensors[1].offset"),
+    (
+        f"{NETWORK}.tensors.1.dtype",
+        "float33",
+        "metadata-network-invalid",
+        "modules.tiny.mlfbuild.network.tensors[1].size",
+    ),
+    (f"{NETWORK}.tensors.1.shape", [5], "metadata-network-invalid", "modules.tiny.mlfbuild.network.tensors[1].size"),
+    (f"{NETWORK}.tensors.2.first", 2, "metadata-network-invalid", "modules.tiny.mlfbuild.network.tensors[2].last"),
+    (f"{NETWORK}.tensors.2.last", 2, "metadata-network-invalid", "modules.tiny.mlfbuild.network.tensors[2].last"),
+    (
+        f"{NETWORK}.operators.0.inputs",
+        [4],
+        "metadata-network-invalid",
+        "modules.tiny.mlfbuild.network.operators[0].inputs",
+    ),
+    (f"{NETWORK}.operators.0.outputs", [-1], "json-type-wrong", "modules.tiny.mlfbuild.network.operators[0].outputs"),
+    (f"{NETWORK}.operators.0.macs", -1, "json-type-wrong", "modules.tiny.mlfbuild.network.operators[0].macs"),
+    (f"{NETWORK}.operators.0.symbols", "f", "json-type-wrong", "modules.tiny.mlfbuild.network.operators[0].symbols"),
+    (
+        f"{NETWORK}.operators.0.scratch.size",
+        33,
+        "metadata-network-invalid",
+        "modules.tiny.mlfbuild.network.operators[0].scratch.offset",
+    ),
+    (
+        f"{NETWORK}.operators.1.operator",
+        ...,
+        "json-member-missing",
+        "modules.tiny.mlfbuild.network.operators[1].operator",
+    ),
+    (
+        "modules.tiny.external_dependencies",
+        [{}],
+        "json-member-missing",
+        "modules.tiny.external_dependencies[0].short_name",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "reason"), WRONG, ids=[f"{row[0]}={row[1]!s:.12}" for row in WRONG])
-def test_each_mistake_is_named_with_its_place(path: str, value: object, reason: str) -> None:
+@pytest.mark.parametrize(("path", "value", "code", "place"), WRONG, ids=[f"{row[0]}={row[1]!s:.12}" for row in WRONG])
+def test_each_mistake_is_reported_with_its_place(path: str, value: object, code: str, place: str) -> None:
     data = json.dumps(edit(path, value, network_library() if ".network" in path else traced_library())).encode()
     with pytest.raises(InputFileError) as caught:
         records(data, "kws.tar: metadata.json")
-    message = str(caught.value)
-    assert message.startswith("kws.tar: metadata.json: mod")
-    assert reason in message and "\n" not in message
+    assert (caught.value.code, caught.value.place) == (code, f"kws.tar: metadata.json: {place}")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "code"),
     [
-        (b"", "not sound JSON"),
-        (b"\xff\xfe", "not sound JSON"),
-        (b"[]", "must be an object"),
-        (b'{"version": 7, "version": 7}', "a key stands twice in one object"),
-        (b'{"version": NaN}', "NaN is not a JSON number"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"version": ' + b"9" * 100_000 + b"}", "must be a whole number|not sound JSON"),
+        (b"", "json-invalid"),
+        (b"\xff\xfe", "json-invalid"),
+        (b"[]", "json-type-wrong"),
+        (b'{"version": 7, "version": 7}', "json-invalid"),
+        (b'{"version": NaN}', "json-invalid"),
+        (b"[" * 100_000, "json-invalid"),
+        (b'{"version": ' + b"9" * 100_000 + b"}", "json-invalid"),
     ],
 )
-def test_text_that_is_not_json(text: bytes, reason: str) -> None:
-    with pytest.raises(InputFileError, match=reason) as caught:
+def test_text_that_is_not_json(text: bytes, code: str) -> None:
+    with pytest.raises(InputFileError) as caught:
         read_document(text, "metadata.json").integer("version")
+    assert (caught.value.code, caught.value.place) == (code, "metadata.json")
     assert "\n" not in str(caught.value)
 
 
@@ -329,16 +386,17 @@ def test_contexts_of_the_sketch_in_every_form(contexts: object, expected: list[t
 
 
 @pytest.mark.parametrize(
-    ("contexts", "reason"),
+    ("contexts", "code", "place"),
     [
-        ([["cpu", 0]], r"contexts\[0\]: must be an object"),
-        (["cpu", 1], r"contexts\[0\]: must be an object"),
-        ([True], r"contexts\[0\]: must be an object"),
-        ({"cpu": -1}, "contexts.cpu: must be a whole number of at least 0"),
-        (7, "contexts: must be a list"),
+        ([["cpu", 0]], "json-type-wrong", "contexts[0]"),
+        (["cpu", 1], "json-type-wrong", "contexts[0]"),
+        ([True], "json-type-wrong", "contexts[0]"),
+        ({"cpu": -1}, "json-type-wrong", "contexts.cpu"),
+        (7, "json-type-wrong", "contexts"),
     ],
 )
-def test_contexts_of_no_form_are_refused(contexts: object, reason: str) -> None:
+def test_contexts_of_another_form_are_refused(contexts: object, code: str, place: str) -> None:
     found = {**document(native_library("tiny"))["modules"]["tiny"], "contexts": contexts}
-    with pytest.raises(InputFileError, match=f"^metadata.json: {reason}; make it again$"):
+    with pytest.raises(InputFileError) as caught:
         records(json.dumps({"version": 1, **found}).encode())
+    assert (caught.value.code, caught.value.place) == (code, f"metadata.json: {place}")

@@ -11,5 +11,5 @@ from mlfbuild.library.names import sanitize_name
     ("name", "expected"),
     [("+_+ ", "____"), ("input++", "input__"), ("woof:1", "woof_1"), ("é", "__"), ("a\ud800b", "a___b")],
 )
-def test_every_byte_that_c_does_not_take_becomes_an_underscore(name: str, expected: str) -> None:
+def test_every_byte_invalid_in_c_becomes_an_underscore(name: str, expected: str) -> None:
     assert sanitize_name(name) == expected

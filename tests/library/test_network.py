@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 
 
 def tensor(name: str, offset: int, size: int, first: int, last: int, memory: str = "arena") -> NetworkTensor:
@@ -19,7 +19,7 @@ TENSORS = (
 )
 OPERATORS = (
     NetworkOperator("first", "CONV_2D", "tvmgen_net_conv2d_0", ("tvmgen_net_conv2d_0_filter",), 40),
-    NetworkOperator("second", "ADD", "tvmgen_net_add_1", (), 0, scratch=Scratch(150, 10)),
+    NetworkOperator("second", "ADD", "tvmgen_net_add_1", (), 0, scratch=NetworkScratch(150, 10)),
     NetworkOperator("third", "RESHAPE", "", (), 0),
     NetworkOperator("fourth", "FULLY_CONNECTED", "tvmgen_net_fully_connected_3", (), 2),
 )
@@ -31,16 +31,16 @@ def test_bytes_in_use_count_once() -> None:
     assert NET.peak == 1
 
 
-def test_multiply_accumulates_are_known_of_all_or_of_none() -> None:
+def test_macs_are_unknown_if_those_of_one_operator_are() -> None:
     assert NET.macs == 42
     assert Network(0, (), (*OPERATORS, NetworkOperator("fifth", "", "f"))).macs is None
 
 
-def test_of_nothing() -> None:
+def test_an_empty_network() -> None:
     assert (Network(0, (), ()).usage, Network(0, (), ()).peak, Network(0, (), ()).macs) == ((), 0, 0)
 
 
-def test_other_names_in_c() -> None:
+def test_renaming_changes_names_in_c() -> None:
     renamed = NET.renamed(lambda name: name.replace("_net_", "_other_"))
     assert [operator.function for operator in renamed.operators] == [
         "tvmgen_other_conv2d_0", "tvmgen_other_add_1", "", "tvmgen_other_fully_connected_3",

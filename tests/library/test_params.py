@@ -105,7 +105,7 @@ def test_big_endian_strided_and_scalar_arrays_are_saved_by_value() -> None:
         max_size=4,
     )
 )
-def test_what_is_saved_is_loaded_in_the_same_order(params: dict[str, np.ndarray]) -> None:
+def test_saved_parameters_are_loaded_in_the_same_order(params: dict[str, np.ndarray]) -> None:
     data = save_params(params)
     loaded = load_params(data)
     assert list(loaded) == list(params)
@@ -127,7 +127,7 @@ class Counted(LazyBytes):
         return self.data[offset : offset + size]
 
 
-def test_arrays_are_read_when_they_are_asked_for() -> None:
+def test_arrays_are_read_on_access() -> None:
     arrays = {name: np.arange(100_000, dtype=np.int32) for name in "abc"}
     content = Counted(bytes(save_params(arrays)))
     params = load_params(content)
@@ -168,24 +168,28 @@ def test_writing_makes_no_second_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "reason"),
+    ("params", "code", "place"),
     [
-        ({"p": np.zeros(1, np.complex64)}, r"parameter 'p': the \.params format has no dtype complex64; convert it to"),
-        ({"p": np.array(["x"])}, "no dtype str"),
-        ({"p": np.zeros(1, object)}, "no dtype object"),
-        ({"p": np.zeros(1, "M8[s]")}, "no dtype datetime64"),
-        ({"\ud800": np.zeros(1, np.int8)}, r"parameter '\\ud800': its name is not Unicode text"),
+        ({"p": np.zeros(1, np.complex64)}, "parameter-dtype-unsupported", "parameter 'p'"),
+        ({"p": np.array(["x"])}, "parameter-dtype-unsupported", "parameter 'p'"),
+        ({"p": np.zeros(1, object)}, "parameter-dtype-unsupported", "parameter 'p'"),
+        ({"p": np.zeros(1, "M8[s]")}, "parameter-dtype-unsupported", "parameter 'p'"),
+        ({"\ud800": np.zeros(1, np.int8)}, "parameter-name-invalid", "parameter '\\ud800'"),
     ],
 )
-def test_what_the_format_cannot_hold_is_refused(params: dict[str, np.ndarray], reason: str) -> None:
-    with pytest.raises(UsageError, match=reason):
+def test_parameters_that_the_format_cannot_hold_are_refused(
+    params: dict[str, np.ndarray], code: str, place: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
         save_params(params)
+    assert (caught.value.code, caught.value.place) == (code, place)
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 1 has 32 dimensions itself")
 def test_too_many_dimensions_are_refused() -> None:
-    with pytest.raises(UsageError, match="parameter 'p': has 33 dimensions, more than 32; reshape it"):
+    with pytest.raises(UsageError) as caught:
         save_params({"p": np.zeros((1,) * 33, np.int8)})
+    assert (caught.value.code, caught.value.place) == ("parameter-rank-too-high", "parameter 'p'")
 
 
 def edited(offset: int, data: bytes) -> bytes:
@@ -193,71 +197,72 @@ def edited(offset: int, data: bytes) -> bytes:
 
 
 BROKEN = {
-    "empty": (b"", "it ends early"),
-    "cut in the data": (TVM_BYTES[:-1], r"it ends early \(1 bytes missing\)"),
-    "trailing byte": (TVM_BYTES + b"\0", "1 bytes are left over"),
-    "other list magic": (edited(0, b"\0"), "a parameter list does not begin with its magic number"),
-    "other array magic": (edited(42, b"\0"), "the array 'p0' does not begin with its magic number"),
-    "2^63 names": (edited(16, struct.pack("<Q", 1 << 63)), "it claims 9223372036854775808 names"),
-    "2^63 letters": (edited(24, struct.pack("<Q", 1 << 63)), "it ends early"),
-    "more arrays than names": (edited(34, struct.pack("<Q", 2)), "the numbers of names and of arrays differ"),
-    "name of bad UTF-8": (edited(32, b"\xff\xff"), "a name is not UTF-8"),
-    "on a GPU": (edited(58, struct.pack("<i", 2)), "lies on device 2"),
-    "-1 dimensions": (edited(66, struct.pack("<i", -1)), "has -1 dimensions"),
-    "a billion dimensions": (edited(66, struct.pack("<i", 10**9)), "has 1000000000 dimensions"),
-    "handle": (edited(70, bytes([3, 64])), "array 'p0' has the unsupported type handle64"),
-    "int4 of half a byte": (edited(70, bytes([0, 4])), r"declares 8 bytes for int4\[1, 2\]"),
-    "int3": (edited(70, bytes([0, 3])), "unsupported type int3"),
-    "int128": (edited(70, bytes([0, 128])), "unsupported type int128"),
-    "float80": (edited(70, bytes([2, 80])), "unsupported type float80"),
-    "complex64": (edited(70, bytes([5, 64])), "unsupported type complex64"),
-    "custom type": (edited(70, bytes([129, 32])), "unsupported type 129 of 32 bits"),
-    "no lanes": (edited(72, struct.pack("<H", 0)), "unsupported type float32x0"),
-    "vectors": (edited(72, struct.pack("<H", 4)), "unsupported type float32x4"),
-    "negative shape": (edited(74, struct.pack("<qq", -1, -2)), "declares 8 bytes for"),
-    "overflowing shape": (edited(74, struct.pack("<qq", 1 << 62, 1 << 62)), "declares 8 bytes for"),
+    "empty": (b"", "params-truncated"),
+    "cut in the data": (TVM_BYTES[:-1], "params-truncated"),
+    "trailing byte": (TVM_BYTES + b"\0", "params-bytes-left"),
+    "other list magic": (edited(0, b"\0"), "params-magic-wrong"),
+    "other array magic": (edited(42, b"\0"), "params-magic-wrong"),
+    "2^63 names": (edited(16, struct.pack("<Q", 1 << 63)), "params-count-wrong"),
+    "2^63 letters": (edited(24, struct.pack("<Q", 1 << 63)), "params-truncated"),
+    "more arrays than names": (edited(34, struct.pack("<Q", 2)), "params-count-wrong"),
+    "name of bad UTF-8": (edited(32, b"\xff\xff"), "params-name-invalid"),
+    "on a GPU": (edited(58, struct.pack("<i", 2)), "params-device-unsupported"),
+    "-1 dimensions": (edited(66, struct.pack("<i", -1)), "params-rank-invalid"),
+    "a billion dimensions": (edited(66, struct.pack("<i", 10**9)), "params-rank-invalid"),
+    "handle": (edited(70, bytes([3, 64])), "params-type-unsupported"),
+    "int4 of half a byte": (edited(70, bytes([0, 4])), "params-size-wrong"),
+    "int3": (edited(70, bytes([0, 3])), "params-type-unsupported"),
+    "int128": (edited(70, bytes([0, 128])), "params-type-unsupported"),
+    "float80": (edited(70, bytes([2, 80])), "params-type-unsupported"),
+    "complex64": (edited(70, bytes([5, 64])), "params-type-unsupported"),
+    "custom type": (edited(70, bytes([129, 32])), "params-type-unsupported"),
+    "no lanes": (edited(72, struct.pack("<H", 0)), "params-type-unsupported"),
+    "vectors": (edited(72, struct.pack("<H", 4)), "params-type-unsupported"),
+    "negative shape": (edited(74, struct.pack("<qq", -1, -2)), "params-size-wrong"),
+    "overflowing shape": (edited(74, struct.pack("<qq", 1 << 62, 1 << 62)), "params-size-wrong"),
     "empty and larger than any array": (
-        edited(74, struct.pack("<qqq", 1 << 62, 0, 0))[:98], r"declares 0 bytes for float32\[4611686018427387904, 0\]"
+        edited(74, struct.pack("<qqq", 1 << 62, 0, 0))[:98], "params-size-wrong"
     ),
-    "2^63 - 1 bytes": (edited(74, struct.pack("<qqq", 1, (1 << 61) - 1, (1 << 63) - 4)), "it ends early"),
-    "lying size": (edited(90, struct.pack("<q", -1)), "declares -1 bytes for"),
+    "2^63 - 1 bytes": (edited(74, struct.pack("<qqq", 1, (1 << 61) - 1, (1 << 63) - 4)), "params-truncated"),
+    "lying size": (edited(90, struct.pack("<q", -1)), "params-size-wrong"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_bytes_give_one_clear_line(name: str) -> None:
-    data, reason = BROKEN[name]
-    with pytest.raises(InputFileError, match=reason) as caught:
+def test_damaged_files_are_refused(name: str) -> None:
+    data, code = BROKEN[name]
+    with pytest.raises(InputFileError) as caught:
         load_params(data, "kws.tar: parameters/kws.params")
-    message = str(caught.value)
-    assert message.startswith("kws.tar: parameters/kws.params: not a sound parameter file: ")
-    assert "\n" not in message
+    assert (caught.value.code, caught.value.place) == (code, "kws.tar: parameters/kws.params")
+    assert str(caught.value).isprintable()
 
 
-def test_a_name_that_stands_twice() -> None:
+def test_a_name_that_occurs_twice() -> None:
     one = bytes(save_params({"a": np.zeros(1, np.int8), "b": np.zeros(1, np.int8)}))
-    with pytest.raises(InputFileError, match="a name stands twice"):
+    with pytest.raises(InputFileError) as caught:
         load_params(one.replace(b"b", b"a", 1))
+    assert caught.value.code == "params-name-twice"
 
 
 def test_a_long_name_does_not_fill_the_screen() -> None:
     data = bytes(save_params({"x" * 5000: np.zeros(1, np.int8)}))
-    with pytest.raises(InputFileError, match="ends early") as caught:
+    with pytest.raises(InputFileError) as caught:
         load_params(data[:-1])
-    assert len(str(caught.value)) < 300
+    assert caught.value.code == "params-truncated" and len(str(caught.value)) < 300
     broken = bytearray(data)
     broken[5040] ^= 1
-    with pytest.raises(InputFileError, match=r"the array 'x+'\.\.\. does not begin with its magic") as caught:
+    with pytest.raises(InputFileError) as caught:
         load_params(bytes(broken))
-    assert len(str(caught.value)) < 300
+    assert caught.value.code == "params-magic-wrong" and len(str(caught.value)) < 300
 
 
-def test_claims_are_checked_before_anything_is_made_of_them() -> None:
+def test_a_file_with_many_names_is_checked_in_linear_time() -> None:
     begin = time.process_time()
     names = 200_000
     data = struct.pack("<QQQ", 0xF7E58D4F05049CB7, 0, names) + struct.pack("<Q", 0) * names + struct.pack("<Q", names)
-    with pytest.raises(InputFileError, match="a name stands twice"):
+    with pytest.raises(InputFileError) as caught:
         load_params(data)
+    assert caught.value.code == "params-name-twice"
     assert time.process_time() - begin < 2
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
 from mlfbuild.report.operators.network import network_sizes
@@ -196,7 +196,7 @@ def test_text_for_a_terminal(golden: Callable[[str, str], None]) -> None:
     )
     operators = (
         NetworkOperator("functional/block/relu;functional/block/bias", "CONV_2D + DEPTHWISE_CONV_2D + ADD", "f",
-                        ("c",), 123_456_789, (0,), (1,), Scratch(12_352, 1000)),
+                        ("c",), 123_456_789, (0,), (1,), NetworkScratch(12_352, 1000)),
         NetworkOperator("lstm\x1b[31m", "UNIDIRECTIONAL_SEQUENCE_LSTM", "g", (), 40, (1,), (2,)),
         NetworkOperator("tvmgen_one_fused_nn_dense_add_clip_cast", "fused_nn_dense_add_clip_cast_subtract_2",
                         "tvmgen_one_fused_nn_dense_add_clip_cast_subtract_2", (), None, (2,), (3,)),

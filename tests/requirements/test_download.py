@@ -312,22 +312,22 @@ def test_a_damaged_archive_is_fetched_again(source: Source, cache: Cache) -> Non
 
 X = {"x.c": b"x", "y.c": b"y"}
 UNSAFE: dict[str, tuple[bytes, str]] = {
-    "tar: absolute": (tar(X, top="/"), "member '/x.c': is an absolute path, refused"),
-    "tar: out": (tar({"../x.c": b"x"}), r"member 'lib-1.0/../x.c': leads out of the archive, refused"),
-    "tar: link": (tar(X, type=tarfile.SYMTYPE, linkname="/etc/passwd"), "member 'lib-1.0/y.c': is a symbolic link"),
+    "tar: absolute": (tar(X, top="/"), "'/x.c': the member has an absolute path"),
+    "tar: out": (tar({"../x.c": b"x"}), r"'lib-1.0/../x.c': the member leads out of the archive"),
+    "tar: link": (tar(X, type=tarfile.SYMTYPE, linkname="/etc/passwd"), "'lib-1.0/y.c': the member is a symbolic link"),
     "tar: hard link": (tar(X, type=tarfile.LNKTYPE, linkname="lib-1.0/x.c"), "is a hard link, refused"),
     "tar: device": (tar(X, type=tarfile.CHRTYPE), "is a character device, refused"),
     "tar: case": (tar({"a.c": b"", "A.c": b""}), "differs from 'lib-1.0/a.c' only in case, refused"),
     "tar: repository": (tar({".git/config": b"", "x": b""}), "'.git/config': would be taken for a Git repository"),
     "tar: cut": (tar()[:3000], "ends early|claims"),
-    "zip: absolute": (zipped(X, top="/"), "member '/': is an absolute path, refused"),
+    "zip: absolute": (zipped(X, top="/"), "member '/': has an absolute path, refused"),
     "zip: out": (zipped({"../../x.c": b"x"}), "member 'lib-1.0/../../x.c': leads out of the archive, refused"),
     "zip: drive": (zipped({"C:/x.c": b"x"}, top=""), "is an absolute path, refused"),
     "zip: backslash": (zipped({"..\\x.c": b"x"}), "control characters, backslashes"),
     "zip: link": (zipped(X, mode=stat.S_IFLNK | 0o777), "member 'lib-1.0/y.c': is a symbolic link, refused"),
     "zip: device": (zipped(X, mode=stat.S_IFCHR), "is a device, a pipe or a socket, refused"),
     "zip: case": (zipped({"a.c": b"", "A.c": b""}), "differs from 'lib-1.0/a.c' only in case, refused"),
-    "zip: in a file": (zipped({"a": b"", "a/b": b""}), "lies in 'lib-1.0/a', which is a file, refused"),
+    "zip: in a file": (zipped({"a": b"", "a/b": b""}), "is inside 'lib-1.0/a', which is a file, refused"),
     "zip: cut": (zipped()[:-30], "is no sound zip archive: .*; choose another archive"),
     "zip: damaged": (zipped().replace(b"PK\3\4", b"PK\3\4", 1)[:60] + bytes(40) + zipped()[100:], "is no sound zip"),
     "zip: nothing": (zipped({}), "holds no files; choose another archive of it"),
@@ -371,7 +371,7 @@ def test_bombs(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_INFLATED", (1 << 20) - 1)
     for data in (lzma.compress(tar(files)), zipped(files)):
         assert len(data) < 3000
-        with pytest.raises(InputFileError, match=r"unpacks to more than . MiB, refused"):
+        with pytest.raises(InputFileError, match=r"(unpacks|decompresses) to more than . MiB"):
             fetched(source, data, cache)
     monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_MEMBERS", 3)
     with pytest.raises(InputFileError, match="has more than 3 members, refused"):

@@ -219,7 +219,7 @@ def test_what_cannot_be_read_gets_a_line(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"a\.c: cannot be read: No such file or directory; check the path"):
         bytes(source.files["src/a.c"])
     (root / "src/b.c").write_text("")
-    with pytest.raises(InputFileError, match=r"b\.c: was cut short while it was read; try again"):
+    with pytest.raises(InputFileError, match=r"b\.c: was truncated while it was read; try again"):
         bytes(source.files["src/b.c"])
     with pytest.raises(InputFileError):
         content_sha256(source)

@@ -495,7 +495,7 @@ HOSTILE = {
     r"'a\\\\b': has a name with control characters": ("a\\b",),
     r"'a\\nb': has a name with control characters": ("a\nb",),
     "'README': differs from 'ReadMe' only in case": ("ReadMe", "README"),
-    "'x.c': stands twice": ("x.c", "x.c"),
+    "'x.c': occurs twice": ("x.c", "x.c"),
     "has too long a name": ("x" * 300,),
 }
 

@@ -76,7 +76,7 @@ def test_archives_that_do_not_fit_together(repo: FirmwareRepo, jobs: str) -> Non
     repo.write("copy.tar", repo.read("build/alpha.tar"))
     ran = repo.scons(jobs)
     assert ran.status == 2
-    assert "build/alpha.tar and copy.tar: both hold a module called alpha; give one of them another name" in ran.output
+    assert "build/alpha.tar and copy.tar: both archives have a module alpha; rename one of them" in ran.output
     assert "Traceback" not in ran.output
     assert not (repo.root / "build/both.tar").exists()
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mlfbuild.library import OperatorBuffer, Target, TensorInfo
+from mlfbuild.library import ModuleTarget, OperatorBuffer, TensorInfo
 from support.sound_archives import (
     BUNDLE,
     METADATA,
@@ -76,7 +76,7 @@ FLAWS = (
     Flaw("MLF107", "relay.txt", lambda: renamed(net(), "src/net.relay", "relay.txt")),
     Flaw("MLF108", "samples/x.h", lambda: {**tiny(), "samples/x.h": b""}),
     Flaw("MLF109", "src/tir-1.txt", lambda: operator(tir=())),
-    Flaw("MLF109", "src/tir-1.txt", lambda: operator(targets=(Target("c"), Target("cmsis-nn")))),
+    Flaw("MLF109", "src/tir-1.txt", lambda: operator(targets=(ModuleTarget("c"), ModuleTarget("cmsis-nn")))),
     # Metadata
     Flaw("MLF201", f"{_TINY}.colour", lambda: described(tiny(), "modules.tiny.colour", "red")),
     Flaw("MLF201", f"{_TINY}.{_MAIN}[0].heap", lambda: described(tiny(), f"{_TINY_KEYS}.{_MAIN}.0.heap", 1)),
@@ -213,7 +213,7 @@ FLAWS = (
     # Graph
     Flaw(
         "MLF501",
-        NET_GRAPH,
+        f"{NET_GRAPH}: arg_nodes[1]",
         lambda: replaced(net(), NET_GRAPH, '"arg_nodes": [0, 1]', '"arg_nodes": [0, 9]' + " " * 17 * 1024 * 1024),
     ),
     Flaw(

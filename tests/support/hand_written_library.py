@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.core.files import write_if_changed
-from mlfbuild.library import CodegenFile, MainMemory, Module, Target, TensorInfo
+from mlfbuild.library import CodegenFile, MainMemory, Module, ModuleTarget, TensorInfo
 
 ARENA = 48
 
@@ -77,7 +77,7 @@ def write_library(
     return Module(
         name="net",
         executor="aot",
-        targets=(Target("c"),),
+        targets=(ModuleTarget("c"),),
         main=(MainMemory(64, 0, 20),),
         inputs=INPUTS,
         outputs=tuple(outputs),

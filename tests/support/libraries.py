@@ -13,9 +13,9 @@ from mlfbuild.library import (
     Library,
     MainMemory,
     Module,
+    ModuleTarget,
     OperatorFunction,
     StorageEntry,
-    Target,
     TensorInfo,
 )
 
@@ -82,7 +82,7 @@ def native_module(name: str = "tiny", offset: int = 3) -> Module:
     return Module(
         name=name,
         executor="aot",
-        targets=(Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),),
+        targets=(ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),),
         main=(MainMemory(workspace_size=0, constants_size=1, io_size=8),),
         inputs=(TensorInfo("x", "int8", 4, (1, 4), 0.003921568859368563, -128),),
         outputs=(TensorInfo("y", "int8", 4, (1, 4), 0.00390625, 0),),
@@ -134,7 +134,7 @@ def graph_library(name: str = "net") -> Library:
     module = Module(
         name=name,
         executor="graph",
-        targets=(Target("c -keys=cpu "),),
+        targets=(ModuleTarget("c -keys=cpu "),),
         main=(MainMemory(0, 8, 16),),
         inputs=(TensorInfo("x", "float32", 8),),
         outputs=(TensorInfo("output", "float32", 8),),

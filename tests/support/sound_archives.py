@@ -16,9 +16,9 @@ from mlfbuild.library import (
     ExternalDependency,
     Library,
     Module,
+    ModuleTarget,
     OperatorBuffer,
     StorageEntry,
-    Target,
 )
 from mlfbuild.library.bundling import Bundle, BundleFacts, bundle_dependency, bundle_files
 from support.libraries import GRAPH_JSON, graph_library, native_module
@@ -76,7 +76,7 @@ def operator_module(**changes: Any) -> Module:
         "name": "add",
         "executor": "",
         "style": "operator",
-        "targets": (Target("c -keys=cpu "),),
+        "targets": (ModuleTarget("c -keys=cpu "),),
         "main": (),
         "operator_functions": (),
         "codegen": tuple(CodegenFile(PurePosixPath(path), text.encode()) for path, text in files.items()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,9 @@ CLASSES = {name for name, value in vars(errors).items() if isinstance(value, typ
 MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
 """The problems of these two are diagnostics, which are found in the code that makes them."""
 FIELDS = ("place", "reason", "hint")
+HELPERS = {"error", "member_error", "refused", "_refuse"}
+"""Methods that make an error from a code and a reason, in this order or by name, and add the place."""
+CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
 
 @dataclass(frozen=True)
@@ -36,16 +40,33 @@ def wordings() -> Iterator[Wording]:
     """Yield every wording in the package, in the order of files and lines."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MADE:
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Name) and node.func.id in MADE:
                 found = _wording(path, node, node.func.id)
                 if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
                     yield found
+            elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
+                yield from _from_helper(path, node)
 
 
 def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
     words = {word.arg: template(word.value) for word in node.keywords if word.arg in FIELDS}
     code = template(node.args[0]) if node.args else ""
     return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, kind, code, words)
+
+
+def _from_helper(path: Path, node: ast.Call) -> Iterator[Wording]:
+    words = {word.arg: word.value for word in node.keywords}
+    codes = [at for at, value in enumerate(node.args) if CODE.fullmatch(template(value))]
+    if codes:
+        words["code"], *rest = node.args[codes[0] :]
+        words |= dict(zip(("reason", "hint"), rest, strict=False))
+    elif "code" in words and node.args:
+        words.setdefault("reason", node.args[-1])
+    if "code" in words and "reason" in words:
+        found = {name: template(words[name]) for name in FIELDS if name in words}
+        yield Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, "Diagnostic", template(words["code"]), found)
 
 
 def template(node: ast.expr) -> str:

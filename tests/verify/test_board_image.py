@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.core.errors import UsageError
-from mlfbuild.library import CodegenFile, Library, Module, Target
+from mlfbuild.library import CodegenFile, Library, Module, ModuleTarget
 from mlfbuild.targets import board_called
 from mlfbuild.verify.emulator.board_image import fitting_cpu
 
@@ -25,7 +25,7 @@ def compiled(tmp_path: Path, tool: Callable[[str], str]) -> Compiled:
         (tmp_path / "f.c").write_text("float f(float x) { return x + 1; }\n")
         subprocess.run([gcc, "-mthumb", *flags, "-c", tmp_path / "f.c", "-o", tmp_path / "f.o"], check=True)
         file = CodegenFile(PurePosixPath("host/lib/net_lib0.o"), (tmp_path / "f.o").read_bytes())
-        return Library((Module("net", "graph", (Target("llvm"),), (), (), (file,)),))
+        return Library((Module("net", "graph", (ModuleTarget("llvm"),), (), (), (file,)),))
 
     return make
 

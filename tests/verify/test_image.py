@@ -97,12 +97,12 @@ def test_impossible_descriptions_are_refused(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "not sound JSON"),
+        ("", "the text is not valid JSON"),
         ("[1]", "must be an object"),
-        ('{"mlfbuild_verify":2}', "is 2, this mlfbuild knows 1; take the one that built it"),
+        ('{"mlfbuild_verify":2}', "is 2, but this mlfbuild knows 1; use the mlfbuild that built it"),
         ('{"mlfbuild_verify":1}', "module: is missing"),
-        ("[" * 100000, "not sound JSON"),
-        ("\xff", "not sound JSON"),
+        ("[" * 100000, "the text is not valid JSON"),
+        ("\xff", "the text is not valid JSON"),
     ],
 )
 def test_damaged_descriptions_are_refused(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:

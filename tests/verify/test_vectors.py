@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from mlfbuild.core.errors import CheckFailedError, InputFileError
-from mlfbuild.library import MainMemory, Module, Target, TensorInfo
+from mlfbuild.library import MainMemory, Module, ModuleTarget, TensorInfo
 from mlfbuild.verify.vectors import load_vectors
 from support.errors import raises
 
 INPUTS = (TensorInfo("serving_default_x:0", "int8", 6, (1, 2, 3)), TensorInfo("y", "float32", 8))
 OUTPUTS = (TensorInfo("Identity", "int8", 4, (1, 4)),)
-MODULE = Module("net", "aot", (Target("c"),), (MainMemory(0, 0, 18),), (), (), INPUTS, OUTPUTS)
+MODULE = Module("net", "aot", (ModuleTarget("c"),), (MainMemory(0, 0, 18),), (), (), INPUTS, OUTPUTS)
 
 X = np.arange(12, dtype=np.int8).reshape(2, 1, 2, 3)
 Y = np.array([[1.5, -2.0], [0.25, 4.0]], np.float32)

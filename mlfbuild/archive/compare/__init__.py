@@ -1,7 +1,13 @@
-"""Two libraries by meaning: what one does and needs that the other does not.
+"""Compare two libraries by meaning: interfaces, memory, operators, graphs, parameters, code and requirements.
 
-Format versions, dates and the text of the program before code generation are told as notes, not as differences, so
-that an archive that was converted to another version compares equal with the one it was made from.
+``library`` pairs modules by name and compares their parts with the functions of the other modules; ``text`` prints the
+result::
+
+    comparison = compare(open_archive(old), open_archive(new))
+    print(comparison_text(comparison, "old.tar", "new.tar"))
+
+Format versions, dates and the text of the program before code generation become notes instead of differences, so an
+archive that was converted to another version equals its original. Numbers that the models compute are not compared.
 """
 
 from __future__ import annotations
@@ -14,8 +20,8 @@ if TYPE_CHECKING:
     from mlfbuild.archive.compare.library import compare as compare
     from mlfbuild.archive.compare.text import comparison_text as comparison_text
     from mlfbuild.archive.compare.types import (
-        Comparison as Comparison,
-        Difference as Difference,
+        LibraryComparison as LibraryComparison,
+        LibraryDifference as LibraryDifference,
         distinct as distinct,
     )
 else:

@@ -1,4 +1,4 @@
-"""Parameters compared by value: which arrays differ, in how many elements, and by how much."""
+"""Compare parameters by value: the arrays that differ, the number of elements, and the largest difference."""
 
 from __future__ import annotations
 
@@ -8,38 +8,40 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.archive.compare.types import LibraryDifference, change
 
 Array: TypeAlias = npt.NDArray[np.generic]
 
 _ELEMENTS = 1 << 20
-"""Elements that are compared at a time."""
+"""Number of elements that are compared at a time."""
 
 
-def parameter_differences(module: str, left: Mapping[str, Array], right: Mapping[str, Array]) -> Iterator[Difference]:
-    """Yield a difference for each array that is not the same in both; their order means nothing.
+def parameter_differences(
+    module: str, left: Mapping[str, Array], right: Mapping[str, Array]
+) -> Iterator[LibraryDifference]:
+    """Yield a difference for each array that is not equal on both sides; the order of arrays has no meaning.
 
     One array of each side is in memory at a time.
     """
     for name in [*left, *(name for name in right if name not in left)]:
         if name not in right:
-            yield Difference(module, "parameter", name, _type(left[name]), None, "only in the first")
+            yield LibraryDifference(module, "parameter", name, _type(left[name]), None, "only in the first")
         elif name not in left:
-            yield Difference(module, "parameter", name, None, _type(right[name]), "only in the second")
+            yield LibraryDifference(module, "parameter", name, None, _type(right[name]), "only in the second")
         else:
             yield from _array_difference(module, name, left[name], right[name])
 
 
-def _array_difference(module: str, name: str, left: Array, right: Array) -> Iterator[Difference]:
+def _array_difference(module: str, name: str, left: Array, right: Array) -> Iterator[LibraryDifference]:
     if _type(left) != _type(right):
-        yield Difference(module, "parameter", name, _type(left), _type(right), told(_type(left), _type(right)))
+        yield LibraryDifference(module, "parameter", name, _type(left), _type(right), change(_type(left), _type(right)))
         return
     differing, most = differing_elements(left, right)
     if differing:
         by = "" if most is None else f", by at most {most:.6g}"
         text = f"{differing:,} of {left.size:,} elements differ{by}"
         facts: dict[str, Any] = {"elements": left.size, "differing": differing, "max_difference": most}
-        yield Difference(module, "parameter", name, None, facts, text)
+        yield LibraryDifference(module, "parameter", name, None, facts, text)
 
 
 def _type(array: Array) -> str:
@@ -47,10 +49,10 @@ def _type(array: Array) -> str:
 
 
 def differing_elements(left: Array, right: Array) -> tuple[int, float | None]:
-    """Return how many elements of two arrays of one type and shape differ, and the largest difference.
+    """Return the number of different elements of two arrays of the same type and shape, and the largest difference.
 
-    Elements differ where their bits do. The largest difference is ``None`` where no two of them can be subtracted, as
-    with NaN.
+    Elements differ if their bits differ. The largest difference is ``None`` if there is no finite one, for example with
+    NaN.
     """
     bits = np.dtype(f"u{left.dtype.itemsize}")
     flat = left.reshape(-1), right.reshape(-1)
@@ -66,7 +68,7 @@ def differing_elements(left: Array, right: Array) -> tuple[int, float | None]:
 
 
 def _largest_distance(left: Array, right: Array) -> float | None:
-    """Return the largest absolute difference of two arrays, exact for whole numbers before it becomes a float."""
+    """Return the largest absolute difference of two arrays; integers are subtracted exactly."""
     if left.dtype.kind in "iu":
         high, low = np.maximum(left, right), np.minimum(left, right)
         with np.errstate(over="ignore"):  # the true difference fits an unsigned number of the same width

@@ -1,4 +1,4 @@
-"""Files compared byte by byte; text that differs is told in lines."""
+"""Compare files byte by byte; differences of text files are counted in lines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.archive.compare.types import LibraryDifference, change
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.library import Content, Library, Module
 
@@ -14,10 +14,10 @@ _NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)
 _TEXT_SUFFIXES = (*TEXT_SUFFIXES, ".txt", ".md", ".cmake", ".template", ".json")
 
 
-def code_differences(left: Module, right: Module) -> Iterator[Difference]:
-    """Yield a difference for each codegen file that is not the same in both modules.
+def code_differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    """Yield a difference for each codegen file that is not equal in both modules.
 
-    Versions 1 and 2 call a module's files ``lib<n>.c``, later ones ``<module>_lib<n>.c``: these are one file.
+    ``lib<n>.c`` in versions 1 and 2 is the same file as ``<module>_lib<n>.c`` in later versions.
     """
     files = {f"codegen/{file.path}": file.content for file in left.codegen}
     others = {f"codegen/{file.path}": file.content for file in right.codegen}
@@ -35,32 +35,32 @@ def _unnamed(module: str, path: str) -> str:
     return folder + slash + (name.removeprefix(f"{module}_") if _NAMED.fullmatch(name) else name)
 
 
-def other_differences(left: Library, right: Library, ignored: str) -> Iterator[Difference]:
-    """Yield a difference for each file of no module that is not the same in both, but for ``ignored``."""
+def other_differences(left: Library, right: Library, ignored: str) -> Iterator[LibraryDifference]:
+    """Yield a difference for each file of no module that is not equal in both, except the file ``ignored``."""
     sides = ({str(file.path): file.content for file in side.other_files} for side in (left, right))
     yield from file_differences(None, "file", *({p: c for p, c in side.items() if p != ignored} for side in sides))
 
 
 def file_differences(
     module: str | None, what: str, left: Mapping[str, Content], right: Mapping[str, Content]
-) -> Iterator[Difference]:
-    """Yield a difference for each path whose content is not the same on both sides."""
+) -> Iterator[LibraryDifference]:
+    """Yield a difference for each path with different content on the two sides."""
     for path in sorted({*left, *right}):
         if path not in right:
-            yield Difference(module, what, path, {"size": len(left[path])}, None, "only in the first")
+            yield LibraryDifference(module, what, path, {"size": len(left[path])}, None, "only in the first")
         elif path not in left:
-            yield Difference(module, what, path, None, {"size": len(right[path])}, "only in the second")
+            yield LibraryDifference(module, what, path, None, {"size": len(right[path])}, "only in the second")
         elif left[path] != right[path]:
             yield _content_difference(module, what, path, left[path], right[path])
 
 
-def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> Difference:
+def _content_difference(module: str | None, what: str, path: str, left: Content, right: Content) -> LibraryDifference:
     if not path.endswith(_TEXT_SUFFIXES) or max(len(left), len(right)) > MAX_TEXT:
-        text = f"{told(len(left), len(right))} bytes" if len(left) != len(right) else f"other {len(left):,} bytes"
-        return Difference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
+        text = f"{change(len(left), len(right))} bytes" if len(left) != len(right) else f"different {len(left):,} bytes"
+        return LibraryDifference(module, what, path, {"size": len(left)}, {"size": len(right)}, text)
     first, second = (Counter(bytes(side).splitlines()) for side in (left, right))
     gone, new = (first - second).total(), (second - first).total()
-    change = f"{gone:,} gone, {new:,} new" if gone or new else "in another order, or with other line ends"
-    text = f"{told(first.total(), second.total())} lines: {change}"
+    lines = f"{gone:,} removed, {new:,} added" if gone or new else "in another order, or with other line ends"
+    text = f"{change(first.total(), second.total())} lines: {lines}"
     facts = [{"size": len(side), "lines": lines.total()} for side, lines in ((left, first), (right, second))]
-    return Difference(module, what, path, facts[0], facts[1], text)
+    return LibraryDifference(module, what, path, facts[0], facts[1], text)

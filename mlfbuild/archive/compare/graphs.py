@@ -1,25 +1,25 @@
-"""Graphs compared as typed values: what is computed from what, not how the JSON is written.
+"""Compare graphs as typed values, independent of the JSON text.
 
-Nodes are paired by name, so that one more node is one difference, though every number after it changes.
+Nodes are paired by name, so an additional node is one difference, although all numbers after it change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.archive.compare.types import Difference, distinct, told
+from mlfbuild.archive.compare.types import LibraryDifference, change, distinct
 from mlfbuild.library import Module
 from mlfbuild.library.graph_json import ExecutorGraph, NodeEntry, parse_graph
 
 _SHOWN = 3
-"""Properties of a node that are told."""
+"""Largest number of different properties of a node in the text."""
 
 
-def graph_differences(left: Module, right: Module) -> Iterator[Difference]:
-    """Yield differences of the graphs of one module; raises ``InputFileError`` where a graph is not sound."""
+def graph_differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    """Yield differences between the graphs of one module; raises ``InputFileError`` if a graph is invalid."""
     there = left.graph_json is not None, right.graph_json is not None
     if there[0] != there[1]:
-        yield Difference(left.name, "graph", "", *there, f"only in the {'first' if there[0] else 'second'}")
+        yield LibraryDifference(left.name, "graph", "", *there, f"only in the {'first' if there[0] else 'second'}")
     if not all(there) or left.graph_json == right.graph_json:
         return
     first, second = (parse_graph(bytes(m.graph_json or b""), f"graph of {m.name}") for m in (left, right))
@@ -30,35 +30,35 @@ def graph_differences(left: Module, right: Module) -> Iterator[Difference]:
         extra = dict(getattr(first, name)), dict(getattr(second, name))
         for key in sorted(key for key in {*extra[0], *extra[1]} if extra[0].get(key) != extra[1].get(key)):
             values = extra[0].get(key), extra[1].get(key)
-            yield Difference(left.name, "graph", key, *values, "differs")
+            yield LibraryDifference(left.name, "graph", key, *values, "differs")
 
 
 def _node_differences(
     module: str, left: Mapping[str, Mapping[str, object]], right: Mapping[str, Mapping[str, object]]
-) -> Iterator[Difference]:
+) -> Iterator[LibraryDifference]:
     for name in [*left, *(name for name in right if name not in left)]:
         if name not in right:
-            yield Difference(module, "graph", name, dict(left[name]), None, "node only in the first")
+            yield LibraryDifference(module, "graph", name, dict(left[name]), None, "node only in the first")
         elif name not in left:
-            yield Difference(module, "graph", name, None, dict(right[name]), "node only in the second")
+            yield LibraryDifference(module, "graph", name, None, dict(right[name]), "node only in the second")
         elif words := _changes(left[name], right[name]):
             more = f", and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
             text = f"{', '.join(words[:_SHOWN])}{more}"
-            yield Difference(module, "graph", name, dict(left[name]), dict(right[name]), text)
+            yield LibraryDifference(module, "graph", name, dict(left[name]), dict(right[name]), text)
     old, new = ([name for name in side if name in left and name in right] for side in (left, right))
     if old != new:
-        yield Difference(module, "graph", "", old, new, "the nodes run in another order")
+        yield LibraryDifference(module, "graph", "", old, new, "the nodes run in another order")
 
 
 def _changes(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
-    """Return what differs in two nodes; a device or scope that only one of them tells does not."""
+    """Return the different properties of two nodes; a device or scope that is known for only one does not count."""
     keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
-    untold = [key for key in keys if key in {"devices", "scopes"} and None in (left.get(key), right.get(key))]
-    return [f"{key} {told(left.get(key), right.get(key))}" for key in keys if key not in untold]
+    unknown = [key for key in keys if key in {"devices", "scopes"} and None in (left.get(key), right.get(key))]
+    return [f"{key} {change(left.get(key), right.get(key))}" for key in keys if key not in unknown]
 
 
 def _nodes(graph: ExecutorGraph) -> dict[str, dict[str, object]]:
-    """Return the properties of each node by its name; nodes refer to others by name, too."""
+    """Return the properties of each node by its name, with references to other nodes by name."""
     names = _names(graph)
     nodes: dict[str, dict[str, object]] = {}
     for index, node in enumerate(graph.nodes):
@@ -94,6 +94,6 @@ def _outputs(graph: ExecutorGraph) -> list[str]:
     return _listed(graph.heads, _names(graph))
 
 
-def _list_differences(module: str, what: str, left: list[str], right: list[str]) -> Iterator[Difference]:
+def _list_differences(module: str, what: str, left: list[str], right: list[str]) -> Iterator[LibraryDifference]:
     if left != right:
-        yield Difference(module, "graph", what, left, right, told(", ".join(left), ", ".join(right)))
+        yield LibraryDifference(module, "graph", what, left, right, change(", ".join(left), ", ".join(right)))

@@ -1,4 +1,4 @@
-"""Libraries compared: modules by name, and everything of a module that decides what it does, needs and is called by."""
+"""Compare libraries: pair modules by name, and compare all parts of a module that are part of its meaning."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from mlfbuild.archive.compare.arrays import parameter_differences
 from mlfbuild.archive.compare.files import code_differences, other_differences
 from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
-from mlfbuild.archive.compare.types import Comparison, Difference, distinct, told
+from mlfbuild.archive.compare.types import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.library import Library, MainMemory, Module, TracedTensor, device_name
 
 _Value = TypeVar("_Value")
-_Part: TypeAlias = Callable[[Module, Module], Iterator[Difference]]
+_Part: TypeAlias = Callable[[Module, Module], Iterator[LibraryDifference]]
 
 
-def compare(a: Library, b: Library) -> Comparison:
-    """Return in what ``b`` differs from ``a``.
+def compare(a: Library, b: Library) -> LibraryComparison:
+    """Return the differences of ``b`` from ``a``.
 
-    Modules are paired by name. What only one of the two archives tells, as older versions of the format do not tell
-    shapes, is no difference. Raises ``InputFileError`` where a graph or a parameter is not sound.
+    Modules are paired by name. Information that only one of them has is not counted as a difference; for example, older
+    versions of the format do not record shapes. Raises ``InputFileError`` if a graph or a parameter is invalid.
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
@@ -32,53 +32,57 @@ def compare(a: Library, b: Library) -> Comparison:
         for part in _PARTS:
             differences += part(left, right)
     notes = [*_version_note(a, b), *(note for pair in pairs for note in _notes(*pair))]
-    return Comparison(tuple(differences), tuple(notes))
+    return LibraryComparison(tuple(differences), tuple(notes))
 
 
-def _missing_modules(left: Mapping[str, Module], right: Mapping[str, Module]) -> Iterator[Difference]:
+def _missing_modules(left: Mapping[str, Module], right: Mapping[str, Module]) -> Iterator[LibraryDifference]:
     for name in sorted({*left, *right}):
         if name not in right:
-            yield Difference(None, "module", name, name, None, "only in the first")
+            yield LibraryDifference(None, "module", name, name, None, "only in the first")
         elif name not in left:
-            yield Difference(None, "module", name, None, name, "only in the second")
+            yield LibraryDifference(None, "module", name, None, name, "only in the second")
 
 
 # Parts of a module ---------------------------------------------------------------------------------------------------
 
 
-def _kind(left: Module, right: Module) -> Iterator[Difference]:
+def _kind(left: Module, right: Module) -> Iterator[LibraryDifference]:
     for what in ("style", "executor"):
         first, second = getattr(left, what), getattr(right, what)
         if first != second:
-            yield Difference(left.name, what, "", first, second, told(first or None, second or None))
+            yield LibraryDifference(left.name, what, "", first, second, change(first or None, second or None))
     if left.interface != right.interface and left.interface and right.interface:
-        text = told(left.interface, right.interface)
-        yield Difference(left.name, "interface", "", left.interface, right.interface, text)
+        text = change(left.interface, right.interface)
+        yield LibraryDifference(left.name, "interface", "", left.interface, right.interface, text)
 
 
-def _targets(left: Module, right: Module) -> Iterator[Difference]:
+def _targets(left: Module, right: Module) -> Iterator[LibraryDifference]:
     first, second = (sorted(target.text.strip() for target in module.targets) for module in (left, right))
     if first != second:
-        yield Difference(left.name, "target", "", first, second, told(" and ".join(first), " and ".join(second)))
+        yield LibraryDifference(
+            left.name, "target", "", first, second, change(" and ".join(first), " and ".join(second))
+        )
     for old, new in zip(left.targets, right.targets, strict=False):
         if old.device != new.device and None not in (old.device, new.device):
-            yield Difference(left.name, "target", "device", old.device, new.device, told(old.device, new.device))
+            yield LibraryDifference(
+                left.name, "target", "device", old.device, new.device, change(old.device, new.device)
+            )
 
 
-def _tensors(left: Module, right: Module) -> Iterator[Difference]:
+def _tensors(left: Module, right: Module) -> Iterator[LibraryDifference]:
     yield from tensor_differences(left.name, "input", left.inputs, right.inputs)
     yield from tensor_differences(left.name, "output", left.outputs, right.outputs)
 
 
-def _memory(left: Module, right: Module) -> Iterator[Difference]:
+def _memory(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if not left.main or not right.main:
-        return  # version 1 does not tell
+        return  # version 1 does not record it
     figures = [_figures(module.main) | {"state": module.state_size} for module in (left, right)]
     for name in sorted({*figures[0], *figures[1]}):
         first, second = (side.get(name) for side in figures)
         if first != second:
-            text = _only(first) if first is None or second is None else f"{told(first, second)} bytes"
-            yield Difference(left.name, "memory", name, first, second, text)
+            text = _only(first) if first is None or second is None else f"{change(first, second)} bytes"
+            yield LibraryDifference(left.name, "memory", name, first, second, text)
 
 
 def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:
@@ -93,40 +97,40 @@ def _figures(entries: tuple[MainMemory, ...]) -> dict[str, int]:
     )
 
 
-def _operators(left: Module, right: Module) -> Iterator[Difference]:
+def _operators(left: Module, right: Module) -> Iterator[LibraryDifference]:
     sides = [_numbered((f.name, dict(f.workspace)) for f in module.operator_functions) for module in (left, right)]
     for name, first, second in _entries(*sides):
         if first is None or second is None:
-            yield Difference(left.name, "operator", name, first, second, _only(first))
+            yield LibraryDifference(left.name, "operator", name, first, second, _only(first))
         else:
-            most = told(max(first.values(), default=0), max(second.values(), default=0))
-            yield Difference(left.name, "operator", name, first, second, f"workspace {most} bytes")
+            most = change(max(first.values(), default=0), max(second.values(), default=0))
+            yield LibraryDifference(left.name, "operator", name, first, second, f"workspace {most} bytes")
 
 
 def _named(what: str, values: Callable[[Module], Iterable[tuple[str, Mapping[str, Any]]]]) -> _Part:
-    """Return a part that compares things with names, each a mapping of its properties."""
+    """Return a part that compares named things, each of them a mapping of its properties."""
 
-    def differences(left: Module, right: Module) -> Iterator[Difference]:
+    def differences(left: Module, right: Module) -> Iterator[LibraryDifference]:
         for name, first, second in _entries(_numbered(values(left)), _numbered(values(right))):
             if first is None or second is None:
-                yield Difference(left.name, what, name, first, second, _only(first))
+                yield LibraryDifference(left.name, what, name, first, second, _only(first))
                 continue
             changed = [key for key in first if first[key] != second.get(key)]
-            text = ", ".join(f"{key.replace('_', ' ')} {told(first[key], second.get(key))}" for key in changed)
-            yield Difference(left.name, what, name, dict(first), dict(second), text)
+            text = ", ".join(f"{key.replace('_', ' ')} {change(first[key], second.get(key))}" for key in changed)
+            yield LibraryDifference(left.name, what, name, dict(first), dict(second), text)
 
     return differences
 
 
 def _entries(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name and both values where they are not equal; ``None`` stands for a name that a side does not have."""
+    """Yield name and both values if they differ; a missing value is ``None``."""
     for name in [*left, *(name for name in right if name not in left)]:
         if left.get(name) != right.get(name):
             yield name, left.get(name), right.get(name)
 
 
 def _numbered(values: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
-    """Return a mapping that also has the second value of one name, as ``<name>#2``, and so on."""
+    """Return a mapping of names to values; the second value of the same name is ``<name>#2``."""
     pairs = list(values)
     return dict(zip(distinct(name for name, _ in pairs), (value for _, value in pairs), strict=True))
 
@@ -136,7 +140,7 @@ def _only(first: object) -> str:
 
 
 def _buffers(module: Module) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield an operator's arguments by function and place."""
+    """Yield an operator's arguments by function and position."""
     places: Counter[str] = Counter()
     for buffer in module.buffers:
         values = asdict(buffer)
@@ -153,32 +157,32 @@ def _traced(traced: TracedTensor) -> dict[str, Any]:
 _traced_tensors = _named("traced tensor", lambda m: [(t.tensor.name, _traced(t)) for t in m.trace])
 
 
-def _trace(left: Module, right: Module) -> Iterator[Difference]:
-    if left.trace and right.trace:  # else only one of them tells
+def _trace(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    if left.trace and right.trace:  # otherwise it is unknown for one of them
         yield from _traced_tensors(left, right)
 
 
-def _hook(left: Module, right: Module) -> Iterator[Difference]:
+def _hook(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if left.hook != right.hook:
-        words = ["asked before each operator" if module.hook else None for module in (left, right)]
-        yield Difference(left.name, "hook", "", left.hook, right.hook, told(*words))
+        words = ["called before each operator" if module.hook else None for module in (left, right)]
+        yield LibraryDifference(left.name, "hook", "", left.hook, right.hook, change(*words))
 
 
-def _devices(left: Module, right: Module) -> Iterator[Difference]:
+def _devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
-        yield Difference(left.name, "device", "", list(left.devices), list(right.devices), told(*names))
+        yield LibraryDifference(left.name, "device", "", list(left.devices), list(right.devices), change(*names))
 
 
-def _parameters(left: Module, right: Module) -> Iterator[Difference]:
+def _parameters(left: Module, right: Module) -> Iterator[LibraryDifference]:
     yield from parameter_differences(left.name, left.params, right.params)
 
 
 _storage_ids = _named("storage", lambda m: [(f"id {entry.storage_id}", asdict(entry)) for entry in m.storage])
 
 
-def _storage(left: Module, right: Module) -> Iterator[Difference]:
-    if (left.graph_json is None) == (right.graph_json is None):  # else that one has a graph says it all
+def _storage(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    if (left.graph_json is None) == (right.graph_json is None):  # otherwise the graph is the difference
         yield from _storage_ids(left, right)
 
 
@@ -213,7 +217,7 @@ def _version_note(a: Library, b: Library) -> Iterator[str]:
 def _notes(left: Module, right: Module) -> Iterator[str]:
     for what, first, second in (
         ("exported", left.export_datetime, right.export_datetime),
-        ("made from the model file of SHA-256", left.model_id, right.model_id),
+        ("SHA-256 of the model file", left.model_id, right.model_id),
     ):
         if first != second and first and second:
             yield f"{left.name}: {what} {first} -> {second}"
@@ -223,4 +227,4 @@ def _notes(left: Module, right: Module) -> Iterator[str]:
         yield f"{left.name}: the text of the operator before code generation differs"
     yield from tensor_notes(left, right)
     if bool(left.main) != bool(right.main):
-        yield f"{left.name}: only the {'first' if left.main else 'second'} tells memory figures"
+        yield f"{left.name}: memory sizes are known only in the {'first' if left.main else 'second'}"

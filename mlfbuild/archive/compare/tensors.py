@@ -1,11 +1,11 @@
-"""Inputs and outputs compared in call order."""
+"""Compare inputs and outputs in call order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlfbuild.archive.compare.types import Difference, told
+from mlfbuild.archive.compare.types import LibraryDifference, change
 from mlfbuild.library import Module, TensorInfo
 
 _FIELDS = ("dtype", "size", "shape", "scale", "zero_point")
@@ -13,10 +13,10 @@ _FIELDS = ("dtype", "size", "shape", "scale", "zero_point")
 
 def tensor_differences(
     module: str, what: str, left: Sequence[TensorInfo], right: Sequence[TensorInfo]
-) -> Iterator[Difference]:
-    """Yield differences of the inputs or outputs of one module; nothing where one side does not tell any.
+) -> Iterator[LibraryDifference]:
+    """Yield differences between the inputs or outputs of one module; none if they are unknown on one side.
 
-    The order is part of the meaning: it is the order of the arguments.
+    The order is part of the meaning, because it is the order of the arguments.
     """
     if not left or not right:
         return
@@ -24,21 +24,23 @@ def tensor_differences(
     old, new = ([name for name in side if name in sides[0] and name in sides[1]] for side in sides)
     for name in [*sides[0], *(name for name in sides[1] if name not in sides[0])]:
         if name not in sides[1]:
-            yield Difference(module, what, name, _type(sides[0][name]), None, "only in the first")
+            yield LibraryDifference(module, what, name, _type(sides[0][name]), None, "only in the first")
         elif name not in sides[0]:
-            yield Difference(module, what, name, None, _type(sides[1][name]), "only in the second")
+            yield LibraryDifference(module, what, name, None, _type(sides[1][name]), "only in the second")
         else:
             yield from _changes(module, what, sides[0][name], sides[1][name])
     if old != new:
-        yield Difference(module, what, "", old, new, f"order {told(', '.join(old), ', '.join(new))}")
+        yield LibraryDifference(module, what, "", old, new, f"order {change(', '.join(old), ', '.join(new))}")
 
 
-def _changes(module: str, what: str, left: TensorInfo, right: TensorInfo) -> Iterator[Difference]:
-    """Yield a difference for each property that both sides tell and tell differently."""
+def _changes(module: str, what: str, left: TensorInfo, right: TensorInfo) -> Iterator[LibraryDifference]:
+    """Yield a difference for each property that is known on both sides and differs."""
     for key in _FIELDS:
         first, second = _plain(getattr(left, key)), _plain(getattr(right, key))
         if first != second and first is not None and second is not None:
-            yield Difference(module, what, left.name, first, second, f"{key.replace('_', ' ')} {told(first, second)}")
+            yield LibraryDifference(
+                module, what, left.name, first, second, f"{key.replace('_', ' ')} {change(first, second)}"
+            )
 
 
 def _plain(value: Any) -> Any:
@@ -50,8 +52,8 @@ def _type(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def tensor_notes(left: Module, right: Module) -> Iterator[str]:
-    """Yield a note for inputs or outputs that only one of two modules tells."""
+    """Yield a note for inputs or outputs that are known for only one of two modules."""
     for what in ("inputs", "outputs"):
         first, second = getattr(left, what), getattr(right, what)
         if bool(first) != bool(second):
-            yield f"{left.name}: only the {'first' if first else 'second'} tells its {what}"
+            yield f"{left.name}: the {what} are known only in the {'first' if first else 'second'}"

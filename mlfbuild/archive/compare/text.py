@@ -1,47 +1,46 @@
-"""A comparison as lines for people."""
+"""Print a comparison for people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from mlfbuild.archive.compare.types import Comparison, Difference
-from mlfbuild.core import counted, printable
+from mlfbuild.archive.compare.types import LibraryComparison, LibraryDifference
+from mlfbuild.core import counted, printable, text_table
 
 _SHOWN = 12
-"""Differences of one kind in one module."""
+"""Largest number of differences of one kind in one module."""
 
 
-def comparison_text(comparison: Comparison, left: str, right: str, *, verbose: bool = False) -> str:
+def comparison_text(comparison: LibraryComparison, left: str, right: str, *, verbose: bool = False) -> str:
     """Return ``comparison`` as lines for people, the last one without a line end.
 
-    ``left`` and ``right`` are what to call the two archives. Many differences of one kind show the first of them,
-    unless ``verbose``.
+    ``left`` and ``right`` are the names of the two archives. If there are many differences of one kind, only the first
+    ones are shown, unless ``verbose``.
     """
     return "\n".join(_lines(comparison, left, right, verbose))
 
 
-def _lines(comparison: Comparison, left: str, right: str, verbose: bool) -> Iterator[str]:
+def _lines(comparison: LibraryComparison, left: str, right: str, verbose: bool) -> Iterator[str]:
     if comparison.equal:
-        yield f"{left} and {right} mean the same"
+        yield f"{left} and {right} have the same meaning"
     else:
         yield f"{left} -> {right}: {counted(len(comparison.differences), 'difference')}"
     for module, group in groupby(comparison.differences, key=lambda difference: difference.module):
         if module is not None:
             yield ""
             yield f"module {printable(module)}"
-        for what, same in groupby(group, key=lambda difference: difference.what):
-            yield from _kind(what, list(same), verbose)
+        kinds = groupby(group, key=lambda difference: difference.what)
+        yield text_table([row for what, same in kinds for row in _rows(what, list(same), verbose)], indent=2)
     if comparison.notes:
         yield ""
-        yield "no differences, but good to know" if not comparison.equal else "good to know"
+        yield "notes"
         yield from (f"  {printable(note)}" for note in comparison.notes)
 
 
-def _kind(what: str, differences: Sequence[Difference], verbose: bool) -> Iterator[str]:
+def _rows(what: str, differences: Sequence[LibraryDifference], verbose: bool) -> Iterator[tuple[str, str]]:
     shown = differences if verbose or len(differences) <= _SHOWN + 1 else differences[:_SHOWN]
     for difference in shown:
-        name = f"{printable(difference.name)}: " if difference.name else ""
-        yield f"  {what:<10}  {name}{printable(difference.text)}"
+        yield what, f"{difference.name}: {difference.text}" if difference.name else difference.text
     if len(shown) < len(differences):
-        yield f"  {what:<10}  and {len(differences) - len(shown):,} more (-v shows all)"
+        yield what, f"and {len(differences) - len(shown):,} more (-v shows all)"

@@ -1,4 +1,4 @@
-"""What a comparison found."""
+"""The result of a comparison."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One thing in which two libraries differ."""
+class LibraryDifference:
+    """One difference between two libraries."""
 
     module: str | None
-    """The module it is about; ``None`` for files of no module and for modules that only one library has."""
+    """The module; ``None`` for files of no module and for modules that only one library has."""
     what: str
     """``module``, ``executor``, ``target``, ``input``, ``memory``, ``parameter``, ``graph``, ``code``, ..."""
     name: str
-    """The tensor, function, array or file; empty where the module has only one such thing."""
+    """The tensor, function, array or file; empty if the module has only one such thing."""
     left: Any
-    """The first library's value, ready for JSON; ``None`` where it has none."""
+    """The first library's value, ready for JSON; ``None`` if it has none."""
     right: Any
-    """The second library's value."""
+    """The second library's value, ready for JSON; ``None`` if it has none."""
     text: str
     """The difference in words, without ``what`` and ``name``."""
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """All differences of two libraries, and what is worth knowing though it is none."""
+class LibraryComparison:
+    """All differences between two libraries, and notes about changes that are not counted as differences."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[LibraryDifference, ...]
     notes: tuple[str, ...]
 
     @property
     def equal(self) -> bool:
-        """Whether the two libraries mean the same."""
+        """Whether the two libraries have the same meaning."""
         return not self.differences
 
     def to_json(self) -> dict[str, Any]:
@@ -45,15 +45,15 @@ class Comparison:
 
 
 def distinct(names: Iterable[str]) -> Iterator[str]:
-    """Yield ``names`` so that each is another one: a second ``add`` is ``add#2``."""
+    """Yield ``names`` with numbers after repeated ones: a second ``add`` is ``add#2``."""
     seen: Counter[str] = Counter()
     for name in names:
         seen[name] += 1
         yield name if seen[name] == 1 else f"{name}#{seen[name]}"
 
 
-def told(left: object, right: object) -> str:
-    """Return the words for a value that changed."""
+def change(left: object, right: object) -> str:
+    """Return the text for a changed value: ``0 -> 1,024``."""
     return f"{_shown(left)} -> {_shown(right)}"
 
 

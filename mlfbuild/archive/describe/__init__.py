@@ -1,4 +1,10 @@
-"""What a library holds: ``describe`` as data for programs, ``describe_text`` as a page for people."""
+"""Describe the content of a library: as JSON-ready data, as text for people, and as the archive's ``README.md``.
+
+``describe`` (``facts``) collects the data, ``describe_text`` (``text``) prints it in tables, and ``readme`` with
+``calling`` writes the page that each archive contains::
+
+    print(describe_text(open_archive(Path("kws.tar"))))
+"""
 
 from __future__ import annotations
 

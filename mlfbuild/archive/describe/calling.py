@@ -1,10 +1,10 @@
-"""How firmware calls a module, in Markdown: each kind of module has its own way."""
+"""Describe in Markdown how firmware calls a module, which depends on the kind of module."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.archive.describe.rows import WIDTH, wrapped
 from mlfbuild.core import printable
 from mlfbuild.library import (
     C_TYPES,
@@ -19,23 +19,28 @@ from mlfbuild.library import (
 )
 
 _SHOWN = 4
+_WIDTH = 100
+
+
+def paragraph(text: str) -> list[str]:
+    """Return ``text`` in lines of at most 100 columns; longer words stay whole."""
+    return textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def call_text(module: Module) -> Iterator[str]:
-    """Yield the lines that tell a C programmer how to call ``module``."""
+    """Yield the lines that explain to a C programmer how to call ``module``."""
     yield from _as_exported(module)
     functions = _added_functions(module)
     if functions:
         yield ""
-        yield from wrapped(
-            f"None of that is needed in the folder that `mlfbuild unpack` makes: {', '.join(functions)} "
-            f"take{'s' if len(functions) == 1 else ''} structs of pointers.",
-            WIDTH,
+        yield from paragraph(
+            f"The folder that `mlfbuild unpack` writes has a simpler interface: {', '.join(functions)} "
+            f"take{'s' if len(functions) == 1 else ''} structs of pointers."
         )
 
 
 def _added_functions(module: Module) -> list[str]:
-    """Return the functions that the static executor adds to a module without a C interface, a few of many."""
+    """Return the first functions that the static executor adds to a module without a C interface."""
     if module.style == OPERATOR:
         names = list(dict.fromkeys(buffer.function for buffer in module.buffers))[:_SHOWN]
     else:
@@ -47,16 +52,15 @@ def _added_functions(module: Module) -> list[str]:
 
 def _as_exported(module: Module) -> Iterator[str]:
     if module.style == OPERATOR:
-        yield from wrapped(
-            "Its functions take their arguments by TVM's packed calling convention, in the order above; programs find "
-            "them by name in the system library that `TVMSystemLibEntryPoint()` returns.",
-            WIDTH,
+        yield from paragraph(
+            "The functions use TVM's packed calling convention, with the arguments in the order above. Programs look "
+            "them up by name in the system library that `TVMSystemLibEntryPoint()` returns."
         )
     elif module.executor == "graph":
-        yield from wrapped(
-            "TVM's graph executor runs it: give `TVMGraphExecutor_Create` the graph and `TVMGraphExecutor_LoadParams` "
-            "the parameters of this archive, then set the inputs, run, and get the outputs by the names above.",
-            WIDTH,
+        yield from paragraph(
+            "TVM's graph executor runs the module: pass the graph of this archive to `TVMGraphExecutor_Create` and the "
+            "parameters to `TVMGraphExecutor_LoadParams`. Then set the inputs by the names above, run, and get the "
+            "outputs."
         )
     elif module.interface == "packed":
         yield from _packed(module)
@@ -67,7 +71,7 @@ def _as_exported(module: Module) -> Iterator[str]:
 def _packed(module: Module) -> Iterator[str]:
     known = (*module.inputs, *module.outputs) if module.inputs and module.outputs else ()
     names = ", ".join(printable(tensor.name) for tensor in known)
-    yield "Called by TVM's packed calling convention; there is no header, so declare the function yourself:"
+    yield "The function uses TVM's packed calling convention. There is no header, so declare it yourself:"
     yield ""
     yield "```c"
     yield f"int32_t {symbol_prefix(module.name)}_run("
@@ -76,7 +80,7 @@ def _packed(module: Module) -> Iterator[str]:
     yield ""
     order = names or "inputs, then outputs"
     yield f"`args` are `TVMValue`s whose `v_handle` is a `DLTensor *`, in this order: {order}."
-    yield "It returns 0 when all went well."
+    yield "It returns 0 on success."
 
 
 def _c_interface(module: Module) -> Iterator[str]:
@@ -99,9 +103,9 @@ def _c_interface(module: Module) -> Iterator[str]:
         members = ", ".join(f".{name} = {name}" for name in names)
         yield f"struct {prefix}_{group} {group} = {{{members}}};"
     for group in ("inputs", "outputs") if mapped else ():
-        yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they lie in the pools"
+        yield f"struct {prefix}_{group} {group} = {prefix}_map_{group}(&workspace_pools);  // they are in the pools"
     arguments = ", ".join(f"&{group}" for group, _ in groups)
-    yield f"int32_t status = {prefix}_run({arguments});  // 0 when all went well"
+    yield f"int32_t status = {prefix}_run({arguments});  // 0 on success"
     yield "```"
 
 

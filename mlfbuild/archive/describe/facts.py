@@ -1,7 +1,7 @@
-"""What a library holds, as JSON-ready data.
+"""Collect the content of a library as JSON-ready data.
 
-Sizes, types and shapes stand in the metadata, the index of the parameters and the graph, all of which reading the
-library has looked at already. What code needs and the metadata does not name is found in the code (``library.wishes``).
+Sizes, types and shapes come from the metadata, the headers of the parameters and the graph, which were read with the
+library. Requirements that are not in the metadata are found in the code (``library.wishes``).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from mlfbuild.library.graph_json import parse_graph, storage_sizes
 
 
 def describe(library: Library) -> dict[str, Any]:
-    """Return what ``library`` holds as JSON-ready data; sizes are bytes, tensors stand in call order.
+    """Return the content of ``library`` as JSON-ready data; sizes are bytes, tensors are in call order.
 
-    A value that the archive does not tell is null. Raises ``InputFileError`` where a module's graph is not sound.
+    Unknown values are null. Raises ``InputFileError`` if a module's graph is invalid.
     """
     return {
         "version": library.version,
@@ -100,18 +100,18 @@ def _function(function: OperatorFunction) -> dict[str, Any]:
 
 
 def largest(sizes: list[dict[str, Any]]) -> int:
-    """Return the largest ``size`` of a list of facts, 0 of an empty one."""
+    """Return the largest ``size`` in a list of facts, 0 if it is empty."""
     return max((int(entry["size"]) for entry in sizes), default=0)
 
 
 def _network(module: Module) -> dict[str, Any] | None:
-    """Return how many operators the archive tells of, and their multiply-accumulates."""
+    """Return the number of operators and of their multiply-accumulates, or ``None`` if unknown."""
     network = module.network
     return None if network is None else {"operators": len(network.operators), "macs": network.macs}
 
 
 def _graph(module: Module) -> dict[str, Any] | None:
-    """Return the graph's extent; ``storage_size`` is what its tensors need, each storage id at its largest."""
+    """Return the graph's size; ``storage_size`` is the memory of its tensors, with the largest tensor of each id."""
     if module.graph_json is None:
         return None
     graph = parse_graph(bytes(module.graph_json), f"graph of {module.name}")
@@ -133,19 +133,19 @@ def _parameters(module: Module) -> list[dict[str, Any]]:
 
 
 def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, Any]:
-    """Return the four fields and, for a folder of the archive, whether the archive has it and what it says of it."""
+    """Return the fields and, for a folder of the archive, whether the archive has it, and its description."""
     folder = archive_folder(dependency)
     present = None if folder is None else any(file.path.is_relative_to(folder) for file in library.other_files)
     return {**asdict(dependency), "in_archive": present, "bundle": _bundle(bundle_name(dependency), library)}
 
 
 def _bundle(name: str, library: Library) -> dict[str, Any] | None:
-    """Return what is known of a library that the archive brings along; ``None`` where it does not tell."""
+    """Return the facts of a bundled library; ``None`` if the archive does not have a valid description."""
     if name not in bundle_names(library):
         return None
     try:
         found = bundle(library, name, str(description_path(name)))
-    except InputFileError:  # `validate` says why
+    except InputFileError:  # `validate` reports it
         return None
     size = sum(len(content) for content in found.files.values())
     counts = {"files": len(found.files), "sources": len(found.facts.sources), "size": size}
@@ -153,7 +153,7 @@ def _bundle(name: str, library: Library) -> dict[str, Any] | None:
 
 
 def _need(wish: Wish) -> dict[str, Any]:
-    """Return a library that the code needs; ``exporter`` is who made the code, where the version goes by that."""
+    """Return a library that the code requires; ``exporter`` is set if the version follows from it."""
     return {
         "name": wish.name,
         "version": wish.version or None,

@@ -1,16 +1,15 @@
-"""``README.md`` of an archive: what it is and how to build with it, for somebody who opens the tar and knows neither.
+"""Write the ``README.md`` of an archive, which explains the archive to people who do not know the format.
 
-The first design of Model Library Format asked for such a page; no exporter of TVM wrote one. It is made from the
-library alone, so that equal libraries give equal pages, and a reader drops it again: nothing stands in it that does
-not stand elsewhere.
+The first design of Model Library Format proposed such a page, but TVM's exporters never wrote one. The page depends
+only on the library, so equal libraries have equal pages. Readers ignore it, because all of its content is in other
+files of the archive.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mlfbuild.archive.describe.calling import call_text
-from mlfbuild.archive.describe.rows import WIDTH, wrapped
+from mlfbuild.archive.describe.calling import call_text, paragraph
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
@@ -28,23 +27,23 @@ from mlfbuild.library import (
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
 _DETAILED = 8
-"""Modules that get a section of their own; more of them get a line each."""
+"""Largest number of modules with one section each; more modules get one line each."""
 
 
 def is_derived(content: Content) -> bool:
-    """Whether ``content``, a ``README.md``, is one that ``readme_text`` made."""
+    """Whether ``content``, a ``README.md``, was written by ``readme_text``."""
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
 
 
 def has_page(paths: Iterable[str]) -> bool:
-    """Whether a file or folder among ``paths`` has the name of the page already, also one like ``ReadMe.md``."""
+    """Whether a file or folder in ``paths`` has the name of the page, in upper or lower case."""
     return any(path.split("/", 1)[0].lower() == README.lower() for path in paths)
 
 
 def readme_text(library: Library) -> str:
-    """Return the page for ``library``, in Markdown; ``library.version`` is the version of the archive it goes into."""
+    """Return the page for ``library``, in Markdown; ``library.version`` must be the version of the archive."""
     return "\n".join(_lines(library)) + "\n"
 
 
@@ -54,10 +53,10 @@ def _lines(library: Library) -> Iterator[str]:
     yield ""
     yield f"# {_title(modules)}"
     yield ""
-    yield from _paragraph(
-        f"This archive is in Model Library Format, version {library.version}: the format in which Apache TVM, and "
-        "since then mlfbuild, hand compiled neural networks to firmware. `metadata.json` says what is in it, for "
-        "programs; this page says so for people."
+    yield from paragraph(
+        f"This archive is in Model Library Format, version {library.version}, the format of Apache TVM and mlfbuild "
+        "for neural networks that are compiled for firmware. Programs read `metadata.json`; this page describes the "
+        "archive for people."
     )
     if len(modules) <= _DETAILED:
         for module in modules:
@@ -83,7 +82,7 @@ def _overview(modules: Sequence[Module]) -> Iterator[str]:
     yield ""
     yield from _table(("module", "executor", "workspace, bytes", "constants, bytes"), rows)
     yield ""
-    yield "`mlfbuild inspect --model <module> <archive>` shows the inputs, outputs and memory of one of them."
+    yield "`mlfbuild inspect --model <module> <archive>` shows the inputs, outputs and memory of one module."
 
 
 def _section(module: Module) -> Iterator[str]:
@@ -124,12 +123,12 @@ def _shape(shape: Sequence[int] | None) -> str:
 
 def _memory(module: Module) -> list[list[str]]:
     rows = [
-        ["workspace: the largest that operators and the model itself use at a time", f"{_workspace(module):,}"],
-        ["constants: weights", f"{_constants(module):,}"],
+        ["workspace, for intermediate results", f"{_workspace(module):,}"],
+        ["constants, such as weights", f"{_constants(module):,}"],
         ["inputs and outputs, which the caller owns", f"{sum(entry.io_size for entry in module.main):,}"],
     ]
     if module.state_size:
-        rows.append(["state: what is kept between runs", f"{module.state_size:,}"])
+        rows.append(["state, kept between runs", f"{module.state_size:,}"])
     pools = [
         [f"pool {_code(pool.name)}", "unknown" if pool.size is None else f"{pool.size:,}"] for pool in module.pools
     ]
@@ -154,7 +153,7 @@ def _building(library: Library) -> Iterator[str]:
     yield ""
     yield "## Building"
     yield ""
-    yield "With mlfbuild and CMake; the unpacked folder itself needs no Python:"
+    yield "With mlfbuild and CMake (builds of the unpacked folder do not need Python):"
     yield ""
     yield "```sh"
     yield f"mlfbuild unpack <archive> -o {folder}"
@@ -164,28 +163,28 @@ def _building(library: Library) -> Iterator[str]:
     yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
     yield "```"
     yield ""
-    yield from _paragraph(
-        "By hand: compile every file in `codegen/host/src/` with `codegen/host/include/` on the include path, where "
-        "the archive has such folders, and link what lies in `codegen/host/lib/`."
+    yield from paragraph(
+        "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and link "
+        "the objects in `codegen/host/lib/`. An archive may lack some of these folders."
     )
     dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
     missing = dict.fromkeys(_missing(library))
     if dependencies or missing:
         yield ""
-        yield "The code needs these beside itself:"
+        yield "The code requires these libraries:"
         yield ""
-        yield from _table(("name", "version", "where"), [_dependency(item) for item in (*dependencies, *missing)])
+        yield from _table(("name", "version", "source"), [_dependency(item) for item in (*dependencies, *missing)])
     if missing:
         yield ""
         unnamed = listed(list(dict.fromkeys(_code(item.short_name) for item in missing)))
-        yield from _paragraph(
-            f"The metadata does not name {unnamed}: that the code needs it shows in the headers it includes, and the "
-            "version, where one stands here, is what the exporting release of TVM was tested with."
+        yield from paragraph(
+            f"The metadata does not list {unnamed}. The requirement follows from the headers that the code includes, "
+            "and the version, if known, from the release of TVM that exported the code."
         )
 
 
 def _missing(library: Library) -> Iterator[ExternalDependency]:
-    """Yield what code needs and the metadata does not name."""
+    """Yield requirements of the code that are not in the metadata."""
     for module in library.modules:
         for wish in wishes(module):
             if not wish.declared:
@@ -198,13 +197,13 @@ def _dependency(dependency: ExternalDependency) -> list[str]:
 
 
 _FOLDERS = {
-    "codegen": "generated code: `src/` C and C++, `include/` headers, `lib/` objects",
-    "dependencies": "libraries that the code needs: sources, headers and licences, beside each what a build must know",
+    "codegen": "generated code: C and C++ in `src/`, headers in `include/`, objects in `lib/`",
+    "dependencies": "libraries that the code requires, with sources, headers and licences, and a description of each",
     "executor-config": "graphs for TVM's graph executor, as JSON",
-    "parameters": "weights as named arrays, in TVM's byte format; empty lists where the code holds them",
+    "parameters": "weights as named arrays, in TVM's byte format; empty if the weights are in the code",
     "src": "text of the programs before code generation",
     "runtime": "TVM's C runtime, headers and sources",
-    "templates": "files of TVM to start from: platform functions and the runtime's configuration",
+    "templates": "TVM's templates of platform functions and of the runtime's configuration",
 }
 
 
@@ -217,30 +216,26 @@ def _files(library: Library) -> Iterator[str]:
     yield ""
     yield "## Files"
     yield ""
-    rows = [["`metadata.json`", "names, memory figures, inputs and outputs, dependencies"]]
-    rows += [[f"`{folder}/`", what] for folder, what in sorted(_FOLDERS.items()) if folder in present]
-    yield from _table(("path", "what"), rows)
+    rows = [["`metadata.json`", "names, memory sizes, inputs and outputs, dependencies"]]
+    rows += [[f"`{folder}/`", content] for folder, content in sorted(_FOLDERS.items()) if folder in present]
+    yield from _table(("path", "content"), rows)
 
 
 # Markdown ------------------------------------------------------------------------------------------------------------
 
 
-def _paragraph(text: str) -> Iterator[str]:
-    yield from wrapped(text, WIDTH)
-
-
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield a table without the columns that are empty in all rows."""
+    """Yield a Markdown table without the columns that are empty in all rows."""
     kept = [index for index in range(len(head)) if any(row[index] for row in rows)]
     for row in (head, ["---"] * len(head), *rows):
         yield f"| {' | '.join(row[index] for index in kept)} |"
 
 
 def _plain(text: str) -> str:
-    """Return a name from the archive as text of a page: nothing in it is read as Markdown or HTML."""
+    """Return a name from the archive as text of a page, with the characters of Markdown and HTML escaped."""
     return "".join(f"\\{char}" if char in "\\`*[]<>|#&" else char for char in printable(text))
 
 
 def _code(text: str) -> str:
-    """Return a name from the archive as code, also in a cell of a table."""
+    """Return a name from the archive as code, which may be in a cell of a table."""
     return "`" + printable(text).replace("`", "'").replace("|", "\\|") + "`" if text else ""

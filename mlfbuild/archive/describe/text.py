@@ -1,30 +1,40 @@
-"""What a library holds, as a page for people: the facts of ``describe`` in rows, long lists cut to their largest."""
+"""Print the content of a library for people: a table for each module, with only the largest entries of long lists.
+
+A table has one column of sizes, like ``ls -s`` and ``du``::
+
+    input           490  input_1  int8 [1, 49, 10, 1]
+    memory      105,348  workspace
+                 53,304  constants
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlfbuild.archive.describe.facts import describe
-from mlfbuild.archive.describe.rows import Row, columns, row_lines
 from mlfbuild.archive.epoch import UNDATED
-from mlfbuild.core import counted, listed, printable
+from mlfbuild.core import counted, listed, printable, text_table
 from mlfbuild.library import ARCHIVE_FOLDER, FULL_MODEL, OPERATOR, Library, device_name
 
+_WIDTH = 100
 _SHOWN = 8
-"""Entries of a list; one more is shown rather than told of."""
+"""Entries of a long list; a list with one more entry is shown in full."""
 _DETAILED = 8
-"""Modules that are shown in full; more of them get a line each."""
+"""Largest number of modules that are shown in full; more modules get one line each."""
 _LISTED = 24
-"""Lines of modules."""
+"""Largest number of such lines."""
 _ALL = "-v shows all"
+
+_Row: TypeAlias = tuple[str, int | None, str]
+"""Label, bytes (``None`` leaves the column empty), and text."""
 
 
 def describe_text(library: Library, *, verbose: bool = False) -> str:
     """Return ``describe(library)`` as lines for people, the last one without a line end.
 
-    Long lists show their largest entries and what the others come to, unless ``verbose``.
+    Long lists show their largest entries and the sum of the others, unless ``verbose``.
     """
     facts = describe(library)
     modules = facts["modules"]
@@ -33,16 +43,25 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
         lines += ["", *_module_table(modules)]
     else:
         for module in modules:
-            lines += ["", _title(module), *row_lines(_rows(module, verbose))]
+            lines += ["", _title(module), _table(_rows(module, verbose))]
     if facts["other_files"]:
-        lines += ["", "files of no module", *row_lines(_other_files(facts["other_files"], verbose))]
+        lines += ["", "files of no module", _table(_other_files(facts["other_files"], verbose))]
     return "\n".join(lines)
 
 
+def _table(rows: Iterable[_Row]) -> str:
+    """Return ``rows`` as a table; a label is printed only if it differs from the one in the row before."""
+    last = None
+    cells: list[tuple[str, str, str]] = []
+    for label, size, text in rows:
+        cells.append(("" if label == last else label, "" if size is None else f"{size:,}", text))
+        last = label
+    return text_table(cells, align="lrl", indent=2, width=_WIDTH)
+
+
 def _module_table(modules: Sequence[dict[str, Any]]) -> Iterator[str]:
-    head = ["module", "executor", "inputs", "outputs", "workspace", "constants", "parameters", "code"]
-    table = [head, *(_module_line(module) for module in modules[:_LISTED])]
-    yield from (f"  {line}" for line in columns(table, right=range(2, len(head))))
+    header = ["module", "executor", "inputs", "outputs", "workspace", "constants", "parameters", "code"]
+    yield text_table(map(_module_line, modules[:_LISTED]), header=header, align="llrrrrrr", indent=2)
     if len(modules) > _LISTED:
         yield f"  ... and {len(modules) - _LISTED:,} more"
     yield f"  ({_ALL}; --model NAME shows one module in full)"
@@ -71,94 +90,86 @@ def _title(module: dict[str, Any]) -> str:
 # The rows of one module ----------------------------------------------------------------------------------------------
 
 
-def _rows(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
+def _rows(module: dict[str, Any], verbose: bool) -> Iterator[_Row]:
     yield from _origin(module)
     for kind in ("input", "output"):
-        yield from (Row(kind, tensor["size"], line) for tensor, line in _tensor_lines(module[f"{kind}s"]))
+        yield from ((kind, tensor["size"], line) for tensor, line in _tensor_lines(module[f"{kind}s"]))
         if not module[f"{kind}s"] and module["style"] != OPERATOR:
-            yield Row(kind, None, "the archive does not tell")
-    yield from (Row("argument", buffer["size"], line) for buffer, line in _buffer_lines(module["buffers"]))
-    yield from (Row("device", None, f"{printable(name)}, passed by the caller") for name in module["devices"])
+            yield kind, None, "unknown"
+    yield from (("argument", buffer["size"], line) for buffer, line in _buffer_lines(module["buffers"]))
+    yield from (("device", None, f"{printable(name)}, passed by the caller") for name in module["devices"])
     yield from _memory(module)
-    yield from (Row("pool", pool["size"], _pool_line(pool)) for pool in module["pools"])
+    yield from (("pool", pool["size"], _pool_line(pool)) for pool in module["pools"])
     yield from _graph(module, verbose)
     yield from _operators(module["operator_functions"], verbose)
     yield from _network(module["network"])
     yield from _trace(module["trace"])
     if module["hook"]:
-        yield Row("hook", None, "asked before each operator")
+        yield "hook", None, "called before each operator"
     if module["runtime"]:
-        yield Row("runtime", None, "TVM's own, which the archive brings")
+        yield "runtime", None, "TVM's runtime in the archive"
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
     yield from _program(module)
-    yield from (Row("needs", None, _dependency_line(item)) for item in module["external_dependencies"])
+    yield from (("requires", None, _dependency_line(item)) for item in module["external_dependencies"])
     yield from _needs(module["needs"])
 
 
-def _needs(needs: Sequence[dict[str, Any]]) -> Iterator[Row]:
-    """Yield what the metadata does not tell: a library that the code includes, and where a version comes from."""
+def _needs(needs: Sequence[dict[str, Any]]) -> Iterator[_Row]:
+    """Yield requirements that are not in the metadata but follow from the code, and the origin of versions."""
     for need in needs:
         if not need["declared"]:
             name = " ".join(filter(None, (need["name"], need["version"])))
             headers = listed([printable(header) for header in need["headers"]])
-            yield Row("needs", None, f"{name}: missing from the metadata; the code includes {headers}")
+            yield "requires", None, f"{name}: not in the metadata, but the code includes {headers}"
         exporter = printable(need["exporter"] or "")
         if need["version"] and exporter:
-            yield Row("needs", None, f"  version {need['version']} is the one that {exporter} was tested with")
+            yield "requires", None, f"  {exporter} was tested with version {need['version']}"
         elif not need["version"]:
-            known = f", exported by {exporter}," if exporter else ""
-            yield Row(
-                "needs",
-                None,
-                f"  nobody knows the version that this code{known} is made for: state it in the project file",
-            )
+            by = f" ({exporter} exported the code)" if exporter else ""
+            yield "requires", None, f"  the version is unknown{by}, set it in the project file"
 
 
-def _network(network: dict[str, Any] | None) -> Iterator[Row]:
+def _network(network: dict[str, Any] | None) -> Iterator[_Row]:
     if network is not None:
-        macs = "" if network["macs"] is None else f", {network['macs']:,} multiply-accumulates a run"
-        yield Row("network", None, f"{counted(network['operators'], 'operator')}{macs}")
+        macs = "" if network["macs"] is None else f", {network['macs']:,} multiply-accumulates per run"
+        yield "network", None, f"{counted(network['operators'], 'operator')}{macs}"
 
 
-def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[Row]:
+def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[_Row]:
     if tensors:
-        yield Row("traced", _total(tensors), f"{counted(len(tensors), 'tensor')}, each handed out as it is written")
+        yield "traced", _total(tensors), f"{counted(len(tensors), 'tensor')}, reported by traced runs"
 
 
-def _origin(module: dict[str, Any]) -> Iterator[Row]:
+def _origin(module: dict[str, Any]) -> Iterator[_Row]:
     several = len(set(module["target_device_types"])) > 1
     for text, device in zip(module["target"], module["target_device_types"], strict=True):
         place = f" (on {device_name(device)})" if several and device is not None else ""
-        yield Row("target", None, printable(text.strip()) + place)
+        yield "target", None, printable(text.strip()) + place
     for context in module["contexts"]:
-        yield Row("context", None, f"{printable(context['device_type'])}, id {context['device_id']}")
+        yield "context", None, f"{printable(context['device_type'])}, id {context['device_id']}"
     if module["export_datetime"] not in {None, UNDATED}:
-        yield Row("exported", None, printable(module["export_datetime"]))
+        yield "exported", None, printable(module["export_datetime"])
     if module["model_id"]:
-        yield Row("model", None, f"sha256 {printable(module['model_id'])}")
+        yield "model", None, f"sha256 {printable(module['model_id'])}"
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    if not tensors:
-        return
-    table = [[printable(tensor["name"]), _type(tensor), _quantisation(tensor)] for tensor in tensors]
-    yield from zip(tensors, columns(table), strict=True)
+    table = [[tensor["name"], _type(tensor), _quantisation(tensor)] for tensor in tensors]
+    yield from zip(tensors, text_table(table).split("\n"), strict=False)
 
 
 def _buffer_lines(buffers: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    if not buffers:
-        return
-    functions = {buffer["function"] for buffer in buffers}
+    several = len({buffer["function"] for buffer in buffers}) > 1
     table = [
         [
-            printable(buffer["input_binding"] or f"argument {index}"),
+            buffer["input_binding"] or f"argument {index}",
             _type(buffer),
-            f"of {printable(buffer['function'])}" if len(functions) > 1 else "",
+            f"of {buffer['function']}" if several else "",
         ]
         for index, buffer in enumerate(buffers)
     ]
-    yield from zip(buffers, columns(table), strict=True)
+    yield from zip(buffers, text_table(table).split("\n"), strict=False)
 
 
 def _type(tensor: dict[str, Any]) -> str:
@@ -170,17 +181,17 @@ def _quantisation(tensor: dict[str, Any]) -> str:
     return "" if tensor["scale"] is None else f"scale {tensor['scale']:.9g}, zero point {tensor['zero_point']}"
 
 
-def _memory(module: dict[str, Any]) -> Iterator[Row]:
+def _memory(module: dict[str, Any]) -> Iterator[_Row]:
     several = len(module["memory"]) > 1
     for entry in module["memory"]:
         place = f" on {entry['device_name']}" if several else ""
-        yield Row("memory", entry["workspace_size"], f"workspace{place}")
+        yield "memory", entry["workspace_size"], f"workspace{place}"
         if module["workspace_bound"] is not None:
-            yield Row("memory", module["workspace_bound"], "  in use at one time: no plan of its calls is smaller")
-        yield Row("memory", entry["constants_size"], f"constants{place}")
-        yield Row("memory", entry["io_size"], f"inputs and outputs{place}")
+            yield "memory", module["workspace_bound"], "  peak use, the least that any memory plan needs"
+        yield "memory", entry["constants_size"], f"constants{place}"
+        yield "memory", entry["io_size"], f"inputs and outputs{place}"
     if module["state_size"]:
-        yield Row("memory", module["state_size"], "state, kept between runs")
+        yield "memory", module["state_size"], "state, kept between runs"
 
 
 def _pool_line(pool: dict[str, Any]) -> str:
@@ -189,40 +200,40 @@ def _pool_line(pool: dict[str, Any]) -> str:
     return f"{printable(pool['name'])}, {pool['kind']}, {owner}{size}"
 
 
-def _graph(module: dict[str, Any], verbose: bool) -> Iterator[Row]:
+def _graph(module: dict[str, Any], verbose: bool) -> Iterator[_Row]:
     graph = module["graph"]
     if graph is not None:
         nodes, operators = graph["nodes"], graph["operators"]
         kinds = f"{counted(nodes - operators, 'argument')}, {counted(operators, 'operator')}"
-        yield Row("graph", graph["size"], f"{counted(nodes, 'node')}: {kinds}")
-        yield Row("tensors", graph["storage_size"], f"{counted(graph['storage_ids'], 'storage id')} of the graph")
+        yield "graph", graph["size"], f"{counted(nodes, 'node')}: {kinds}"
+        yield "tensors", graph["storage_size"], f"{counted(graph['storage_ids'], 'storage id')} of the graph"
     if module["storage"] and (verbose or graph is None):
-        yield Row("storage", _total(module["storage"]), "by storage ids of the metadata")
+        yield "storage", _total(module["storage"]), "storage ids of the metadata"
         for entry in module["storage"]:
             binding = f", {printable(entry['input_binding'])}" if entry["input_binding"] else ""
-            yield Row("storage", entry["size"], f"  id {entry['storage_id']}{binding}")
+            yield "storage", entry["size"], f"  id {entry['storage_id']}{binding}"
 
 
-def _operators(functions: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row]:
+def _operators(functions: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Row]:
     if not functions:
         return
-    yield Row("operators", None, f"{counted(len(functions), 'function')}; workspace of each:")
+    yield "operators", None, f"{counted(len(functions), 'function')}, with the workspace of each:"
     kept, rest = _cut(functions, "workspace_size", verbose)
-    yield from (Row("operators", function["workspace_size"], f"  {printable(function['name'])}") for function in kept)
+    yield from (("operators", function["workspace_size"], f"  {printable(function['name'])}") for function in kept)
     if rest:
         most = max(function["workspace_size"] for function in rest)
-        yield Row("operators", most, f"  at most, in {len(rest):,} more ({_ALL})")
+        yield "operators", most, f"  largest of {len(rest):,} more ({_ALL})"
 
 
 def _parameter_line(parameter: dict[str, Any]) -> str:
     return f"{printable(parameter['name'])}  {_type(parameter)}"
 
 
-def _program(module: dict[str, Any]) -> Iterator[Row]:
+def _program(module: dict[str, Any]) -> Iterator[_Row]:
     if module["source_text"]:
-        yield Row("text", module["source_text"]["size"], "the program before code generation")
+        yield "text", module["source_text"]["size"], "the program before code generation"
     for entry in module["tir"]:
-        yield Row("text", entry["size"], f"the operator in TIR for {device_name(entry['device'])}")
+        yield "text", entry["size"], f"the operator in TIR for {device_name(entry['device'])}"
 
 
 def _dependency_line(dependency: dict[str, Any]) -> str:
@@ -243,30 +254,30 @@ def _bundle(bundle: dict[str, Any] | None) -> str:
 # Lists ---------------------------------------------------------------------------------------------------------------
 
 
-def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[Row]:
+def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Row]:
     for folder, group in groupby(files, key=lambda file: file["path"].rpartition("/")[0].split("/")[0]):
         entries = list(group)
         if folder and not verbose:
-            yield Row("", _total(entries), f"{folder}/, {counted(len(entries), 'file')}")
+            yield "", _total(entries), f"{folder}/, {counted(len(entries), 'file')}"
         else:
-            yield from (Row("", file["size"], file["path"]) for file in entries)
+            yield from (("", file["size"], file["path"]) for file in entries)
 
 
-def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool) -> Iterator[Row]:
-    """Yield a row that sums up ``entries``, and one for each of them, or for the largest."""
+def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool) -> Iterator[_Row]:
+    """Yield a row with the sum of ``entries``, and one for each entry or for the largest ones."""
     if not entries:
         return
-    yield Row(label, _total(entries), counted(len(entries), noun))
+    yield label, _total(entries), counted(len(entries), noun)
     kept, rest = _cut(entries, "size", verbose)
-    yield from (Row(label, entry["size"], f"  {line(entry)}") for entry in kept)
+    yield from ((label, entry["size"], f"  {line(entry)}") for entry in kept)
     if rest:
-        yield Row(label, _total(rest), f"  {len(rest):,} more ({_ALL})")
+        yield label, _total(rest), f"  {len(rest):,} more ({_ALL})"
 
 
 def _cut(
     entries: Sequence[dict[str, Any]], key: str, verbose: bool
 ) -> tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]:
-    """Return the entries to show and the others: all in their order, or the largest by ``key``, largest first."""
+    """Return the entries to show and the others: all in their order, or the largest by ``key`` first."""
     if verbose or len(entries) <= _SHOWN + 1:
         return entries, ()
     ordered = sorted(entries, key=lambda entry: -int(entry[key]))

@@ -1,8 +1,9 @@
-"""How a module is called: inputs and outputs in call order, interface, memory pools and devices.
+"""Find out how a module is called: inputs and outputs in call order, interface, memory pools and devices.
 
-``metadata.json`` as TVM writes it sorts tensors by name, and before version 7 has none. Their order stands, most
-trusted first, in the C interface's header, in the entry file, in ``TVMMetadata``, in the executor's graph and in the
-Relay text: a module here for each of these places. ``places`` asks them, ``combine`` makes one answer of theirs.
+TVM's ``metadata.json`` sorts tensors by name, and has none before version 7. Their order is recorded, with decreasing
+reliability, in the header of the C interface (``header``), the entry file (``entry``), ``TVMMetadata``
+(``tvm_metadata``), the executor's graph and the Relay text (``relay``). ``places`` reads them when they are needed,
+``combine`` merges their information, and ``with_interface`` adds the result to a module.
 """
 
 from __future__ import annotations

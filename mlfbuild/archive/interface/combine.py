@@ -1,7 +1,7 @@
-"""Inputs and outputs of a module out of all that its archive says of them.
+"""Combine the information about inputs and outputs of a module from all places of its archive.
 
-Names come from the metadata, which has them as the model has them; their order from the most trusted place that has
-as many; types and shapes from whatever place agrees with the bytes that the metadata records.
+Names come from the metadata, which has the names of the model. The order comes from the most reliable place with the
+same number of tensors, and types and shapes from any place that agrees with the sizes in the metadata.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _NUMBERED = re.compile(r"output([0-9]{1,9})")
 def combined(
     known: Sequence[TensorInfo], places: Iterable[Sequence[Argument]], *, by_position: bool
 ) -> tuple[TensorInfo, ...]:
-    """Return ``known``, what the metadata says, in call order and with shapes; where it is empty, what ``places`` say.
+    """Return ``known``, the tensors of the metadata, in call order and with shapes; if empty, those of ``places``.
 
-    ``places`` come most trusted first and are not asked for more than is needed. Without order anywhere, ``output0`` to
-    ``output10`` are sorted as numbers and others stay. With ``by_position``, places of equally many tensors may call
-    them by other names.
+    ``places`` are sorted by reliability and are only read as far as needed. If no place has an order, ``output0`` to
+    ``output10`` are sorted as numbers, and other tensors keep their order. With ``by_position``, places with the same
+    number of tensors may have other names for them.
     """
     asked = _Asked(places, by_position)
     if not known:
@@ -33,7 +33,7 @@ def combined(
 
 
 class _Place:
-    """What one place says, to be found by name or position."""
+    """The arguments in one place, which can be looked up by name or position."""
 
     def __init__(self, arguments: Sequence[Argument], by_position: bool) -> None:
         self.arguments = arguments
@@ -44,14 +44,14 @@ class _Place:
                 self._by_name[name] = None if name in self._by_name else argument
 
     def counterpart(self, name: str, position: int, count: int) -> Argument | None:
-        """Return what the place says of the tensor ``name``, one of ``count``; ``None`` for nothing or two things."""
+        """Return the argument for the tensor ``name``, one of ``count``; ``None`` if there is not exactly one."""
         found = self._by_name.get(sanitize_name(name))
         if found is None and self._by_position and len(self.arguments) == count:
             return self.arguments[position]
         return found
 
     def in_order_of_types(self, known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
-        """Return ``known`` in the order of the place, where types and sizes tell them apart, or nothing."""
+        """Return ``known`` in the order of the place if types and sizes are distinct; otherwise an empty tuple."""
         by_type: dict[tuple[str, int | None], TensorInfo] = {(tensor.dtype, tensor.size): tensor for tensor in known}
         types = [(argument.dtype, argument.size) for argument in self.arguments]
         if not self._by_position or len(by_type) != len(known) or sorted(by_type, key=str) != sorted(types, key=str):
@@ -60,7 +60,7 @@ class _Place:
 
 
 class _Asked:
-    """Places that can be walked again without asking anything twice."""
+    """Places that can be iterated several times but are read only once."""
 
     def __init__(self, places: Iterable[Sequence[Argument]], by_position: bool) -> None:
         self._rest = (_Place(place, by_position) for place in places)
@@ -74,7 +74,7 @@ class _Asked:
 
 
 def _spellings(name: str) -> tuple[str, ...]:
-    """Return ``name`` as C has it; Relay's printer puts a ``v`` before names that start with no letter."""
+    """Return the spellings of ``name`` in C; Relay's printer adds a ``v`` to names that do not start with a letter."""
     plain = sanitize_name(name)
     return (plain, plain[1:]) if plain[:1] == "v" and not plain[1:2].isalpha() else (plain,)
 
@@ -94,7 +94,7 @@ def _in_order(known: Sequence[TensorInfo], places: _Asked) -> tuple[TensorInfo, 
 
 
 def _named(by_name: dict[str, TensorInfo], arguments: Sequence[Argument]) -> tuple[TensorInfo, ...]:
-    """Return the tensors that ``arguments`` name, in their order; others, as parameters, are passed over."""
+    """Return the tensors of ``arguments`` in their order; other arguments, such as parameters, are skipped."""
     matches = (next((key for key in _spellings(argument.name) if key in by_name), None) for argument in arguments)
     return tuple(by_name[key] for key in dict.fromkeys(matches) if key is not None)
 
@@ -106,7 +106,7 @@ def _by_number(known: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
 
 
 def _with_shape(tensor: TensorInfo, position: int, count: int, places: _Asked) -> TensorInfo:
-    """Return ``tensor`` with the shape of the first place whose type and bytes are the metadata's."""
+    """Return ``tensor`` with the shape from the first place with the type and size of the metadata."""
     if tensor.shape is not None:
         return tensor
     for place in places:
@@ -120,11 +120,11 @@ def _with_shape(tensor: TensorInfo, position: int, count: int, places: _Asked) -
 
 
 def _from_places(places: _Asked) -> tuple[TensorInfo, ...]:
-    """Return the tensors of the most trusted place that names some, with what less trusted ones add."""
+    """Return the tensors of the most reliable place that has any, completed from less reliable ones."""
     first = next((place.arguments for place in places), ())
     found = [_completed(argument.name, position, len(first), places) for position, argument in enumerate(first)]
     tensors = tuple(tensor for tensor in found if tensor is not None)
-    return tensors if len(tensors) == len(found) else ()  # half a signature is none
+    return tensors if len(tensors) == len(found) else ()  # incomplete signatures are dropped
 
 
 def _completed(name: str, position: int, count: int, places: _Asked) -> TensorInfo | None:

@@ -1,6 +1,6 @@
-"""The entry file ``<module>_lib0.c``: the function that firmware calls, and pools that the code defines itself.
+"""Read the entry file ``<module>_lib0.c``: the function that firmware calls, and pools that the code defines.
 
-Only the text around what is looked for is read: a constant pool is as long as the weights.
+Only the text around these definitions is parsed, because a constant pool is as long as the weights.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from mlfbuild.c_analysis import Token, in_braces, tokens
 from mlfbuild.library import C_TYPES, Module, Pool, element_size, symbol_prefix
 
 _SIZES = {"bool": 1, "half": 2, **{c_type: element_size(dtype) or 0 for dtype, c_type in C_TYPES.items()}}
-"""Bytes of C's types."""
+"""Sizes of C types in bytes."""
 _POOL = re.compile(r'section\s*\(\s*"\.(bss\.noinit|rodata)\.tvm"')
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _OUTPUT = re.compile(r"output[0-9]*")
 _ANONYMOUS = re.compile(r"arg[0-9]+")
 _DESCRIBED = re.compile(r"\.num_(input|output)_tensors\s{0,9}=\s{0,9}([0-9]{1,9})")
-_MAX_PLACES = 16  # where a pool is, or a function is declared, defined or called
+_MAX_PLACES = 16  # pools, or declarations, definitions and calls of a function
 _MAX_LENGTH = 256 * 1024  # characters of one declaration
 _MAX_TOKENS = 50_000
 
 
 def entry_text(module: Module) -> str:
-    """Return the entry file's text, empty where there is none that is C."""
+    """Return the text of the entry file; empty if there is no C file."""
     files = sources(module)
     return small_text(files[0].content) if files else ""
 
@@ -35,7 +35,7 @@ def entry_text(module: Module) -> str:
 
 
 def internal_pools(text: str) -> tuple[Pool, ...]:
-    """Return the pools that TVM's unified static memory planner had the code define, in the file's order."""
+    """Return the pools of TVM's unified static memory planner that the code defines, in the file's order."""
     found = [_pool(_behind(text, place), place[1]) for place in islice(_POOL.finditer(text), _MAX_PLACES)]
     return tuple(pool for pool in found if pool is not None)
 
@@ -45,7 +45,7 @@ def _behind(text: str, place: re.Match[str]) -> Iterator[Token]:
 
 
 def _pool(source: Iterator[Token], section: str) -> Pool | None:
-    """Read on behind ``section("..."``: to the length of a workspace, or to the members of a struct of constants."""
+    """Parse the text after ``section("..."``: the length of a workspace, or the members of a struct of constants."""
     words: list[str] = []
     for token in source:
         if token.text == "{" and words[-2:-1] == ["struct"] and section == "rodata":
@@ -62,7 +62,7 @@ def _pool(source: Iterator[Token], section: str) -> Pool | None:
 
 
 def _struct_size(source: Iterator[Token]) -> int | None:
-    """Return the bytes from the first to the end of the last member of a pool's struct, ``None`` for an odd one."""
+    """Return the size of a pool's struct up to the end of the last member; ``None`` if a member is not recognised."""
     end = 0
     member: list[str] = []
     for token in source:
@@ -79,7 +79,7 @@ def _struct_size(source: Iterator[Token]) -> int | None:
 
 
 def _behind_member(start: int, words: Sequence[str]) -> int | None:
-    """Return where ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` ends, behind a member up to ``start``."""
+    """Return the end of a member ``<type> <name>[<count>] __attribute__((aligned(<n>)))`` that follows ``start``."""
     if len(words) < 4 or words[0] not in _SIZES or words[2] != "[" or not _NUMBER.fullmatch(words[3]):
         return None
     alignment = words[words.index("aligned") + 2] if "aligned" in words[:-2] else "1"
@@ -92,11 +92,11 @@ def _behind_member(start: int, words: Sequence[str]) -> int | None:
 
 
 def entry_signature(module: Module, text: str) -> Signature | None:
-    """Return what the entry function's code tells of its arguments.
+    """Return the signature in the code of the entry function.
 
-    With the C interface it hands on the structs' members by name, with unpacked operators it declares the main
-    function with names of tensors, otherwise it tells no more than how many there are. So does the ``tvm_model_t`` that
-    stands in its place in versions 1 to 4.
+    With the C interface the code passes the members of structs by name, and with unpacked operators it declares the
+    main function with the names of tensors. Otherwise only the number of arguments is known, also from the
+    ``tvm_model_t`` of versions 1 to 4.
     """
     body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
@@ -121,14 +121,14 @@ def _body(text: str, function: str) -> Sequence[Token] | None:
 
 
 def _uses(text: str, function: str) -> Iterator[Iterator[Token]]:
-    """Yield the tokens behind each ``function(``."""
+    """Yield the tokens after each ``function(``."""
     found = re.finditer(rf"\b{re.escape(function)}\s*\(", text)
     for place in islice(found, _MAX_PLACES):
         yield _behind(text, place)
 
 
 def _closed(source: Iterator[Token]) -> Sequence[Token] | None:
-    """Return the tokens up to the ``)`` that closes, ``None`` where none does."""
+    """Return the tokens up to the closing ``)``, or ``None`` if there is none."""
     depth = 1
     found: list[Token] = []
     for token in source:
@@ -140,14 +140,14 @@ def _closed(source: Iterator[Token]) -> Sequence[Token] | None:
 
 
 def _handed_on(body: Sequence[Token], struct: str) -> list[str]:
-    """Return the members in ``struct->member``, each once."""
+    """Return the different members in ``struct->member``."""
     words = [token.text for token in body]
     triples = zip(words, words[1:], words[2:], strict=False)
     return list(dict.fromkeys(third for first, arrow, third in triples if (first, arrow) == (struct, "->")))
 
 
 def _packed_arguments(body: Sequence[Token]) -> int | None:
-    """Return how many arguments are taken out of ``((TVMValue*)args)[<i>]``."""
+    """Return the number of arguments read from ``((TVMValue*)args)[<i>]``."""
     words = [token.text for token in body]
     runs = zip(words, words[1:], words[2:], words[3:], strict=False)
     indices = {
@@ -159,7 +159,7 @@ def _packed_arguments(body: Sequence[Token]) -> int | None:
 
 
 def _parameters(text: str, function: str) -> list[str]:
-    """Return the names of ``function``'s parameters, none where they say nothing of the tensors."""
+    """Return the names of ``function``'s parameters; empty if they are not names of tensors."""
     source = next(_uses(text, function), None)
     declared = None if source is None else _closed(source)
     if not declared or any(token.text in {"TVMValue", "resource_handle", "args"} for token in declared):
@@ -174,7 +174,7 @@ def _parameters(text: str, function: str) -> list[str]:
 
 
 def _by_names(names: Sequence[str], count: int | None) -> Signature | None:
-    """Tell inputs, then outputs, then pools apart by the names that TVM gives to outputs."""
+    """Split the names into inputs, outputs and pools, using TVM's names of outputs."""
     first = next((index for index, name in enumerate(names) if _OUTPUT.fullmatch(name)), len(names))
     outputs = [name for name in names[first:] if _OUTPUT.fullmatch(name)]
     if not outputs or (count is not None and first + len(outputs) != count):

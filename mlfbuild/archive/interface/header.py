@@ -1,4 +1,4 @@
-"""The C interface's header ``tvmgen_<module>.h``: structs and size macros (TVM's ``interface_c.cc``, from 0.8 on)."""
+"""Read the header of the C interface, ``tvmgen_<module>.h``: structs and size macros (TVM's ``interface_c.cc``)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from mlfbuild.c_analysis import read_c_file, tokens
 from mlfbuild.library import CodegenFile, Module, Pool, header_names, macro_prefix, struct_prefix
 
 _SIZE = re.compile(r"[0-9]{1,18}")
-_MAX_TOKENS = 200_000  # TVM's have a few hundred; the data of a pool is one
+_MAX_TOKENS = 200_000  # headers from TVM have a few hundred
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the header declares; names are sanitised."""
+    """The declarations of the header; names are sanitised."""
 
     structs: Mapping[str, tuple[str, ...]]
     """Members of ``struct tvmgen_<module>_<key>``: ``inputs``, ``outputs``, ``workspace_pools``, ``devices``."""
     sizes: Mapping[str, int]
-    """Macros that are a whole number: ``TVMGEN_KWS_WORKSPACE_SIZE``, ``TVMGEN_KWS_X_SIZE``, ..."""
+    """Macros with integer values: ``TVMGEN_KWS_WORKSPACE_SIZE``, ``TVMGEN_KWS_X_SIZE``, ..."""
     prefix: str
     """``TVMGEN_KWS``."""
     workspace_io: bool = False
-    """Whether inputs and outputs lie in the pools, as USMP places them with ``tir.usmp.use_workspace_io``."""
+    """Whether inputs and outputs are in the pools (``tir.usmp.use_workspace_io`` of TVM's memory planner)."""
 
     @property
     def signature(self) -> Signature:
-        """Inputs and outputs by name. A module without inputs has no struct of them in TVM 0.8."""
+        """Inputs and outputs by name. In TVM 0.8 a module without inputs has no struct for them."""
         inputs, outputs = self.structs.get("inputs"), self.structs.get("outputs")
         return Signature(
             None if inputs is None else named(inputs),
@@ -51,13 +51,13 @@ class Header:
 
 
 def header_file(module: Module) -> CodegenFile | None:
-    """Return the file that is the header of the module's C interface."""
+    """Return the header of the module's C interface, or ``None``."""
     names = header_names(module.name)
     return next((file for file in module.codegen if file.path.name.lower() in names), None)
 
 
 def read_header(module: Module) -> Header | None:
-    """Return what the module's header declares, ``None`` where it has none."""
+    """Return the declarations of the module's header, or ``None`` if it has no header."""
     file = header_file(module)
     if file is None:
         return None

@@ -1,4 +1,4 @@
-"""A module with what its files say of how it is called."""
+"""Add the information about calling a module that is in its files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mlfbuild.library import OPERATOR, Module
 
 
 def with_interface(module: Module, where: str) -> Module:
-    """Return ``module`` with what its files tell of how it is called: inputs, outputs, interface, pools and devices.
+    """Return ``module`` with inputs, outputs, interface, pools and devices from its files.
 
-    ``module.inputs`` and ``outputs`` are what the metadata says. What no place tells stays empty, and where places
-    disagree the most trusted one counts. ``where`` names the graph in messages. Raises ``InputFileError`` where the
-    module's graph is unsound.
+    ``module.inputs`` and ``outputs`` must be those of the metadata. Unknown information stays empty, and if places
+    disagree, the most reliable one counts. ``where`` is the graph in errors. Raises ``InputFileError`` if the module's
+    graph is invalid.
     """
     if module.style == OPERATOR:
         return module

@@ -1,4 +1,4 @@
-"""The places of a module that tell of its inputs and outputs, most trusted first."""
+"""The places of a module that have information about its inputs and outputs, the most reliable first."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
 _PARAMETER = re.compile(r"p[0-9]+")
 _LINKED = re.compile(rf"\b{LINKED_ARRAY}(\w+)".encode())
-"""Arrays of parameters that are compiled in, in C and in the symbols of objects."""
+"""Arrays of linked parameters, in C and in the symbols of objects."""
 
 
 class Places:
-    """Each place is read once, and only when it is asked."""
+    """The places of one module; each is read once, on first use."""
 
     def __init__(self, module: Module, where: str) -> None:
         self._module = module
         self._where = where
 
     def check_graph(self) -> None:
-        """Raise ``InputFileError`` where the graph is unsound, whether it is asked for more or not."""
+        """Raise ``InputFileError`` if the graph is invalid, even if nothing else of it is used."""
         _ = self.graph
 
     def inputs(self) -> Iterator[Sequence[Argument]]:
-        """Yield the inputs of each place that tells of them; parameters only where they can be told by their names."""
+        """Yield the inputs of each place that has them; parameters are included only if their names identify them."""
         named = bool(self._module.inputs)
         for signature in self._needed():
             found: Sequence[Argument] | None = signature.inputs
@@ -43,11 +43,11 @@ class Places:
                 yield found
 
     def outputs(self) -> Iterator[Sequence[Argument]]:
-        """Yield the outputs of each place that tells of them."""
+        """Yield the outputs of each place that has them."""
         return (signature.outputs for signature in self._needed() if signature.outputs)
 
     def _needed(self) -> Iterator[Signature]:
-        """Yield what each place says; the entry file only repeats a header's names."""
+        """Yield the signature of each place; with a header, the entry file is skipped because it repeats the names."""
         if self.header is not None:
             yield self.header.signature
         elif self._entry_signature is not None:
@@ -66,7 +66,7 @@ class Places:
 
     @cached_property
     def entry(self) -> str:
-        """The text of the entry file, which only AOT modules have."""
+        """The text of the entry file of AOT modules, otherwise empty."""
         return entry_text(self._module) if self._module.executor == "aot" else ""
 
     @cached_property
@@ -80,7 +80,7 @@ class Places:
 
     @cached_property
     def graph(self) -> Signature | None:
-        """The executor's graph; raises ``InputFileError`` where it is unsound."""
+        """The signature of the executor's graph; raises ``InputFileError`` if the graph is invalid."""
         content = self._module.graph_json
         if content is None or len(content) > MAX_TEXT:
             return None
@@ -88,7 +88,7 @@ class Places:
         return Signature(_arguments(graph.inputs(self._params(graph))), _arguments(graph.outputs))
 
     def _params(self, graph: ExecutorGraph) -> set[str]:
-        """Return the arguments of ``graph`` that are parameters, in the parameters file or compiled in."""
+        """Return the arguments of ``graph`` that are parameters, in the parameters file or linked into the code."""
         params = set(self._module.params)
         if params or not any(_PARAMETER.fullmatch(graph.nodes[node].name) for node in graph.arg_nodes):
             return params
@@ -100,11 +100,11 @@ class Places:
         return relay_signature(small_text(self._module.source_text))
 
     def _without_constants(self, relay: Signature) -> Sequence[Argument]:
-        """Return the parameters of ``@main`` that the compiled module still takes.
+        """Return the parameters of ``@main`` that are arguments of the compiled module.
 
-        The text is printed before parameters become constants. What is left is taken to be the first ones: as many as
-        the entry function takes, or as many as fill the bytes that the metadata records. Empty where neither tells, but
-        for version 1, whose metadata records none: there the text is all there is.
+        TVM prints the text before parameters become constants. The arguments are assumed to be the first parameters: as
+        many as the entry function has, or as many as have the total size in the metadata. The result is empty if both
+        are unknown, except in version 1, whose metadata has no sizes.
         """
         params, outputs = relay.inputs or (), relay.outputs or ()
         entry = self._entry_signature

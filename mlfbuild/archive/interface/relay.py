@@ -1,7 +1,7 @@
-"""The signature of ``@main`` in Relay text; the rest of the text is not looked at.
+"""Read the signature of ``@main`` in Relay text; the rest of the text is not parsed.
 
-TVM has printed it in several forms: with and without comments behind each parameter, with the function's attributes
-among the parameters, with ``(64)`` for a shape of one dimension.
+TVM prints several forms: with and without comments after each parameter, with the function's attributes among the
+parameters, and with ``(64)`` for a shape with one dimension.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MAX_SIGNATURE = 1024 * 1024  # characters
 
 
 def relay_signature(text: str) -> Signature | None:
-    """Return what ``@main`` is declared with; ``None`` where there is no such function or it cannot be told.
+    """Return the signature of ``@main``; ``None`` if there is no such function or it cannot be parsed.
 
-    Parameters that became constants are still among the inputs. Tuples of results are flattened.
+    The inputs include parameters that became constants. Tuples of results are flattened.
     """
     found = _MAIN.search(text)
     if found is None:
@@ -53,12 +53,12 @@ def relay_signature(text: str) -> Signature | None:
 
 
 def _parts(signature: str) -> tuple[list[str], int | None]:
-    """Return what stands between the commas of the parameter list, and where the list ends."""
+    """Return the texts between the commas of the parameter list, and the end of the list."""
     parts: list[str] = []
     depth, start, at = 0, 0, 0
     while True:
         if start == at and (name := _PARAMETER.match(signature, at)) is not None:
-            at = name.end()  # names may have square brackets in them
+            at = name.end()  # names may contain square brackets
         found = _SPECIAL.search(signature, at)
         if found is None:
             return parts, None
@@ -75,7 +75,7 @@ def _parts(signature: str) -> tuple[list[str], int | None]:
 
 
 def _outputs(signature: str, end: int) -> tuple[Argument, ...] | None:
-    """Return the results, whose type stands between ``->`` and the body."""
+    """Return the results, whose types are between ``->`` and the body."""
     arrow = re.compile(r"\s*->([^{\n]*)\{").match(signature, end)
     if arrow is None:
         return None

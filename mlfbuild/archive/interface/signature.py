@@ -1,4 +1,4 @@
-"""What one place of an archive says of a module's inputs and outputs."""
+"""The inputs and outputs of a module as recorded in one place of an archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARY = re.compile(r"(?:.*_)?lib(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True)
 class Argument:
-    """An input or output; places that know only names leave the rest open."""
+    """An input or output; the default values mean that the place has only its name."""
 
     name: str
     dtype: str = ""
@@ -24,7 +24,7 @@ class Argument:
 
     @property
     def size(self) -> int | None:
-        """Bytes, ``None`` where type or shape is open, or they are none that a tensor has."""
+        """Bytes; ``None`` if type or shape is unknown or not valid for a tensor."""
         if self.shape is None or len(self.shape) > _MAX_DIMS or not self.dtype:
             return None
         size = tensor_size(self.dtype, self.shape)
@@ -33,23 +33,23 @@ class Argument:
 
 @dataclass(frozen=True)
 class Signature:
-    """Inputs and outputs in call order, as one place has them."""
+    """Inputs and outputs of one place, in call order."""
 
     inputs: tuple[Argument, ...] | None
-    """``None`` where the place does not tell; the names may be sanitised."""
+    """``None`` if unknown; the names may be sanitised."""
     outputs: tuple[Argument, ...] | None
-    """``None`` where the place does not tell; the names may be sanitised."""
+    """``None`` if unknown; the names may be sanitised."""
     count: int | None = None
-    """Inputs and outputs together, where only their number is known."""
+    """The number of inputs and outputs together, if only that is known."""
 
 
 def named(names: Iterable[str]) -> tuple[Argument, ...]:
-    """Return arguments of which only the names are known."""
+    """Return arguments with only names."""
     return tuple(Argument(name) for name in names)
 
 
 def small_text(content: Content) -> str:
-    """Return ``content`` as text; nothing where it is larger than ``MAX_TEXT``."""
+    """Return ``content`` as text; empty if it is larger than ``MAX_TEXT``."""
     return text_of(content) if len(content) <= MAX_TEXT else ""
 
 

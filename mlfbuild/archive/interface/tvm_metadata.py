@@ -1,4 +1,4 @@
-"""``struct TVMMetadata`` in the C of AOT modules with the packed interface (TVM 0.9 and later)."""
+"""Read ``struct TVMMetadata`` in the C code of AOT modules with the packed interface (TVM 0.9 and later)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_LENGTH = {True: 4 * 1024, False: 256 * 1024}  # characters of a shape, and 
 
 
 def metadata_signature(module: Module) -> Signature | None:
-    """Return what the module's ``TVMMetadata`` says, ``None`` where it has none. Outputs are called ``output<i>``."""
+    """Return the signature in the module's ``TVMMetadata``, or ``None``. Outputs are called ``output<i>``."""
     for file in sources(module):
         text = small_text(file.content)
         if _MARK in text:
@@ -45,7 +45,7 @@ def _shape(values: list[Token]) -> tuple[int, ...] | None:
 
 
 def _tensors(values: list[Token], shapes: dict[str, tuple[int, ...] | None]) -> tuple[Argument, ...] | None:
-    """Return the tensors of an array of ``TVMTensorInfo``: ``{name, shape, num_shape, {code, bits, lanes}}`` each."""
+    """Return the tensors of an array of ``TVMTensorInfo``, ``{name, shape, num_shape, {code, bits, lanes}}`` each."""
     words = [token for token in values if token.text not in {"{", "}", ","}]
     if len(words) % 6:
         return None

@@ -1,4 +1,4 @@
-"""Dependencies that several archives bring along: each has what its own modules need, the merged one has all of it."""
+"""Merge the libraries that several archives bundle: each has the files for its modules, the result has all of them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mlfbuild.core import CheckFailedError
 from mlfbuild.library import Bundle, BundleFacts, Library, bundle_files, bundle_folder, bundles, description_path
 
 _UNITED = ("sources", "include_dirs", "license_files")
-"""What may differ between two parts of one library."""
+"""Fields that may differ between two parts of the same library."""
 
 
 def with_merged_bundles(libraries: Sequence[tuple[str, Library]]) -> list[tuple[str, Library]]:
-    """Return ``libraries``, (name of the archive, library), with equal descriptions of each bundle that several have.
+    """Return ``libraries``, (name of the archive, library), with the same merged description of each shared bundle.
 
-    They then speak of all that the archives have of it together. Raises ``CheckFailedError``, which names both
-    archives, where two are not parts of one library; ``InputFileError`` for a description that is unsound.
+    Raises ``CheckFailedError``, with both archives as its place, if two bundles are not parts of the same library, and
+    ``InputFileError`` if a description is invalid.
     """
     found: defaultdict[str, list[tuple[str, Bundle]]] = defaultdict(list)
     for archive, library in libraries:
@@ -49,18 +49,20 @@ def _merged(name: str, parts: Sequence[tuple[str, Bundle]]) -> Bundle:
 
 
 def _union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return all that stands in ``lists``, as first met: the order of include folders decides what is found."""
+    """Return the different items of ``lists`` in order of first appearance, because the order of includes matters."""
     return tuple(dict.fromkeys(item for each in lists for item in each))
 
 
 def _refused(first: str, second: str, name: str, reason: str) -> CheckFailedError:
     return CheckFailedError(
-        f"{first} and {second}: bring along different {name} in {bundle_folder(name)} ({reason}); bundle the same one "
-        "in both"
+        "merge-bundles-differ",
+        place=f"{first} and {second}",
+        reason=f"the archives bundle different versions of {name} in {bundle_folder(name)} ({reason})",
+        hint="bundle the same one in both",
     )
 
 
 def _described(library: Library, merged: dict[str, Bundle]) -> Library:
-    """Return ``library`` with the descriptions of ``merged`` in place of its own."""
+    """Return ``library`` with its descriptions replaced by those of ``merged``."""
     descriptions = {description_path(name): next(iter(bundle_files(bundle))) for name, bundle in merged.items()}
     return replace(library, other_files=tuple(descriptions.get(file.path, file) for file in library.other_files))

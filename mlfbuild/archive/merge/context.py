@@ -1,24 +1,24 @@
-"""``__tvm_module_ctx``: where code for TVM's C++ runtime finds the module that it is part of.
+"""Merge the definitions of ``__tvm_module_ctx``, the pointer to the module in code for TVM's C++ runtime.
 
-The loader sets it, once for a shared library (``runtime::symbol::tvm_module_ctx``), and every source that calls packed
-functions by name defines it (``CodeGenCHost::InitGlobalContext``). In one image they have to be one variable.
+The loader sets the variable once for a shared library (``runtime::symbol::tvm_module_ctx``), and each source that calls
+packed functions by name defines it (``CodeGenCHost::InitGlobalContext``). In one image they must be the same variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.archive.merge.parts import Part, SymbolTable
+from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
 from mlfbuild.c_analysis import Token, tokens
 from mlfbuild.library import MODULE_CONTEXT
 
 _WEAK = "__attribute__((weak)) "
 
 
-def with_one_context(parts: Sequence[Part], table: SymbolTable) -> list[Part]:
-    """Return ``parts`` with the variable weak in every source, so that the linker makes one of them all.
+def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergedModule]:
+    """Return ``parts`` with the variable weak in all sources, so that the linker keeps one definition.
 
-    Parts stay as they are where no more than one defines it.
+    The parts do not change if at most one of them defines it.
     """
     defining = {number for number in range(len(parts)) if _defines(table, number)}
     if len(defining) < 2:
@@ -35,7 +35,7 @@ def _weakened(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield ``text`` with the attribute before each ``void* __tvm_module_ctx`` that a value or ``;`` follows."""
+    """Yield ``text`` with the attribute before each ``void* __tvm_module_ctx`` that precedes a value or ``;``."""
     at = 0
     before: list[Token] = []  # the last four tokens
     for token in tokens(text):

@@ -1,4 +1,4 @@
-"""Generated files of several archives that have one path."""
+"""Merge the generated files of several archives that have the same path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.merge.parts import Part, source_text
+from mlfbuild.archive.merge.parts import MergedModule, source_text
 from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES, tokens
 from mlfbuild.core import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile
@@ -14,18 +14,18 @@ from mlfbuild.library import ArchiveFile, CodegenFile
 _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')
 
 
-def with_unique_paths(parts: Sequence[Part]) -> list[Part]:
-    """Return ``parts`` so that no two different generated files have one path; equal ones are one file.
+def with_unique_paths(parts: Sequence[MergedModule]) -> list[MergedModule]:
+    """Return ``parts`` such that different generated files have different paths; equal files may share one.
 
-    A source or object gets its module's name before its own, as TVM names them; a header is included by its name and
-    keeps it. Raises ``CheckFailedError``, which names both archives, modules and the file.
+    The module's name is added to the names of sources and objects, as in TVM's names. Headers are included by their
+    names and keep them. Raises ``CheckFailedError``, with both modules as its place.
     """
-    clashing = _clashing(parts)
-    return [_renamed(part, parts, clashing) for part in parts] if clashing else list(parts)
+    conflicting = _conflicting(parts)
+    return [_renamed(part, parts, conflicting) for part in parts] if conflicting else list(parts)
 
 
-def _clashing(parts: Sequence[Part]) -> set[str]:
-    """Return the paths, in lower case, that stand for more than one file."""
+def _conflicting(parts: Sequence[MergedModule]) -> set[str]:
+    """Return the paths, in lower case, of more than one file."""
     known: dict[str, CodegenFile] = {}
     files = [file for part in parts for file in part.module.codegen]
     return {
@@ -35,9 +35,11 @@ def _clashing(parts: Sequence[Part]) -> set[str]:
     }
 
 
-def _renamed(part: Part, parts: Sequence[Part], clashing: set[str]) -> Part:
+def _renamed(part: MergedModule, parts: Sequence[MergedModule], conflicting: set[str]) -> MergedModule:
     taken = {str(file.path).lower() for other in parts for file in other.module.codegen}
-    own = {path: path.with_name(f"{part.module.name}_{path.name}") for path in _paths(part) if _is_in(path, clashing)}
+    own = {
+        path: path.with_name(f"{part.module.name}_{path.name}") for path in _paths(part) if _is_in(path, conflicting)
+    }
     included = set(_included(part)) if own else set()
 
     def change(file: CodegenFile) -> CodegenFile:
@@ -51,7 +53,7 @@ def _renamed(part: Part, parts: Sequence[Part], clashing: set[str]) -> Part:
     return part.with_codegen(change)
 
 
-def _paths(part: Part) -> list[PurePosixPath]:
+def _paths(part: MergedModule) -> list[PurePosixPath]:
     return [file.path for file in part.module.codegen]
 
 
@@ -59,22 +61,22 @@ def _is_in(path: PurePosixPath, lowered: set[str]) -> bool:
     return str(path).lower() in lowered
 
 
-def _is_named(path: PurePosixPath, part: Part) -> bool:
+def _is_named(path: PurePosixPath, part: MergedModule) -> bool:
     return path.name.startswith(f"{part.module.name}_lib")
 
 
-def _refused(part: Part, file: CodegenFile, parts: Sequence[Part]) -> CheckFailedError:
-    """Return the error for a file that another part has, too, but another one."""
+def _refused(part: MergedModule, file: CodegenFile, parts: Sequence[MergedModule]) -> CheckFailedError:
+    """Return the error for a file of ``part`` if another part has a different file with the same path."""
     lower = str(file.path).lower()
     others = [(other, own) for other in parts for own in other.module.codegen if str(own.path).lower() == lower]
     other, own = next((other, own) for other, own in others if other is not part and own != file)
-    called = f"hold different files called codegen/{file.path}, which the code includes by that name"
+    reason = f"they have different files codegen/{file.path}, which the code includes by that name"
     if own.path != file.path:
-        called = f"hold codegen/{file.path} and codegen/{own.path}, which differ in case alone"
-    return part.refused(other, f"they {called}; export one of them again with other file names")
+        reason = f"they have codegen/{file.path} and codegen/{own.path}, which differ only in case"
+    return part.refused(other, "merge-file-conflict", reason, "export one of them again with other file names")
 
 
-def _included(part: Part) -> Iterator[str]:
+def _included(part: MergedModule) -> Iterator[str]:
     """Yield the names, without folders, of the files that the module's sources include."""
     for file in part.of_kind(*TEXT_SUFFIXES):
         for token in tokens(source_text(file, part.archive)):
@@ -83,14 +85,16 @@ def _included(part: Part) -> Iterator[str]:
                 yield PurePosixPath(found[1]).name
 
 
-def check_case(parts: Sequence[Part], others: Sequence[ArchiveFile]) -> None:
-    """Refuse two paths of the merged archive that differ in case alone; raises ``CheckFailedError``."""
+def check_case(parts: Sequence[MergedModule], others: Sequence[ArchiveFile]) -> None:
+    """Raise ``CheckFailedError`` if two paths of the merged archive differ only in case."""
     seen: dict[str, tuple[str, str]] = {}
     paths = [(f"codegen/{path}", part.shown) for part in parts for path in _paths(part)]
-    for path, owner in [*paths, *((str(file.path), "a file beside the modules") for file in others)]:
+    for path, owner in [*paths, *((str(file.path), "a file of no module") for file in others)]:
         first, other = seen.setdefault(path.lower(), (path, owner))
         if first != path:
             raise CheckFailedError(
-                f"{first} ({other}) and {path} ({owner}): differ in case alone, so not every disk can hold both; "
-                "rename one of them"
+                "merge-paths-differ-in-case",
+                place=f"{first} ({other}) and {path} ({owner})",
+                reason="the paths differ only in case, so some file systems cannot hold both",
+                hint="rename one of them",
             )

@@ -1,4 +1,4 @@
-"""What of several archives must differ, and what must agree, before any code is looked at."""
+"""Check the archives to merge before their code is read: names must differ, shared files and requirements agree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
-from mlfbuild.archive.merge.parts import Part
+from mlfbuild.archive.merge.parts import MergedModule
 from mlfbuild.core import CheckFailedError, UsageError
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
@@ -22,94 +22,90 @@ from mlfbuild.library import (
 )
 
 _RUNTIME = ("runtime", "templates")
-_MERGEABLE_ONCE = {README}  # text for people about one archive says nothing of the merged one
+_DROPPED = PurePosixPath(README)  # describes one archive, so it is wrong for the merged one
 
 
 def check_archives(libraries: Sequence[tuple[str, Library]]) -> None:
-    """Refuse no archive, one that is given twice, and operators.
-
-    Raises ``UsageError`` and ``CheckFailedError``.
-    """
+    """Raise ``UsageError`` for no archive or the same one twice, and ``CheckFailedError`` for operators."""
     if not libraries:
-        raise UsageError("nothing to merge; name one archive at least")
+        raise UsageError("merge-without-archives", reason="there are no archives to merge", hint="pass one or more")
     for name, count in Counter(name for name, _ in libraries).items():
         if count > 1:
-            raise UsageError(f"{name}: is given twice; name each archive once")
+            raise UsageError(
+                "merge-archive-twice", place=name, reason="the archive is given twice", hint="pass each archive once"
+            )
     for name, library in libraries:
         for module in library.modules:
             if module.style == OPERATOR:
                 raise CheckFailedError(
-                    f"{name}: module {module.name}: is a single operator (style operator), which the format keeps in "
-                    "an archive of its own; leave this archive out"
+                    "merge-operator",
+                    place=f"{name}: module {module.name}",
+                    reason="an operator (style operator) must be the only module of an archive",
+                    hint="leave this archive out",
                 )
 
 
-def check_module_names(parts: Iterable[Part]) -> None:
-    """Refuse two modules whose names are equal but for case: headers, structs and macros have none.
-
-    Raises ``CheckFailedError``, which names both archives.
-    """
-    seen: dict[str, Part] = {}
+def check_module_names(parts: Iterable[MergedModule]) -> None:
+    """Raise ``CheckFailedError`` if the names of two modules differ only in case, which macros and headers lose."""
+    seen: dict[str, MergedModule] = {}
     for part in parts:
         first = seen.setdefault(part.module.name.lower(), part)
         if first is not part:
             names = sorted({first.module.name, part.module.name})
-            called = (
-                f"called {names[0]}"
-                if len(names) == 1
-                else f"whose names differ in case alone, {names[0]} and {names[1]}"
-            )
             raise CheckFailedError(
-                f"{first.archive} and {part.archive}: both hold a module {called}; give one of them another name with "
-                "`mlfbuild convert --module-name`"
+                "merge-module-names",
+                place=f"{first.archive} and {part.archive}",
+                reason=f"both archives have a module {names[0]}"
+                if len(names) == 1
+                else f"the names of the modules {names[0]} and {names[1]} differ only in case",
+                hint="rename one of them with `mlfbuild convert --module-name`",
             )
 
 
-def check_dependencies(parts: Iterable[Part]) -> None:
-    """Refuse two external dependencies of one ``short_name``, however it is spelt, that differ in any other field.
-
-    Raises ``CheckFailedError``, which names both archives and the field.
-    """
-    seen: dict[str, tuple[Part, ExternalDependency]] = {}
+def check_dependencies(parts: Iterable[MergedModule]) -> None:
+    """Raise ``CheckFailedError`` if external dependencies with the same short name differ in another field."""
+    seen: dict[str, tuple[MergedModule, ExternalDependency]] = {}
     for part in parts:
         for dependency in part.module.external_dependencies:
             first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
             for key, value in vars(known).items():
                 other = getattr(dependency, key)
-                if value != other and key != "short_name":  # which may be spelt in two ways
+                if value != other and key != "short_name":  # which has several spellings
                     mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
-                    advice = "bundle it in both, or in neither" if mixed else "export both with the same one"
                     raise first.refused(
                         part,
-                        f"they need the external dependency {known.short_name} with {key} {value!a} and {other!a}; "
-                        f"{advice}",
+                        "merge-dependencies-differ",
+                        f"they require the external dependency {known.short_name} with {key} {value!a} and {other!a}",
+                        "bundle it in both, or in neither" if mixed else "export both with the same one",
                     )
 
 
 def with_each_dependency_once(module: Module) -> Module:
-    """Return ``module`` without external dependencies that say the same again."""
+    """Return ``module`` without repeated external dependencies."""
     return replace(module, external_dependencies=tuple(dict.fromkeys(module.external_dependencies)))
 
 
 def merged_other_files(libraries: Sequence[tuple[str, Library]]) -> tuple[ArchiveFile, ...]:
-    """Return what stands beside the modules; equal files collapse.
+    """Return the files that belong to no module; equal files are kept once.
 
-    ``runtime/`` and ``templates/`` are one whole each, as they belong to one release of TVM. Raises
-    ``CheckFailedError``, which names both archives, where two archives hold different ones, or two different files of
-    one path.
+    Raises ``CheckFailedError``, with both archives as its place, if two archives have different files with the same
+    path, or folders ``runtime/`` or ``templates/`` that differ in any way, because each belongs to one release of TVM.
     """
     for folder in _RUNTIME:
         _check_folder(folder, libraries)
     merged: dict[PurePosixPath, tuple[str, ArchiveFile]] = {}
-    left_out = {PurePosixPath(path) for path in _MERGEABLE_ONCE} if len(libraries) > 1 else set()
+    dropped = _DROPPED if len(libraries) > 1 else None
     for archive, library in libraries:
         for file in library.other_files:
             first, known = merged.setdefault(file.path, (archive, file))
-            if known.content != file.content and file.path not in left_out:
+            if known.content != file.content and file.path != dropped:
                 raise CheckFailedError(
-                    f"{first} and {archive}: hold different files called {file.path}; remove or rename one of them"
+                    "merge-other-files-differ",
+                    place=f"{first} and {archive}",
+                    reason=f"the archives have different files {file.path}",
+                    hint="remove or rename one of them",
                 )
-    return tuple(file for path, (_, file) in merged.items() if path not in left_out)
+    return tuple(file for path, (_, file) in merged.items() if path != dropped)
 
 
 def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None:
@@ -118,9 +114,12 @@ def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None
         first, known, expected = holding[0]
         different = next(_differences(expected, files), None)
         if different is not None:
+            releases = _releases(_crt_version(known), _crt_version(library))
             raise CheckFailedError(
-                f"{first} and {name}: their {folder}/ folders differ ({different}), so they come from different "
-                f"{_releases(_crt_version(known), _crt_version(library))}; export both with one"
+                "merge-runtimes-differ",
+                place=f"{first} and {name}",
+                reason=f"the {folder}/ folders differ ({different}), so they come from different {releases}",
+                hint="export both with the same release of TVM",
             )
 
 
@@ -138,7 +137,7 @@ def _differences(left: Mapping[str, ArchiveFile], right: Mapping[str, ArchiveFil
 
 
 def _crt_version(library: Library) -> str:
-    """Return the version of the C runtime that the archive records."""
+    """Return the version of the C runtime in the metadata."""
     dependencies = (item for module in library.modules for item in module.external_dependencies)
     found = sorted({item.version_spec for item in dependencies if item.short_name == STANDALONE_CRT})
     return " and ".join(found) or "of unknown version"

@@ -1,4 +1,4 @@
-"""What merging works on: the modules of all archives, each with the archive it comes from."""
+"""The modules of all archives to merge, each with the archive that it comes from, and their symbols."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from mlfbuild.c_analysis import (
     c_symbols,
     object_symbols,
 )
-from mlfbuild.core import CheckFailedError, advised
+from mlfbuild.core import CheckFailedError
 from mlfbuild.library import CodegenFile, Content, Module
 
 MAX_TEXT = 64 * 1024 * 1024
-"""Bytes; larger sources are not searched for symbols."""
+"""Largest source, in bytes, that is searched for symbols."""
 
 
 @dataclass(frozen=True)
-class Part:
-    """A module, and the name of the archive that it stands in."""
+class MergedModule:
+    """A module, and the name of its archive."""
 
     archive: str
     module: Module
 
     @property
     def shown(self) -> str:
-        """The module and its archive, for messages."""
+        """The module and its archive, for errors."""
         return f"module {self.module.name} of {self.archive}"
 
     def of_kind(self, *suffixes: str) -> list[CodegenFile]:
-        """Return the module's generated files whose names end in one of ``suffixes``."""
+        """Return the module's generated files that have one of ``suffixes``."""
         return [file for file in self.module.codegen if file.path.suffix in suffixes]
 
-    def with_codegen(self, change: Callable[[CodegenFile], CodegenFile | None]) -> Part:
-        """Return the part with each generated file as ``change`` returns it; ``None`` leaves it out."""
+    def with_codegen(self, change: Callable[[CodegenFile], CodegenFile | None]) -> MergedModule:
+        """Return the part with ``change`` applied to each generated file; ``None`` removes the file."""
         files = (change(file) for file in self.module.codegen)
         return replace(self, module=replace(self.module, codegen=tuple(file for file in files if file is not None)))
 
-    def with_sources(self, edit: Callable[[str], str]) -> Part:
-        """Return the part with the text of each C and C++ file as ``edit`` returns it; see ``source_text``."""
+    def with_sources(self, edit: Callable[[str], str]) -> MergedModule:
+        """Return the part with ``edit`` applied to the text of each C and C++ file; see ``source_text``."""
 
         def change(file: CodegenFile) -> CodegenFile:
             if file.path.suffix not in SOURCE_SUFFIXES:
@@ -55,34 +55,36 @@ class Part:
 
         return self.with_codegen(change)
 
-    def refused(self, other: Part, reason: str) -> CheckFailedError:
-        """Return the error that says why this part and ``other`` do not fit into one archive."""
-        return CheckFailedError(advised(f"{self.shown} and {other.shown} cannot be merged: {reason}", "leave one out"))
+    def refused(self, other: MergedModule, code: str, reason: str, hint: str) -> CheckFailedError:
+        """Return the error for this part and ``other``, which cannot be in the same archive."""
+        return CheckFailedError(code, place=f"{self.shown} and {other.shown}", reason=reason, hint=hint)
 
 
 def source_text(file: CodegenFile, archive: str) -> str:
-    """Return a source file as text of one character a byte; raises ``CheckFailedError`` where it is too large."""
+    """Return a source file as text with one character per byte; raises ``CheckFailedError`` if it is too large."""
     if len(file.content) > MAX_TEXT:
         raise CheckFailedError(
-            f"{archive}: codegen/{file.path}: is larger than {MAX_TEXT >> 20} MiB, too large to be searched for names "
-            "that clash; export the parameters beside the code (link-params off) and merge again"
+            "merge-source-too-large",
+            place=f"{archive}: codegen/{file.path}",
+            reason=f"is larger than {MAX_TEXT >> 20} MiB, too large to search it for conflicting names",
+            hint="export the model again without link-params",
         )
     return file.data.decode("latin-1")
 
 
 def source_bytes(text: str) -> bytes:
-    """Return what ``source_text`` read, or an edited form of it, as bytes."""
+    """Return the bytes of a text from ``source_text``, which may have been edited."""
     return text.encode("latin-1")
 
 
 class SymbolTable:
     """The symbols of each source and object of all parts, by path.
 
-    A file that several modules share is read once, and its value is one and the same; so is that of a file which the
-    table ``earlier`` knows.
+    A file that several modules share is read once and has the same value in all of them, and files of the table
+    ``earlier`` are not read again.
     """
 
-    def __init__(self, parts: Sequence[Part], earlier: SymbolTable | None = None) -> None:
+    def __init__(self, parts: Sequence[MergedModule], earlier: SymbolTable | None = None) -> None:
         self.known: dict[PurePosixPath, list[tuple[Content, Symbols]]] = earlier.known if earlier else {}
         self.of_part = [
             {file.path: self._of_file(file, part.archive) for file in part.of_kind(*LINKED_SUFFIXES)} for part in parts

@@ -1,8 +1,8 @@
-"""The registries of system libraries: TVM's tables of functions by name, of which an image has one.
+"""Parse and write function registries: TVM's tables of functions by name, of which an image can have only one.
 
-A module that was exported with ``system-lib`` brings ``TVMSystemLibEntryPoint`` with the table of its own functions
-(``codegen_c_host.cc``, ``source_module.cc``). Several of them become one table in a file of its own, and the tables
-go out of the modules' files, which are then what TVM writes without ``system-lib``.
+A module that was exported with ``system-lib`` has ``TVMSystemLibEntryPoint`` with the table of its functions
+(``codegen_c_host.cc``, ``source_module.cc``). Merging removes the tables from the files of the modules, which are then
+like those without ``system-lib``, and writes one table into a new file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mlfbuild.c_analysis import Symbols, Token, string_value, tokens
 from mlfbuild.library import SYSTEM_LIBRARY
 
-_HELPERS = "__aeabi_"  # functions of the compiler's own library for Arm
+_HELPERS = "__aeabi_"  # functions of the compiler's runtime library for Arm
 _HEADER = "tvm/runtime/crt/module.h"
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"
 _REGISTRY = "} ; static const TVMFuncRegistry _tvm_func_registry = {"
@@ -26,37 +26,37 @@ _SIGNATURE = (
 
 
 @dataclass(frozen=True)
-class Registry:
-    """The table of one file."""
+class RegistryTable:
+    """The function registry in one file."""
 
     functions: tuple[tuple[str, str], ...]
-    """(name that it is found by, C function)."""
+    """(registered name, C function)."""
     count_bytes: int
-    """How the number of functions is written before the names: 1 byte up to TVM 0.8, 2 bytes since."""
+    """Size of the number of functions before the names: 1 byte up to TVM 0.8, 2 bytes since."""
     rest: str
     """The file's text without the table."""
 
     @property
     def rest_is_empty(self) -> bool:
-        """Whether the file holds nothing but the table."""
+        """Whether the file contains only the table."""
         return next(tokens(self.rest), None) is None
 
 
-def parse_registry(text: str) -> Registry | None:
-    """Return the table in the C source ``text``, or ``None`` where it is not in the form that TVM writes.
+def parse_registry(text: str) -> RegistryTable | None:
+    """Return the table in the C source ``text``, or ``None`` if it does not have exactly TVM's form.
 
-    Anything that is not part of the table, but stands inside of it, makes it such a form: it would be lost.
+    Other text inside the table makes the result ``None``, because it would be lost.
     """
     words = list(tokens(text))
     start = next((at for at, token in enumerate(words) if token.kind == "directive" and _HEADER in token.text), None)
     return None if start is None else _Parser(text, words, start).registry()
 
 
-def parse_object_registry(data: bytes, symbols: Symbols) -> Registry | None:
-    """Return the table in an object that TVM's LLVM code generator wrote for nothing else (``TVMMetadataMod``).
+def parse_object_registry(data: bytes, symbols: Symbols) -> RegistryTable | None:
+    """Return the table in an object file that contains only a table (``TVMMetadataMod`` of TVM's LLVM code generator).
 
-    Such an object asks for the functions of its table and defines one name, and there is one string with the number
-    and the names of just these functions. ``None`` for any other object. Tables of TVM 0.8 are not read.
+    Such an object references the functions of its table, defines one symbol, and has one string with the number and the
+    names of these functions. Returns ``None`` for other objects, and for tables of TVM 0.8.
     """
     wanted = {name for name in symbols.declared if not name.startswith(_HELPERS)}
     if symbols.defined != {SYSTEM_LIBRARY} or not 0 < len(wanted) < 1 << 16:
@@ -65,12 +65,12 @@ def parse_object_registry(data: bytes, symbols: Symbols) -> Registry | None:
     for count in re.finditer(re.escape(len(wanted).to_bytes(2, "little")), data):
         names = _names_at(data, count.end(), wanted, longest)
         if len(names) == len(wanted):
-            return Registry(tuple((name, name) for name in names), 2, "")
+            return RegistryTable(tuple((name, name) for name in names), 2, "")
     return None
 
 
 def _names_at(data: bytes, at: int, wanted: Collection[str], longest: int) -> list[str]:
-    """Return the different names out of ``wanted`` that stand one behind the other from ``at``, each with a NUL."""
+    """Return the different names of ``wanted`` in the sequence of NUL-terminated names at ``at``."""
     names: dict[str, None] = {}
     while (end := data.find(b"\0", at, at + longest + 1)) > at:
         name = data[at:end].decode("latin-1")
@@ -85,11 +85,11 @@ class _Parser:
     def __init__(self, text: str, words: Sequence[Token], start: int) -> None:
         self._text = text
         self._start = words[start].offset
-        # Before each prototype stand lines that make it extern "C" for C++.
+        # Lines before each prototype make it extern "C" for C++.
         self._words = [token for token in words[start + 1 :] if not _is_cplusplus_only(token)]
         self._at = 0
 
-    def registry(self) -> Registry | None:
+    def registry(self) -> RegistryTable | None:
         self._skip_prototypes()
         if not self._take(_ARRAY):
             return None
@@ -101,10 +101,10 @@ class _Parser:
             return None
         end = self._words[self._at - 1].end
         rest = self._text[: self._start] + self._text[end:].removeprefix("\n")
-        return Registry(tuple(zip(names[1], functions, strict=True)), names[0], rest)
+        return RegistryTable(tuple(zip(names[1], functions, strict=True)), names[0], rest)
 
     def _take(self, expected: str) -> bool:
-        """Go past the tokens ``expected``, if they come next."""
+        """Skip the tokens ``expected``; returns whether they came next."""
         wanted = expected.split()
         found = [token.text for token in self._words[self._at : self._at + len(wanted)]]
         self._at += len(wanted)
@@ -115,7 +115,7 @@ class _Parser:
         return self._words[at].text if at < len(self._words) else ""
 
     def _skip_prototypes(self) -> None:
-        """Go past ``TVM_DLL int32_t name(...);``, any number of them."""
+        """Skip any number of ``TVM_DLL int32_t name(...);``."""
         while True:
             at = self._at
             if (self._text_at(), self._text_at(1)) == ("extern", '"C"'):
@@ -130,7 +130,7 @@ class _Parser:
             self._at = at + 1
 
     def _functions(self) -> list[str]:
-        """Return the names in ``(TVMBackendPackedCFunc)name,``, any number of them."""
+        """Return the names in any number of ``(TVMBackendPackedCFunc)name,``."""
         names: list[str] = []
         while [self._text_at(ahead) for ahead in (0, 1, 2, 4)] == ["(", "TVMBackendPackedCFunc", ")", ","]:
             if self._words[self._at + 3].kind != "identifier":
@@ -140,7 +140,7 @@ class _Parser:
         return names
 
     def _names(self, count: int) -> tuple[int, list[str]] | None:
-        """Return the width of the count and the names of the string that comes next, if it holds ``count`` names."""
+        """Return the width of the count and the names in the next string, or ``None`` if it does not have ``count``."""
         literals: list[str] = []
         while self._text_at().startswith('"'):
             literals.append(string_value(self._text_at()))
@@ -159,9 +159,9 @@ def _is_cplusplus_only(token: Token) -> bool:
 
 
 def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modules: Sequence[str]) -> str:
-    """Return the C source of the table that holds ``functions`` of ``modules``, sorted by name.
+    """Return the C source of a table of ``functions``, (registered name, C function), of ``modules``, sorted by name.
 
-    The functions take the six arguments that TVM's packed functions have had since 0.8.
+    The functions take the six arguments of TVM's packed functions since 0.8.
     """
     table = sorted(functions)
     count = "".join(f"\\{byte:03o}" for byte in len(table).to_bytes(count_bytes, "little"))

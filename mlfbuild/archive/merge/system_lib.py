@@ -1,4 +1,4 @@
-"""One system library for all modules that have one."""
+"""Merge the system libraries of several modules into one."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import PurePosixPath
 
-from mlfbuild.archive.merge.parts import Part, SymbolTable, source_bytes, source_text
+from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_bytes, source_text
 from mlfbuild.archive.merge.registry import (
-    Registry,
+    RegistryTable,
     parse_object_registry,
     parse_registry,
     registry_source,
 )
 from mlfbuild.c_analysis import OBJECT_SUFFIXES
-from mlfbuild.core import CheckFailedError
 from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
 
 
 @dataclass(frozen=True)
 class SystemLibrary:
-    """A file with a system library, and the numbers of the parts that have it."""
+    """A file with a system library, and the numbers of the parts that have the file."""
 
     file: CodegenFile
     owners: tuple[int, ...]
-    registry: Registry | None
-    """``None`` where the file is not in TVM's form."""
+    registry: RegistryTable | None
+    """``None`` if the file does not have TVM's form."""
 
 
-def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLibrary]:
+def system_libraries(parts: Sequence[MergedModule], table: SymbolTable) -> list[SystemLibrary]:
     """Return the system libraries of ``parts``."""
     found: dict[tuple[PurePosixPath, int], list[int]] = {}
     for number in range(len(parts)):
@@ -41,26 +40,30 @@ def system_libraries(parts: Sequence[Part], table: SymbolTable) -> list[SystemLi
 
 
 def _system_library(
-    path: PurePosixPath, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable
+    path: PurePosixPath, parts: Sequence[MergedModule], owners: Sequence[int], table: SymbolTable
 ) -> SystemLibrary:
     file = next(file for file in parts[owners[0]].module.codegen if file.path == path)
     return SystemLibrary(file, tuple(owners), _registry(file, parts, owners, table))
 
 
-def _registry(file: CodegenFile, parts: Sequence[Part], owners: Sequence[int], table: SymbolTable) -> Registry | None:
+def _registry(
+    file: CodegenFile, parts: Sequence[MergedModule], owners: Sequence[int], table: SymbolTable
+) -> RegistryTable | None:
     if file.path.suffix not in OBJECT_SUFFIXES:
         return parse_registry(source_text(file, parts[owners[0]].archive))
     symbols = table.of_part[owners[0]]
     others = [item for path, item in symbols.items() if path != file.path]
     if symbols[file.path].weak - {name for item in others for name in item.weak | item.defined}:
-        return None  # it has something that the other objects of the module need
+        return None  # the object has symbols that other objects of the module need
     return parse_object_registry(file.data, symbols[file.path])
 
 
-def check_system_libraries(libraries: Sequence[SystemLibrary], parts: Sequence[Part], table: SymbolTable) -> None:
-    """Refuse system libraries that cannot become one, or are for another C runtime than a module beside them.
+def check_system_libraries(
+    libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule], table: SymbolTable
+) -> None:
+    """Check that the system libraries can be merged, and are for the same C runtime as the other modules.
 
-    Raises ``CheckFailedError``, which names both archives and modules.
+    Raises ``CheckFailedError``, with both modules as its place.
     """
     if len(libraries) > 1:
         _check_form(libraries, parts)
@@ -69,68 +72,69 @@ def check_system_libraries(libraries: Sequence[SystemLibrary], parts: Sequence[P
         _check_linked_parameters(libraries, parts, table)
 
 
-def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> None:
+def _check_form(libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule]) -> None:
     for library in libraries:
         if library.registry is None:
             other = next(other for other in libraries if other is not library)
-            advice = "with the target c instead of llvm" if library.file.path.suffix in OBJECT_SUFFIXES else "again"
-            raise _refused(
-                library,
-                other,
-                parts,
-                f"both define {SYSTEM_LIBRARY}, and codegen/{library.file.path} of the first does not have it in the "
-                "form that TVM writes, so the two tables of functions cannot become one; export it "
-                f"{advice}, or without system-lib",
+            again = "with the target c instead of llvm" if library.file.path.suffix in OBJECT_SUFFIXES else "again"
+            raise parts[library.owners[0]].refused(
+                parts[other.owners[-1]],
+                "merge-system-library-form",
+                f"both define {SYSTEM_LIBRARY}, and codegen/{library.file.path} of the first does not have the form "
+                "that TVM writes, so the two tables of functions cannot be merged",
+                f"export it {again}, or without system-lib",
             )
 
 
-def _refused(library: SystemLibrary, other: SystemLibrary, parts: Sequence[Part], reason: str) -> CheckFailedError:
-    return parts[library.owners[0]].refused(parts[other.owners[-1]], reason)
-
-
-def _check_linked_parameters(libraries: Sequence[SystemLibrary], parts: Sequence[Part], table: SymbolTable) -> None:
+def _check_linked_parameters(
+    libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule], table: SymbolTable
+) -> None:
     graphs = [number for library in libraries for number in library.owners if parts[number].module.executor == "graph"]
     for number in sorted(set(graphs)):
         if any(LINKED_PARAMETERS in symbols.defined for symbols in table.of_part[number].values()):
             for other in sorted(set(graphs) - {number}):
                 raise parts[number].refused(
                     parts[other],
-                    f"the first has linked parameters, which TVM's graph executor asks {LINKED_PARAMETERS} of the one "
-                    "system library for by storage id, so the second would compute with them as well; export the first "
-                    "without link-params, or for the aot executor",
+                    "merge-linked-parameters",
+                    "the first has linked parameters, and the second would use them too, because TVM's graph executor "
+                    f"gets them by storage id from {LINKED_PARAMETERS}",
+                    "export the first without link-params, or for the aot executor",
                 )
 
 
-def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[Part]) -> None:
+def _check_releases(libraries: Sequence[SystemLibrary], parts: Sequence[MergedModule]) -> None:
     old = next((library for library in libraries if library.registry and library.registry.count_bytes == 1), None)
     if old is None:
         return
+    first = parts[old.owners[0]]
+    hint = "export both with the same release of TVM"
     for library in libraries:
         if library.registry is not None and library.registry.count_bytes != 1:
-            raise _refused(
-                old,
-                library,
-                parts,
+            raise first.refused(
+                parts[library.owners[-1]],
+                "merge-system-library-releases",
                 "the first has the system library of TVM 0.8 or before, the second that of a later release, and no C "
-                "runtime reads both; export both with one release of TVM",
+                "runtime reads both",
+                hint,
             )
-    first = parts[old.owners[0]]
     for part in parts:
         version = next((_crt_versions(part)), None)
         if version is not None and part.archive != first.archive:
             raise first.refused(
                 part,
-                "the first has the system library of TVM 0.8 or before, the second needs the C runtime of TVM "
-                f"{version} ({STANDALONE_CRT}), which does not read it; export both with one release of TVM",
+                "merge-system-library-releases",
+                "the first has the system library of TVM 0.8 or before, and the second requires the C runtime of TVM "
+                f"{version} ({STANDALONE_CRT}), which does not read it",
+                hint,
             )
 
 
-def _crt_versions(part: Part) -> Iterator[str]:
+def _crt_versions(part: MergedModule) -> Iterator[str]:
     return (item.version_spec for item in part.module.external_dependencies if item.short_name == STANDALONE_CRT)
 
 
-def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]) -> list[Part]:
-    """Return ``parts`` with the registries of ``libraries`` cut out of their files; a file of nothing else goes."""
+def without_registries(parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary]) -> list[MergedModule]:
+    """Return ``parts`` without the registries of ``libraries``, and without files that contained only a registry."""
     rests: dict[tuple[int, PurePosixPath], CodegenFile | None] = {}
     for library in libraries:
         assert library.registry is not None
@@ -138,7 +142,7 @@ def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]
         rest = None if empty else CodegenFile(library.file.path, source_bytes(library.registry.rest))
         rests |= {(number, library.file.path): rest for number in library.owners}
 
-    def cut(number: int, part: Part) -> Part:
+    def cut(number: int, part: MergedModule) -> MergedModule:
         rest = part.with_codegen(lambda file: rests.get((number, file.path), file))
         return _with_numbered_objects(rest) if number in without_object else rest
 
@@ -146,8 +150,8 @@ def without_registries(parts: Sequence[Part], libraries: Sequence[SystemLibrary]
     return [cut(number, part) for number, part in enumerate(parts)]
 
 
-def _with_numbered_objects(part: Part) -> Part:
-    """Return ``part`` with its objects ``<module>_lib<n>.o`` counted from 0 again in each folder, as one is gone."""
+def _with_numbered_objects(part: MergedModule) -> MergedModule:
+    """Return ``part`` with its objects ``<module>_lib<n>.o`` numbered from 0 in each folder, after one was removed."""
     name = re.compile(rf"{re.escape(part.module.name)}_lib([0-9]{{1,9}})\.o", re.ASCII)
     numbered = [(int(found[1]), file) for file in part.module.codegen if (found := name.fullmatch(file.path.name))]
     numbered.sort(key=lambda pair: (str(pair[1].path.parent), pair[0]))
@@ -157,16 +161,16 @@ def _with_numbered_objects(part: Part) -> Part:
     return part.with_codegen(lambda file: CodegenFile(paths.get(file.path, file.path), file.content))
 
 
-def _numbered(path: PurePosixPath, part: Part, number: int) -> PurePosixPath:
+def _numbered(path: PurePosixPath, part: MergedModule, number: int) -> PurePosixPath:
     return path.with_name(f"{part.module.name}_lib{number}{path.suffix}")
 
 
 def with_merged_library(
-    parts: Sequence[Part], libraries: Sequence[SystemLibrary], renames: Sequence[Mapping[str, str]]
-) -> list[Part]:
+    parts: Sequence[MergedModule], libraries: Sequence[SystemLibrary], renames: Sequence[Mapping[str, str]]
+) -> list[MergedModule]:
     """Return ``parts`` with one system library, in a file that all owners of ``libraries`` share.
 
-    ``renames`` has the new names of C functions, for each part.
+    ``renames`` has the new names of C functions of each part.
     """
     functions: dict[str, str] = {}
     for library in libraries:
@@ -178,20 +182,23 @@ def with_merged_library(
             key = new if name == function else name
             if functions.setdefault(key, new) != new:
                 other = next((item for item in libraries if item is not library and _has_name(item, key)), library)
-                raise _refused(
-                    other, library, parts, f"both register a function called {key}; export one of them again"
+                raise parts[other.owners[0]].refused(
+                    parts[library.owners[-1]],
+                    "merge-function-twice",
+                    f"both register a function {key}",
+                    "export one of them again under another module name",
                 )
     owners = sorted({number for library in libraries for number in library.owners})
     first = libraries[0]
     assert first.registry is not None
     limit = 256**first.registry.count_bytes - 1
     if len(functions) > limit:
-        raise _refused(
-            first,
-            libraries[-1],
-            parts,
-            f"all archives together register {len(functions):,} functions, and one system library of their release of "
-            f"TVM holds {limit:,}; merge fewer archives",
+        raise parts[first.owners[0]].refused(
+            parts[libraries[-1].owners[-1]],
+            "merge-too-many-functions",
+            f"all archives together register {len(functions):,} functions, but a system library of their release of "
+            f"TVM holds at most {limit:,}",
+            "merge fewer archives",
         )
     source = registry_source(
         functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
@@ -204,5 +211,5 @@ def _has_name(library: SystemLibrary, name: str) -> bool:
     return library.registry is not None and any(known == name for known, _ in library.registry.functions)
 
 
-def _with_file(part: Part, file: CodegenFile) -> Part:
+def _with_file(part: MergedModule, file: CodegenFile) -> MergedModule:
     return replace(part, module=replace(part.module, codegen=(*part.module.codegen, file)))

@@ -1,6 +1,10 @@
-"""The container of an archive: a tar file, plain or compressed, that nobody vouches for.
+"""The container of an archive: a tar file, plain or compressed.
 
-``members`` reads one (``read``, behind ``inflate`` and with the names that ``paths`` takes), ``pack`` writes one.
+``members`` reads a file without trusting it: ``inflate`` decompresses it, ``read`` parses the headers, and ``paths``
+checks the names. ``pack`` writes the bytes of a tar file that depend only on its content::
+
+    files = members(path.open("rb"), str(path))  # path -> content
+    data = b"".join(pack(files, mtime=0))
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compressed archives: gzip, bzip2 and xz, told by content, unpacked once into a temporary file."""
+"""Decompress archives: gzip, bzip2 and xz, recognised by content, into a temporary file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mlfbuild.core import InputFileError, storage_error
 from mlfbuild.library import CHUNK, StoredFile
 
 MAX_INFLATED = 1024 * 1024 * 1024
-"""A compressed archive that unpacks to more is refused: it may be a bomb, and who means it can unpack it first."""
-_AT_ONCE = 1024 * 1024  # bytes of a file that is not kept open
-_IN_MEMORY = 8 * 1024 * 1024  # bytes that need no temporary file
+"""Larger contents of compressed archives are refused, because they may be decompression bombs."""
+_AT_ONCE = 1024 * 1024  # bytes; smaller files are read at once and closed
+_IN_MEMORY = 8 * 1024 * 1024  # bytes; smaller contents need no temporary file
 _GZIP = b"\x1f\x8b"
 _XZ = b"\xfd7zXZ\0"
 _Reader = gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile
@@ -28,16 +28,16 @@ _READERS: Mapping[str, Callable[[IO[bytes]], _Reader]] = {
     "bzip2": bz2.BZ2File,
     "xz": lzma.LZMAFile,
 }
-_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # behind "BZh" and a digit; the latter where there is nothing in it
+_BZIP2_BLOCKS = (b"1AY&SY", b"\x17rE8P\x90")  # after "BZh" and a digit; the latter in an empty file
 
 
 def plain_file(file: IO[bytes], where: str, check: Callable[[bytes], None]) -> StoredFile:
-    """Return ``file`` where it is not compressed, else a temporary file with what it unpacks to; takes over ``file``.
+    """Return ``file``, or if it is compressed, a temporary file with the decompressed data; takes over ``file``.
 
-    A small file is read at once and closed, so that any number of small archives can be held. ``where`` names the file
-    in messages; ``check`` is given what a compressed one begins with, and raises where the rest is not worth unpacking.
-    Raises ``InputFileError`` where the compressed data is damaged, ends early or unpacks to more than
-    ``MAX_INFLATED`` bytes, and ``StorageError`` where the temporary file does not fit its disk.
+    A small file is read at once and closed, so that any number of small archives can be open. ``where`` is the place in
+    errors. ``check`` is called with the first decompressed bytes, and may raise an error to stop. Raises
+    ``InputFileError`` if the compressed data is damaged, ends early or decompresses to more than ``MAX_INFLATED``
+    bytes, and ``StorageError`` if the temporary file cannot be written.
     """
     stored = StoredFile(file, where)
     start = stored.read(0, 10)
@@ -62,12 +62,15 @@ def _inflated(file: IO[bytes], kind: str, where: str, check: Callable[[bytes], N
                 size += len(chunk)
                 if size > MAX_INFLATED:
                     raise InputFileError(
-                        f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused; decompress it first"
+                        "archive-inflates-too-large",
+                        place=where,
+                        reason=f"decompresses to more than {MAX_INFLATED >> 20} MiB",
+                        hint="decompress it first",
                     )
                 _append(spool, chunk)
         return StoredFile(spool, where)
     except BaseException:
-        with contextlib.suppress(OSError):  # what could not be written is still in its buffer
+        with contextlib.suppress(OSError):  # closing writes the buffer, which fails again
             spool.close()
         raise
 
@@ -79,7 +82,12 @@ def _next_chunk(reader: _Reader, kind: str, where: str) -> bytes:
         reason = "ends early"
     except (OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         reason = f"is damaged: {error}"
-    raise InputFileError(f"{where}: the {kind} data {reason}; copy or export the archive again")
+    raise InputFileError(
+        "archive-compression-damaged",
+        place=where,
+        reason=f"the {kind} data {reason}",
+        hint="copy or export the archive again",
+    )
 
 
 def _append(spool: IO[bytes], data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What files of an archive may be called: nothing that leads elsewhere, or that two file systems take unlike."""
+"""Check the names of members: paths must stay inside the archive and be valid and distinct on all file systems."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_MAX_PART = 255  # bytes between slashes, what file systems take
+_MAX_PART = 255  # bytes between slashes, the limit of file systems
 _MAX_DEPTH = 32
-_DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)  # of Windows, where such a path is absolute
+_DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)  # an absolute path on Windows
 
 
 def plain_path(name: str) -> str:
@@ -17,21 +17,21 @@ def plain_path(name: str) -> str:
 
 
 def name_fault(name: str, *, folder: bool = False) -> str | None:
-    """Return what is wrong with the name of a member, ready to follow it in a message, or ``None``."""
+    """Return the problem with the name of a member as a predicate for messages, or ``None`` if the name is valid."""
     parts = plain_path(name).split("/")
     if name.startswith("/") or _DRIVE.match(plain_path(name)):
-        return "is an absolute path"
+        return "has an absolute path"
     if ".." in parts:
         return "leads out of the archive"
     if not name.isprintable() or "\\" in name:
-        return "has a name with control characters, backslashes or bad UTF-8"
+        return "has a name with control characters, backslashes or invalid UTF-8"
     if len(parts) > _MAX_DEPTH or any(len(part.encode()) > _MAX_PART for part in parts):
-        return "has too long a name"
+        return "has a name that is too long"
     return "has no name" if parts == [""] and not folder else None
 
 
 def first_fault(paths: Iterable[str]) -> tuple[str, str] | None:
-    """Return the first of ``paths`` that an archive of them all cannot hold, and what is wrong with it, or ``None``."""
+    """Return the first of ``paths`` that an archive with all of them cannot hold, and its problem, or ``None``."""
     seen = Paths()
     for path in paths:
         fault = name_fault(path) or seen.fault(path)
@@ -41,20 +41,20 @@ def first_fault(paths: Iterable[str]) -> tuple[str, str] | None:
 
 
 class Paths:
-    """The paths of one archive, so that no two of them are one on a disk that does not tell case apart."""
+    """The paths of one archive, which must be distinct on file systems that ignore case."""
 
     def __init__(self) -> None:
         self._files: dict[str, str] = {}
         self._folders: dict[str, str] = {}
 
     def fault(self, path: str) -> str | None:
-        """Add the plain relative ``path`` of a file; returns what is wrong with it beside the others, or ``None``."""
+        """Add the plain relative ``path`` of a file; returns its conflict with the paths so far, or ``None``."""
         key = _folded(path)
         if key in self._files:
             other = self._files[key]
-            return "stands twice in the archive" if other == path else f"differs from {other!a} only in case"
+            return "occurs twice in the archive" if other == path else f"differs from {other!a} only in case"
         if key in self._folders:
-            return f"is a file, but others lie in {self._folders[key]!a}"
+            return f"is a file, but other files are in the folder {self._folders[key]!a}"
         self._files[key] = path
         return self._folder_fault(path)
 
@@ -63,10 +63,10 @@ class Paths:
             path = path.rpartition("/")[0]
             key = _folded(path)
             if key in self._files:
-                return f"lies in {self._files[key]!a}, which is a file"
+                return f"is inside {self._files[key]!a}, which is a file"
             known = self._folders.setdefault(key, path)
             if known != path:
-                return f"lies in {path!a}, which differs from {known!a} only in case"
+                return f"is inside {path!a}, which differs from {known!a} only in case"
         return None
 
 

@@ -1,7 +1,7 @@
-"""Tar files read without trusting a byte of them.
+"""Read tar files that are not trusted.
 
-Reading is not left to ``tarfile``: on damaged headers some Python versions in use loop forever or raise exceptions of
-every kind. What an archive may hold is little: folders and plain files, with ustar, GNU and pax names.
+This module does not use ``tarfile``, because some supported Python versions loop forever or raise various exceptions on
+damaged headers. Archives may hold only folders and plain files, with ustar, GNU and pax names.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from mlfbuild.library import Content, Stored, StoredFile
 MAX_MEMBERS = 100_000
 _BLOCK = 512
 _MAX_EXTENDED = 1024 * 1024  # bytes
-_REPACK = "pack it again, of plain files and folders with plain names"
+_REPACK = "pack it again with only plain files and folders that have plain names"
+_COPY = "copy or export the archive again"
 _EXTENDED_TYPES = {b"x", b"g", b"L", b"K"}  # pax for one member and for all, GNU's long name and long target
-_ACCEPTED_TYPES = {b"\0", b"0", b"5", b"7"}  # files, old and new, folders, contiguous files
+_ACCEPTED_TYPES = {b"\0", b"0", b"5", b"7"}  # files in old and new headers, folders, contiguous files
 _REFUSED_TYPES = {
     b"1": "a hard link", b"2": "a symbolic link", b"3": "a character device", b"4": "a block device", b"6": "a pipe",
     b"S": "a sparse file",
@@ -28,13 +29,13 @@ _REFUSED_TYPES = {
 
 
 def members(file: IO[bytes], where: str) -> dict[str, Content]:
-    """Return the plain files of a tar (uncompressed, gzip, bzip2 or xz, told by content) by path, in its order.
+    """Return the plain files of a tar (uncompressed, gzip, bzip2 or xz, recognised by content) by path, in its order.
 
-    Paths are relative, without ``.`` and empty parts. Contents are slices of ``file``, which is taken over: it stays
-    open as long as a slice is held; a compressed one is unpacked into a temporary file first. Raises
-    ``InputFileError``, naming ``where`` and the member, for a file that is no tar, is damaged or cut off, or has a
-    member that is absolute, leaves the archive with ``..``, is a link or a device, stands twice or differs from another
-    one in nothing but case; also for more than ``MAX_MEMBERS`` members, and as ``plain_file`` does.
+    Paths are relative, without ``.`` and empty parts. Contents are slices of ``file``, which ``members`` takes over and
+    which stays open as long as a slice exists; a compressed file is decompressed into a temporary file first. Raises
+    ``InputFileError``, with ``where`` and the member as its place, if the file is not a tar, is damaged or truncated,
+    has more than ``MAX_MEMBERS`` members, or has a member that is absolute, leaves the archive with ``..``, is a link
+    or a device, occurs twice, or differs from another one only in case. Also raises the errors of ``plain_file``.
     """
     source = _Source(plain_file(file, where, partial(_check_start, where=where)), where)
     paths = Paths()
@@ -42,14 +43,17 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
     for count, member in enumerate(_members(source)):
         if count == MAX_MEMBERS:
             raise InputFileError(
-                f"{where}: has more than {MAX_MEMBERS} members, refused; repack it with the model's files alone"
+                "archive-too-many-members",
+                place=where,
+                reason=f"has more than {MAX_MEMBERS} members",
+                hint="pack it again with only the files of the model",
             )
-        fault = name_fault(member.name, folder=member.folder)
+        code, fault = "archive-member-name-unsafe", name_fault(member.name, folder=member.folder)
         path = plain_path(member.name)
         if fault is None and not member.folder:
-            fault = paths.fault(path)
+            code, fault = "archive-member-conflict", paths.fault(path)
         if fault is not None:
-            raise InputFileError(f"{where}: member {quoted(member.name)}: {fault}, refused; {_REPACK}")
+            raise source.member_error(code, fault, name=member.name)
         if not member.folder:
             files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
     return files
@@ -57,7 +61,11 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
 
 def _check_start(data: bytes, where: str) -> None:
     if len(data) >= _BLOCK and not _is_header(data[:_BLOCK]):
-        raise InputFileError(f"{where}: is not a tar file; copy or export the archive again")
+        raise _not_tar(where)
+
+
+def _not_tar(where: str) -> InputFileError:
+    return InputFileError("archive-not-tar", place=where, reason="is not a tar file", hint=_COPY)
 
 
 def _is_header(block: bytes) -> bool:
@@ -79,28 +87,35 @@ class _Source:
         self.where = where
         self.at = 0
         if not file.size:
-            raise InputFileError(f"{where}: is empty, not an archive; copy or export it again")
+            raise InputFileError("archive-empty", place=where, reason="the file is empty", hint=_COPY)
 
-    def error(self, reason: str) -> InputFileError:
-        return InputFileError(f"{self.where}: {reason}; copy or export the archive again")
+    def error(self, code: str, reason: str) -> InputFileError:
+        return InputFileError(code, place=self.where, reason=reason, hint=_COPY)
+
+    def member_error(self, code: str, reason: str, *, name: str) -> InputFileError:
+        return InputFileError(code, place=f"{self.where}: {quoted(name)}", reason=f"the member {reason}", hint=_REPACK)
 
     def header(self) -> bytes | None:
-        """Return the next header, ``None`` at the end-of-archive mark."""
+        """Return the next header, or ``None`` at the end-of-archive mark."""
         block = self.file.read(self.at, _BLOCK)
         if len(block) < _BLOCK:
-            raise self.error("is not a tar file" if self.at == 0 else "ends early (no end-of-archive mark)")
+            if self.at == 0:
+                raise _not_tar(self.where)
+            raise self.error("archive-truncated", "the file ends early, without an end-of-archive mark")
         self.at += _BLOCK
         if not any(block):
             return None
         if not _is_header(block):
-            raise self.error("is not a tar file" if self.at == _BLOCK else f"damaged header at byte {self.at - _BLOCK}")
+            if self.at == _BLOCK:
+                raise _not_tar(self.where)
+            raise self.error("archive-header-damaged", f"the header at byte {self.at - _BLOCK} is damaged")
         return block
 
     def skip(self, size: int, what: str) -> int:
-        """Go behind ``size`` bytes and the padding behind them; returns where they begin."""
+        """Skip ``size`` bytes and the padding after them; returns their offset."""
         begin = self.at
         if size > self.file.size - begin:
-            raise self.error(f"{what}: claims {size} bytes, but the file ends before")
+            raise self.error("archive-truncated", f"{what} has {size} bytes, but the file ends before")
         self.at += -(-size // _BLOCK) * _BLOCK
         return begin
 
@@ -114,19 +129,15 @@ def _members(source: _Source) -> Iterator[_Member]:
         size = _size(overrides.get("size"), header, f"member {quoted(name)}", source)
         if kind in _EXTENDED_TYPES:
             if size > _MAX_EXTENDED:
-                raise source.error("an extended header is too long")
+                raise source.error("archive-header-unsupported", "an extended header is too long")
             body = source.file.read(source.skip(size, "an extended header"), size)
             overrides |= _overrides(kind, body, source)
             continue
         overrides = {}
         if kind in _REFUSED_TYPES:
-            raise InputFileError(
-                f"{source.where}: member {quoted(name)}: is {_REFUSED_TYPES[kind]}, refused; {_REPACK}"
-            )
+            raise source.member_error("archive-member-type-unsupported", f"is {_REFUSED_TYPES[kind]}", name=name)
         if kind not in _ACCEPTED_TYPES:
-            raise InputFileError(
-                f"{source.where}: member {quoted(name)}: has the unknown type {kind!r}, refused; {_REPACK}"
-            )
+            raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
         yield _Member(name, folder, source.at if folder else source.skip(size, f"member {quoted(name)}"), size)
 
@@ -134,7 +145,7 @@ def _members(source: _Source) -> Iterator[_Member]:
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:
     size = _octal(header[124:136]) if override is None else int(override) if _is_short_number(override) else None
     if size is None:
-        raise source.error(f"{what}: its size is not sound")
+        raise source.error("archive-header-damaged", f"{what} has an invalid size")
     return size
 
 
@@ -143,7 +154,7 @@ def _is_short_number(text: str) -> bool:
 
 
 def _octal(field: bytes) -> int | None:
-    """Return the value of a numeric field, octal text or GNU's base-256, or ``None`` where it is neither."""
+    """Return the value of a numeric field, octal text or GNU's base-256, or ``None`` if it is neither."""
     if field[0] == 0x80:
         return int.from_bytes(field[1:], "big")
     text = field.strip(b" \0")
@@ -157,21 +168,21 @@ def _ustar_name(header: bytes) -> str:
 
 
 def _overrides(kind: bytes, body: bytes, source: _Source) -> dict[str, str]:
-    """Return what an extended header says of the next member: its ``path`` and ``size``."""
+    """Return the ``path`` and ``size`` that an extended header gives to the next member."""
     if kind == b"L":
         return {"path": body.split(b"\0")[0].decode(errors="surrogateescape")}
-    if kind == b"K":  # the long target of a link; the link itself comes next and is refused
+    if kind == b"K":  # the long target of a link, which follows and is refused
         return {}
     records = dict(_pax_records(body, source))
     if any(key.startswith("GNU.sparse.") for key in records):
-        raise source.error("holds a sparse file, refused")
+        raise source.error("archive-header-unsupported", "the archive has a sparse file")
     if kind == b"g" and records.keys() & {"path", "size"}:
-        raise source.error("a global header gives all members one name or size")
+        raise source.error("archive-header-unsupported", "a global header gives all members the same name or size")
     return {key: value for key, value in records.items() if key in {"path", "size"}}
 
 
 def _pax_records(body: bytes, source: _Source) -> Iterator[tuple[str, str]]:
-    """Yield (key, value) of each record ``<length> <key>=<value>`` and line end of a pax header."""
+    """Yield (key, value) of each record of a pax header: ``<length> <key>=<value>`` and a line end."""
     at = 0
     while at < len(body):
         length, space, _ = body[at : at + 20].partition(b" ")
@@ -179,6 +190,6 @@ def _pax_records(body: bytes, source: _Source) -> Iterator[tuple[str, str]]:
         record = body[at : at + size]
         key, equals, value = record[len(length) + 1 : -1].partition(b"=")
         if not equals or len(record) != size or not record.endswith(b"\n"):
-            raise source.error("a pax header is damaged")
+            raise source.error("archive-header-damaged", "a pax header is damaged")
         yield key.decode(errors="surrogateescape"), value.decode(errors="surrogateescape")
         at += size

@@ -1,4 +1,4 @@
-"""Tar files written as a function of their content: equal files give equal bytes."""
+"""Write tar files reproducibly: equal files give equal bytes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def pack(files: Mapping[str, Content], mtime: int) -> Iterator[bytes]:
-    """Yield an uncompressed tar of ``files`` (relative path -> content) and the folders they need, part by part.
+    """Yield an uncompressed tar of ``files`` (relative path -> content) and their folders, part by part.
 
-    Members are named as TVM names them (``.``, ``./codegen``, ``./codegen/host``, ...), sorted, owned by root, with
-    modes 644 and 755 and the time ``mtime`` (seconds since 1970): equal files give equal bytes. Raises ``ValueError``,
-    before the first part, for paths that ``members`` would refuse.
+    Members have TVM's names (``.``, ``./codegen``, ``./codegen/host``, ...) and are sorted, owned by root, with modes
+    644 and 755 and the time ``mtime`` (seconds since 1970), so that equal files give equal bytes. Raises
+    ``ValueError``, before the first part, for paths that ``members`` would refuse.
     """
     fault = first_fault(files)
     if fault is not None:

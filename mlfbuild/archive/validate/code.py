@@ -1,4 +1,4 @@
-"""Rules of generated code: what must be defined, once, and what several modules must not share in one image."""
+"""Rules for generated code: symbols must be defined once, and some may exist only once in an image."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CFile
 from mlfbuild.core import listed
 from mlfbuild.library import (
@@ -28,28 +28,28 @@ _UNNAMED_OUTPUT = re.compile(r"output\d*")
 _ONCE_IN_AN_IMAGE = {SYSTEM_LIBRARY: "MLF703", MODULE_CONTEXT: "MLF704"}
 
 
-def included_headers(context: Context) -> Iterator[Finding]:
-    """Look for headers of modules under the very names that the code includes."""
-    names = {PurePosixPath(path).name for path in context.files if path.startswith("codegen/")}
+def included_headers(archive: ArchiveView) -> Iterator[Finding]:
+    """Look for headers of modules with exactly the names that the code includes."""
+    names = {PurePosixPath(path).name for path in archive.files if path.startswith("codegen/")}
     in_lower_case = {name.lower(): name for name in sorted(names)}
-    for view, source in _sources(context):
+    for view, source in _sources(archive):
         for include in source.includes:
             name = PurePosixPath(include).name
             if _OWN_HEADER.fullmatch(name) and name not in names:
                 close = in_lower_case.get(name.lower())
-                reason = f"the archive has {close}" if close else f"{view.name} has no such file"
-                yield finding("MLF701", source.path, f"includes {name}, {reason}")
+                reason = f"the archive has {close}" if close else f"{view.name} does not have this file"
+                yield finding("MLF701", source.path, f"includes {name}, but {reason}")
 
 
-def _sources(context: Context) -> Iterator[tuple[ModuleView, CFile]]:
+def _sources(archive: ArchiveView) -> Iterator[tuple[ModuleView, CFile]]:
     """Yield each C file once, with the first module that has it."""
-    owned = [(view, source) for view in context.modules for source in view.sources]
+    owned = [(view, source) for view in archive.modules for source in view.sources]
     return iter({source.path: (view, source) for view, source in reversed(owned)}.values())
 
 
-def conflicting_declarations(context: Context) -> Iterator[Finding]:
-    """Find functions that a file with a registry declares as packed ones and as what they are."""
-    for _, source in _sources(context):
+def conflicting_declarations(archive: ArchiveView) -> Iterator[Finding]:
+    """Find functions that a file with a registry declares both as packed functions and with their own parameters."""
+    for _, source in _sources(archive):
         if source.registry is None:
             continue
         first: dict[str, tuple[str, ...]] = {}
@@ -60,32 +60,31 @@ def conflicting_declarations(context: Context) -> Iterator[Finding]:
                 first[function.name] = function.parameters
 
 
-def registries(context: Context) -> Iterator[Finding]:
-    """Judge registries: as many functions as names, all of them defined."""
-    known = frozenset[str]().union(*(view.known for view in context.modules))
-    closed = any(view.closed for view in context.modules)
-    for _, source in _sources(context):
+def registries(archive: ArchiveView) -> Iterator[Finding]:
+    """Check registries: they must have as many functions as names, and all functions must be defined."""
+    known = frozenset[str]().union(*(view.known for view in archive.modules))
+    closed = any(view.closed for view in archive.modules)
+    for _, source in _sources(archive):
         registry = source.registry
         if registry is None:
             continue
         if not registry.count == len(registry.names) == len(registry.functions):
-            message = (
-                f"it counts {registry.count}, has {len(registry.names)} names, {len(registry.functions)} functions"
-            )
+            names, functions = len(registry.names), len(registry.functions)
+            message = f"the count is {registry.count}, with {names} names and {functions} functions"
             yield finding("MLF708", f"{source.path}: _tvm_func_registry", message)
         for name in registry.functions:
             if not closed and name not in known:
-                yield finding("MLF707", f"{source.path}: {name}", "no file of the archive defines it")
+                yield finding("MLF707", f"{source.path}: {name}", "is not defined in the archive")
 
 
-def one_definition(context: Context) -> Iterator[Finding]:
+def one_definition(archive: ArchiveView) -> Iterator[Finding]:
     """Find symbols that two files of a module, or two modules, define."""
     owners: dict[str, list[ModuleView]] = defaultdict(list)
-    for view in context.modules:
+    for view in archive.modules:
         for name, paths in view.definitions.items():
             owners[name].append(view)
             if len(paths) > 1:
-                yield finding("MLF705", f"{paths[1]}: {name}", f"{paths[0]} defines it, too")
+                yield finding("MLF705", f"{paths[1]}: {name}", f"is also defined in {paths[0]}")
     for name, views in sorted(owners.items()):
         if len({path for view in views for path in view.definitions[name]}) > 1 and len(views) > 1:
             place = f"{views[1].definitions[name][0]}: {name}"
@@ -96,14 +95,14 @@ def one_definition(context: Context) -> Iterator[Finding]:
             )
 
 
-def entry_functions(context: Context) -> Iterator[Finding]:
-    """Look for the functions that firmware calls, and those that the metadata speaks of."""
-    for view in context.modules:
+def entry_functions(archive: ArchiveView) -> Iterator[Finding]:
+    """Look for the functions that firmware calls, and those in the metadata."""
+    for view in archive.modules:
         if view.closed or not view.has_code:
             continue
         name = f"{_SYMBOLS}{view.name}"
         entries = [f"{name}_run"]
-        if view.module.interface != "c":  # TVM's C++ runtime calls the function behind it
+        if view.module.interface != "c":  # TVM's C++ runtime calls the function that it wraps
             entries += [f"{name}___tvm_main__", f"{name}_run_model"]
         if view.module.executor == "aot" and view.known.isdisjoint(entries) and _bears_names(view):
             yield finding("MLF709", view.place("executors"), f"no file of {view.name} defines {entries[0]}")
@@ -114,28 +113,28 @@ def entry_functions(context: Context) -> Iterator[Finding]:
 
 
 def _bears_names(view: ModuleView) -> bool:
-    """Whether symbols bear the module's name: those of versions 1 and 2 do not, and keep theirs when converted."""
+    """Whether symbols contain the module's name; those of versions 1 and 2 do not, even after conversion."""
     return not view.definitions or any(name.startswith(_SYMBOLS) for name in view.known)
 
 
-def declared_functions(context: Context) -> Iterator[Finding]:
-    """Find functions of a module that its code declares, as TVM does for those it calls, and nobody defines."""
-    if any(view.closed for view in context.modules):
+def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
+    """Find functions of a module that its code declares, as TVM does before calls, but no file defines."""
+    if any(view.closed for view in archive.modules):
         return
-    known = frozenset[str]().union(*(view.known for view in context.modules))
-    entries = {f"{_SYMBOLS}{view.name}_run" for view in context.modules}
+    known = frozenset[str]().union(*(view.known for view in archive.modules))
+    entries = {f"{_SYMBOLS}{view.name}_run" for view in archive.modules}
     seen: set[str] = set()
-    for _, source in _sources(context):
+    for _, source in _sources(archive):
         judged = seen | entries | set(source.registry.functions if source.registry else ())
         for name in dict.fromkeys(function.name for function in source.functions):
             if name.startswith(_SYMBOLS) and name not in known and name not in judged:
                 seen.add(name)
-                yield finding("MLF714", f"{source.path}: {name}", "no file of the archive defines it")
+                yield finding("MLF714", f"{source.path}: {name}", "is not defined in the archive")
 
 
-def header_tensors(context: Context) -> Iterator[Finding]:
+def header_tensors(archive: ArchiveView) -> Iterator[Finding]:
     """Compare members of the header's structs with the metadata's tensors."""
-    for view in context.modules:
+    for view in archive.modules:
         if view.header is None:
             continue
         for struct, tensors in (("inputs", view.module.inputs), ("outputs", view.module.outputs)):
@@ -143,18 +142,18 @@ def header_tensors(context: Context) -> Iterator[Finding]:
             names = sorted(sanitize_name(tensor.name) for tensor in tensors)
             if members is None or not names or sorted(members) == names:
                 continue
-            if view.is_native and len(members) == len(names):  # which gives members other names where C would not do
+            if view.is_native and len(members) == len(names):  # mlfbuild renames members that are not valid in C
                 continue
             # TVM 0.11 put the outputs' names into the header, but not into the metadata.
             if len(members) == len(names) and struct == "outputs" and all(map(_UNNAMED_OUTPUT.fullmatch, names)):
                 continue
             place = f"{view.header.path}: struct {struct_prefix(view.name)}_{struct}"
-            yield finding("MLF711", place, f"has {', '.join(members)}, the metadata {', '.join(names)}")
+            yield finding("MLF711", place, f"has {', '.join(members)}, but the metadata has {', '.join(names)}")
 
 
-def foreign_headers(context: Context) -> Iterator[Finding]:
-    """Find libraries that the code needs and no dependency names."""
-    for view in context.modules:
+def foreign_headers(archive: ArchiveView) -> Iterator[Finding]:
+    """Find libraries that the code includes but that are not external dependencies."""
+    for view in archive.modules:
         seen = {short_name(dependency.short_name) for dependency in view.module.external_dependencies}
         own = {file.path.name for file in view.module.codegen}
         for source in view.sources:

@@ -14,7 +14,7 @@ from mlfbuild.core import shown
 
 
 @dataclass(frozen=True)
-class Code:
+class FindingKind:
     """Common properties of all findings of one code."""
 
     severity: Severity
@@ -22,21 +22,21 @@ class Code:
     advice: str
 
 
-def _error(meaning: str, advice: str) -> Code:
-    return Code("error", meaning, advice)
+def _error(meaning: str, advice: str) -> FindingKind:
+    return FindingKind("error", meaning, advice)
 
 
-def _warning(meaning: str, advice: str) -> Code:
-    return Code("warning", meaning, advice)
+def _warning(meaning: str, advice: str) -> FindingKind:
+    return FindingKind("warning", meaning, advice)
 
 
-def _note(meaning: str, advice: str) -> Code:
-    return Code("note", meaning, advice)
+def _note(meaning: str, advice: str) -> FindingKind:
+    return FindingKind("note", meaning, advice)
 
 
 _REPLACE = "use an intact copy of the archive, or compile the model again"
 
-CODES: Mapping[str, Code] = {
+CODES: Mapping[str, FindingKind] = {
     # Files
     "MLF101": _error("a module has neither C files nor objects", _REPLACE),
     "MLF102": _warning("the numbers of the files <module>_lib<n> have a gap, so a file seems to be missing", _REPLACE),

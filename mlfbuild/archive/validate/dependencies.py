@@ -1,4 +1,4 @@
-"""Rules of external dependencies: the pre-RFC's, and TVM's ``mlf_path`` to a folder of the archive."""
+"""Rules for external dependencies: those of the pre-RFC, and TVM's ``mlf_path`` to a folder of the archive."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     ExternalDependency,
@@ -23,49 +23,50 @@ from mlfbuild.library import (
 _RUNTIME = "runtime"
 
 
-def sound_dependencies(context: Context) -> Iterator[Finding]:
-    """Judge each dependency, and look for its folder."""
-    for view in context.modules:
+def sound_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Check each dependency, and look for its folder."""
+    for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             place = view.place(f"external_dependencies[{index}]")
             wrong = problems(dependency)
             yield from (finding("MLF801", place, reason) for reason in wrong)
             folder = archive_folder(dependency)
-            if not wrong and folder is not None and str(folder) not in context.folders:
-                yield finding(
-                    "MLF802", place, f"{dependency.short_name} is to lie in {dependency.url}, which is not there"
-                )
+            if not wrong and folder is not None and str(folder) not in archive.folders:
+                message = f"{dependency.short_name} should be in {dependency.url}, which does not exist"
+                yield finding("MLF802", place, message)
 
 
-def agreeing_dependencies(context: Context) -> Iterator[Finding]:
-    """Compare what modules want of one thing: an archive has one ``runtime/``."""
+def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare the dependencies of modules with the same name, because an archive has only one ``runtime/``."""
     first: dict[str, tuple[str, ExternalDependency]] = {}
-    for view in context.modules:
+    for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
             if replace(other, short_name=dependency.short_name) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
-                wants = f"{dependency.url} {dependency.version_spec}".strip()
-                yield finding("MLF803", place, f"{view.name} wants {wants}, {name} {other.url} {other.version_spec}")
+                found = f"{dependency.url} {dependency.version_spec}".strip()
+                message = f"{view.name} requires {found}, but {name} requires {other.url} {other.version_spec}"
+                yield finding("MLF803", place, message)
 
 
-def sound_bundles(context: Context) -> Iterator[Finding]:
-    """Judge what the archive says of dependencies that it brings along."""
-    for name in bundle_names(context.library):
+def sound_bundles(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the descriptions of bundled libraries."""
+    for name in bundle_names(archive.library):
         place = str(description_path(name))
         try:
-            bundle(context.library, name, place)
+            bundle(archive.library, name, place)
         except InputFileError as error:
-            yield finding("MLF805", place, str(error).removeprefix(f"{place}: ").partition("; ")[0])
+            key = error.place.removeprefix(place).removeprefix(": ")
+            yield finding("MLF805", place, f"{key}: {error.reason}" if key else error.reason)
 
 
-def unnamed_runtime(context: Context) -> Iterator[Finding]:
-    """Find a ``runtime`` folder that nobody names."""
+def unnamed_runtime(archive: ArchiveView) -> Iterator[Finding]:
+    """Find a ``runtime`` folder that is not an external dependency."""
     named = {
-        PurePosixPath(item.url).parts[:1] for view in context.modules for item in view.module.external_dependencies
+        PurePosixPath(item.url).parts[:1] for view in archive.modules for item in view.module.external_dependencies
     }
-    if (_RUNTIME,) not in named and _RUNTIME in context.folders:
-        yield finding("MLF804", _RUNTIME, "no module's external_dependencies name it")
+    if (_RUNTIME,) not in named and _RUNTIME in archive.folders:
+        yield finding("MLF804", _RUNTIME, "is not in external_dependencies of any module")
 
 
 RULES = (sound_dependencies, agreeing_dependencies, sound_bundles, unnamed_runtime)

@@ -1,31 +1,32 @@
-"""Rules of graphs: soundness, what TVM's C runtime takes, and the functions, inputs and outputs that they need."""
+"""Rules for graphs: validity, support by TVM's C runtime, and the functions, inputs and outputs that they use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import LINKED_PARAMETERS, SYSTEM_LIBRARY, TensorInfo
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, c_runtime_problems
 
 _BUILT_IN = frozenset({"__nop", "__copy"})
 
 
-def sound_graphs(context: Context) -> Iterator[Finding]:
-    """Find graphs that cannot be read as graphs."""
-    for view in context.modules:
-        if view.graph_error:
-            yield finding("MLF501", context.graph_place(view), view.graph_error)
+def sound_graphs(archive: ArchiveView) -> Iterator[Finding]:
+    """Find invalid graphs; the reader of archives does not check very large ones."""
+    for view in archive.modules:
+        if view.graph_error is not None:
+            _, colon, place = view.graph_error.place.partition(": ")
+            yield finding("MLF501", archive.graph_place(view) + colon + place, view.graph_error.reason)
 
 
-def c_runtime(context: Context) -> Iterator[Finding]:
-    """Find what TVM's C runtime does not take, and the C++ runtime does."""
-    for view in context.modules:
+def c_runtime(archive: ArchiveView) -> Iterator[Finding]:
+    """Find features that TVM's C++ runtime supports but the C runtime does not."""
+    for view in archive.modules:
         if view.graph is None:
             continue
-        place = context.graph_place(view)
+        place = archive.graph_place(view)
         for problem in c_runtime_problems(view.graph):
             where, _, reason = problem.partition(": ")
             yield finding("MLF502", f"{place}: {where}", reason)
@@ -36,18 +37,18 @@ def c_runtime(context: Context) -> Iterator[Finding]:
             yield finding("MLF504", view.place("executors"), f"the code of {view.name} has no function registry")
 
 
-def functions(context: Context) -> Iterator[Finding]:
-    """Find functions that the graph calls and nobody defines, or that its runtime cannot find by their names."""
-    listed = {name for view in context.modules for names in _registries(view) for name in names}
-    for view in context.modules:
+def functions(archive: ArchiveView) -> Iterator[Finding]:
+    """Find functions that the graph calls but no file defines, or that the runtime cannot look up."""
+    listed = {name for view in archive.modules for names in _registries(view) for name in names}
+    for view in archive.modules:
         if view.graph is None or view.closed:
             continue
         called = {node.function for node in view.graph.nodes if node.op == CALL}
         for name in sorted(called - _BUILT_IN - view.known):
-            yield finding("MLF505", context.graph_place(view), f"calls {name}, which no file of {view.name} defines")
+            yield finding("MLF505", archive.graph_place(view), f"calls {name}, but no file of {view.name} defines it")
         if any(_registries(view)):
             for name in sorted((called & view.known) - _BUILT_IN - listed):
-                yield finding("MLF508", context.graph_place(view), f"calls {name}, which no registry lists")
+                yield finding("MLF508", archive.graph_place(view), f"calls {name}, which is not in a registry")
 
 
 def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
@@ -55,9 +56,9 @@ def _registries(view: ModuleView) -> Sequence[Sequence[str]]:
     return [source.registry.names for source in view.sources if source.registry is not None]
 
 
-def inputs_and_outputs(context: Context) -> Iterator[Finding]:
+def inputs_and_outputs(archive: ArchiveView) -> Iterator[Finding]:
     """Compare arguments and outputs of the graph with those of the metadata."""
-    for view in context.modules:
+    for view in archive.modules:
         if view.graph is None:
             continue
         yield from _outputs(view, view.graph)
@@ -66,7 +67,7 @@ def inputs_and_outputs(context: Context) -> Iterator[Finding]:
             if argument.name in known:
                 yield from _input(view, known[argument.name], argument)
             elif known and argument.name not in view.module.params and LINKED_PARAMETERS not in view.known:
-                yield finding("MLF507", context.graph_place(view), f"argument {argument.name} has no value")
+                yield finding("MLF507", archive.graph_place(view), f"argument {argument.name} has no value")
 
 
 def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
@@ -74,11 +75,11 @@ def _outputs(view: ModuleView, graph: ExecutorGraph) -> Iterator[Finding]:
     in_graph = sorted(map(_stored, graph.outputs))
     if in_metadata and in_metadata != in_graph:
         place = view.place("memory.functions.main[0].outputs")
-        yield finding("MLF506", place, f"has {_listed(in_metadata)}, the graph {_listed(in_graph)}")
+        yield finding("MLF506", place, f"has {_listed(in_metadata)}, but the graph has {_listed(in_graph)}")
 
 
 def _stored(tensor: TensorInfo) -> tuple[str, int]:
-    """Return type and bytes; truth values are bytes, which a graph may say as TVM's C runtime counts no others."""
+    """Return type and bytes; bool counts as uint8, which graphs for TVM's C runtime use instead."""
     return "uint8" if tensor.dtype == "bool" else tensor.dtype, tensor.size
 
 
@@ -90,7 +91,7 @@ def _input(view: ModuleView, tensor: TensorInfo, argument: TensorInfo) -> Iterat
     if _stored(tensor) != _stored(argument):
         place = view.place(f"memory.functions.main[0].inputs.{tensor.name}")
         shape = list(argument.shape or ())
-        message = f"is {tensor.dtype} of {tensor.size:,} bytes, in the graph {argument.dtype}{shape}"
+        message = f"is {tensor.dtype} of {tensor.size:,} bytes, but {argument.dtype}{shape} in the graph"
         yield finding("MLF410", place, message)
 
 

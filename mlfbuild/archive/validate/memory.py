@@ -1,4 +1,4 @@
-"""Rules of memory figures: the metadata against the graph, the header and the code, and TVM's own mistakes by name."""
+"""Rules for memory sizes: compare the metadata with the graph, the header and the code, and find faults of TVM."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import OPERATOR, StorageEntry, macro_prefix, sanitize_name, tensor_size
 from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
 
@@ -16,9 +16,9 @@ _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
 
 
-def storage_entries(context: Context) -> Iterator[Finding]:
-    """Compare ``memory.sids`` with the graph: ids, sizes and what they are bound to."""
-    for view in context.modules:
+def storage_entries(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare ids, sizes and bindings in ``memory.sids`` with the graph."""
+    for view in archive.modules:
         if view.graph is None or not view.module.storage:
             continue
         sizes = storage_sizes(view.graph)
@@ -26,7 +26,7 @@ def storage_entries(context: Context) -> Iterator[Finding]:
         listed = set(counts)
         if listed != set(sizes):
             other = sorted(listed ^ set(sizes))[:8]
-            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are in one of the two only")
+            yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are only in one of the two")
         if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
             yield finding("MLF404", _storage_place(view), f"storage ids {_joined(repeated)} are listed more than once")
         names = _bindings(view.graph)
@@ -38,7 +38,7 @@ def storage_entries(context: Context) -> Iterator[Finding]:
 
 
 def _storage_place(view: ModuleView) -> str:
-    """Return the place of the storage ids: ``memory`` itself in version 1 and in the first RFC's sketch."""
+    """Return the place of the storage ids, which is ``memory`` in version 1 and in the first RFC."""
     memory = view.fields.get("memory")
     return view.place("memory.sids" if isinstance(memory, dict) and "sids" in memory else "memory")
 
@@ -57,8 +57,8 @@ def _joined(numbers: list[int]) -> str:
 def _size(graph: ExecutorGraph, entry: StorageEntry, size: int, place: str) -> Iterator[Finding]:
     if entry.size == size:
         return
-    message = f"storage id {entry.storage_id} has {entry.size:,} bytes and needs {size:,}"
-    # TVM indexes shape and dltype, which stand by entry, with the storage id.
+    message = f"storage id {entry.storage_id} has {entry.size:,} bytes but needs {size:,}"
+    # TVM indexes shape and dltype, which are lists by entry, with the storage id.
     number = entry.storage_id
     of_the_bug = number < len(graph.shape) and entry.size == tensor_size(graph.dltype[number], graph.shape[number])
     yield finding("MLF401" if of_the_bug else "MLF402", place, message)
@@ -68,11 +68,12 @@ def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Find
     if entry.input_binding != name:
         bound = "nothing" if name is None else repr(name)
         wrong = "nothing" if entry.input_binding is None else repr(entry.input_binding)
-        yield finding("MLF403", place, f"storage id {entry.storage_id} is bound to {wrong}, in the graph to {bound}")
+        message = f"storage id {entry.storage_id} is bound to {wrong}, but to {bound} in the graph"
+        yield finding("MLF403", place, message)
 
 
 def _bindings(graph: ExecutorGraph) -> Mapping[int, str]:
-    """Return the argument that each storage id holds first."""
+    """Return the first argument of each storage id."""
     owners = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
     first: dict[int, int] = {}
     for entry, storage in enumerate(graph.storage_id):
@@ -80,9 +81,9 @@ def _bindings(graph: ExecutorGraph) -> Mapping[int, str]:
     return {storage: owners[entry] for storage, entry in first.items() if entry in owners}
 
 
-def storage_keys(context: Context) -> Iterator[Finding]:
-    """Find graphs whose metadata has no storage ids, and storage ids without a graph: version 1's are ``memory``."""
-    for view in context.modules:
+def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
+    """Find graphs without storage ids in the metadata, and storage ids without a graph."""
+    for view in archive.modules:
         memory = view.fields.get("memory")
         if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
             continue
@@ -92,9 +93,9 @@ def storage_keys(context: Context) -> Iterator[Finding]:
             yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")
 
 
-def main_entries(context: Context) -> Iterator[Finding]:
-    """Judge ``main``: one entry a device, and no less than operators, inputs and outputs need."""
-    for view in context.modules:
+def main_entries(archive: ArchiveView) -> Iterator[Finding]:
+    """Check ``main``: one entry per device, with enough memory for operators, inputs and outputs."""
+    for view in archive.modules:
         module = view.module
         for device, times in Counter(entry.device for entry in module.main).items():
             if times > 1:
@@ -105,7 +106,7 @@ def main_entries(context: Context) -> Iterator[Finding]:
             continue
         size = module.main[0].io_size
         place = view.place("memory.functions.main[0].io_size_bytes")
-        message = f"is {size:,}, inputs and outputs take {tensors:,}"
+        message = f"is {size:,}, but inputs and outputs take {tensors:,}"
         if size < tensors:
             yield finding("MLF412", place, message)
         elif size > tensors:
@@ -121,22 +122,23 @@ def _operators(view: ModuleView) -> Iterator[Finding]:
         for device, size in function.workspace:
             if size > total.get(device, size):
                 place = view.place(f"memory.functions.operator_functions[{index}]")
-                yield finding("MLF411", place, f"{function.name} needs {size:,} bytes, the module {total[device]:,}")
+                message = f"{function.name} needs {size:,} bytes, but the module has {total[device]:,}"
+                yield finding("MLF411", place, message)
 
 
-def pools(context: Context) -> Iterator[Finding]:
+def pools(archive: ArchiveView) -> Iterator[Finding]:
     """Compare workspace pools of the code with the workspace of the metadata."""
-    for view in context.modules:
+    for view in archive.modules:
         known = [pool.size for pool in view.module.pools if pool.kind == "workspace" and pool.size is not None]
         workspace = sum(entry.workspace_size for entry in view.module.main)
         if view.module.main and sum(known) > workspace:
             place = view.place("memory.functions.main[0].workspace_size_bytes")
-            yield finding("MLF414", place, f"is {workspace:,}, the code's pools have {sum(known):,}")
+            yield finding("MLF414", place, f"is {workspace:,}, but the pools of the code have {sum(known):,}")
 
 
-def header_macros(context: Context) -> Iterator[Finding]:
+def header_macros(archive: ArchiveView) -> Iterator[Finding]:
     """Compare size macros of the C interface's header with the metadata."""
-    for view in context.modules:
+    for view in archive.modules:
         if view.header is None or not view.module.main:
             continue
         workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
@@ -148,7 +150,7 @@ def header_macros(context: Context) -> Iterator[Finding]:
             place = f"{view.header.path}: {name}"
             if name == workspace and size and name not in tensors:
                 if int(size[1]) != view.module.main[0].workspace_size:
-                    message = f"is {size[1]}, the metadata's is {view.module.main[0].workspace_size}"
+                    message = f"is {size[1]}, but {view.module.main[0].workspace_size} in the metadata"
                     yield finding("MLF407", place, message)
                 if devices > 1:
                     yield finding("MLF406", place, f"covers one of {devices} devices")
@@ -157,7 +159,7 @@ def header_macros(context: Context) -> Iterator[Finding]:
 
 
 def _has_garbage_sizes(view: ModuleView, tensors: Mapping[str, Collection[int]]) -> bool:
-    """Whether TVM 0.11 wrote the header: its version says so, or where none is told, not one size is right."""
+    """Whether TVM 0.11 wrote the header: by its version, or if that is unknown, because all sizes are wrong."""
     versions = [dependency.version_spec for dependency in view.module.external_dependencies]
     if any(versions):
         return any(_GARBAGE_SIZES.match(version) for version in versions)
@@ -173,26 +175,27 @@ def _is_one_of(text: str, sizes: Collection[int]) -> bool:
 def _tensor_macro(sizes: Collection[int], text: str, place: str, garbage: bool) -> Iterator[Finding]:
     if not _is_one_of(text, sizes):
         expected = " or ".join(str(size) for size in sorted(sizes))
-        yield finding("MLF408" if garbage else "MLF409", place, f"is {text or 'empty'}, the metadata's is {expected}")
+        message = f"is {text or 'empty'}, but {expected} in the metadata"
+        yield finding("MLF408" if garbage else "MLF409", place, message)
 
 
 def _tensor_sizes(view: ModuleView) -> Mapping[str, Collection[int]]:
-    """Return the sizes of the tensors whose name is the same in a macro."""
+    """Return the sizes of tensors by macro; several tensors may have the same one."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for tensor in (*view.module.inputs, *view.module.outputs):
         sizes[f"{macro_prefix(view.name)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
     return sizes
 
 
-def tensor_sizes(context: Context) -> Iterator[Finding]:
+def tensor_sizes(archive: ArchiveView) -> Iterator[Finding]:
     """Compare bytes of inputs, outputs and operator buffers with shape and dtype."""
-    for view in context.modules:
+    for view in archive.modules:
         named = [(item.name, item.dtype, item.shape, item.size) for item in (*view.module.inputs, *view.module.outputs)]
         named += [(item.function, item.dtype, item.shape, item.size) for item in view.module.buffers]
         for name, dtype, shape, size in named:
             expected = None if shape is None else tensor_size(dtype, shape)
             if expected is not None and expected != size:
-                message = f"{name} has {size:,} bytes, {dtype}{list(shape or ())} takes {expected:,}"
+                message = f"{name} has {size:,} bytes, but {dtype}{list(shape or ())} takes {expected:,}"
                 yield finding("MLF410", view.place("memory"), message)
 
 

@@ -1,7 +1,7 @@
-"""Rules of ``metadata.json``: keys and types of each version, dates, names of dtypes and devices.
+"""Rules for ``metadata.json``: keys and types of each version, dates, dtypes and device types.
 
-The reader takes what it finds, whatever the version says; these rules tell where the document is not what TVM's
-exporter (model_library_format.py) writes under its version number.
+The reader accepts keys of other versions. These rules find the differences between the document and the metadata that
+TVM's exporter (model_library_format.py) writes for the same version.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta, timezone
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
-from mlfbuild.archive.validate.schema import ListOf, MapOf, Object, Shape, document_shape
+from mlfbuild.archive.validate.schema import ListOf, MapOf, ObjectShape, Shape, document_shape
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import DEVICE_NAMES, parse_dtype
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
@@ -22,22 +22,22 @@ _OTHER_VERSIONS = {
     "runtimes": "1 to 4", "executors": "5 to 7", "style": "4 to 7", "modules": "7", "sids": "2 to 7",
     "external_dependencies": "5 to 7", "functions": "2 to 7",
 }  # fmt: skip
-_FIRST_YEAR = 2021  # of the format; an earlier date is a constant
+_FIRST_YEAR = 2021  # the year of version 1; earlier dates are constants
 _CLOCK_SKEW = timedelta(minutes=5)
 
 
-def keys_of_the_version(context: Context) -> Iterator[Finding]:
-    """Compare keys and types of every object with those of the document's version and style."""
-    if context.metadata != "metadata.json":
-        return  # a sketch of an RFC, which no exporter ever wrote
+def keys_of_the_version(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare keys and types of all objects with those of the document's version and style."""
+    if archive.metadata != "metadata.json":
+        return  # the form of the first RFC, which no exporter ever wrote
     pending: list[tuple[object, Shape, str]] = [
-        (context.document, document_shape(context.document, context.library.version), "")
+        (archive.document, document_shape(archive.document, archive.library.version), "")
     ]
     while pending:
         value, shape, path = pending.pop()
         if not shape.takes(value):
-            yield finding("MLF203", f"metadata.json: {path}", f"is {_kind(value)} where this version has {shape}")
-        elif isinstance(shape, Object) and isinstance(value, dict):
+            yield finding("MLF203", f"metadata.json: {path}", f"is {_kind(value)}, but this version has {shape}")
+        elif isinstance(shape, ObjectShape) and isinstance(value, dict):
             yield from _keys(value, shape, path)
             pending += [(value[key], known, _join(path, key)) for key, known in shape.all.items() if key in value]
         elif isinstance(shape, ListOf) and isinstance(value, list):
@@ -46,7 +46,7 @@ def keys_of_the_version(context: Context) -> Iterator[Finding]:
             pending += [(item, shape.item, _join(path, key)) for key, item in value.items()]
 
 
-def _keys(value: Mapping[str, object], shape: Object, path: str) -> Iterator[Finding]:
+def _keys(value: Mapping[str, object], shape: ObjectShape, path: str) -> Iterator[Finding]:
     for key in value:
         if key in shape.all:
             continue
@@ -54,7 +54,7 @@ def _keys(value: Mapping[str, object], shape: Object, path: str) -> Iterator[Fin
         if key in _OTHER_VERSIONS:
             yield finding("MLF204", place, f"only versions {_OTHER_VERSIONS[key]} have this key here")
         else:
-            yield finding("MLF201", place, "is no key of the format")
+            yield finding("MLF201", place, "is not a key of the format")
     for key in shape.required:
         if key not in value:
             yield finding("MLF202", f"metadata.json: {_join(path, key)}", "is missing")
@@ -69,27 +69,27 @@ def _kind(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-def old_version(context: Context) -> Iterator[Finding]:
+def old_version(archive: ArchiveView) -> Iterator[Finding]:
     """Find a version that later tools do not read."""
-    version = context.library.version
+    version = archive.library.version
     if version < 7:
         yield finding("MLF209", "metadata.json: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
 
 
-def dates(context: Context) -> Iterator[Finding]:
-    """Judge the form of ``export_datetime``, and say what TVM means by it."""
-    for view in context.modules:
+def dates(archive: ArchiveView) -> Iterator[Finding]:
+    """Check ``export_datetime``, and note that TVM writes local time."""
+    for view in archive.modules:
         text = view.module.export_datetime
         if not text:
             continue
         place = view.place("export_datetime")
         date = _parsed(text)
         if date is None:
-            yield finding("MLF205", place, f"{text!r} is no date of that form")
-        elif date > context.now + _CLOCK_SKEW:
-            yield finding("MLF207", place, f"{text} is later than now, {context.now.strftime(_DATE_FORMAT)}")
+            yield finding("MLF205", place, f"{text!r} does not have this form")
+        elif date > archive.now + _CLOCK_SKEW:
+            yield finding("MLF207", place, f"{text} is later than now, {archive.now.strftime(_DATE_FORMAT)}")
         elif not view.is_native and date.year >= _FIRST_YEAR:
-            yield finding("MLF206", place, f"{text} is the local time of the machine that exported, of unknown zone")
+            yield finding("MLF206", place, f"{text} is local time of an unknown time zone")
 
 
 def _parsed(text: str) -> datetime | None:
@@ -99,17 +99,17 @@ def _parsed(text: str) -> datetime | None:
         return None
 
 
-def model_names(context: Context) -> Iterator[Finding]:
+def model_names(archive: ArchiveView) -> Iterator[Finding]:
     """Compare ``model_name`` inside a module with the module's key."""
-    for view in context.modules:
+    for view in archive.modules:
         name = view.fields.get("model_name", view.module.name)
         if name != view.module.name:
-            yield finding("MLF208", view.place("model_name"), f"is {name!r}, the module is {view.module.name!r}")
+            yield finding("MLF208", view.place("model_name"), f"is {name!r}, but the module is {view.module.name!r}")
 
 
-def dtypes(context: Context) -> Iterator[Finding]:
-    """Judge names of dtypes of inputs, outputs and operator buffers."""
-    for view in context.modules:
+def dtypes(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the dtypes of inputs, outputs and operator buffers."""
+    for view in archive.modules:
         named = [(tensor.name, tensor.dtype) for tensor in (*view.module.inputs, *view.module.outputs)]
         named += [(buffer.function, buffer.dtype) for buffer in view.module.buffers]
         for name, dtype in named:
@@ -117,9 +117,9 @@ def dtypes(context: Context) -> Iterator[Finding]:
                 yield finding("MLF210", view.place("memory"), f"{name} has dtype {dtype!r}")
 
 
-def devices(context: Context) -> Iterator[Finding]:
-    """Judge device types of targets, memory entries and operator functions."""
-    for view in context.modules:
+def devices(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the device types of targets, memory entries and operator functions."""
+    for view in archive.modules:
         for place, device in _devices(view):
             if device not in DEVICE_NAMES:
                 yield finding("MLF211", place, f"device type {device} is unknown")

@@ -1,4 +1,4 @@
-"""Rules of names: modules, and what becomes of tensors' names in the C interface's header (interface_c.cc)."""
+"""Rules for names of modules, and for names of tensors in the header of the C interface (TVM's interface_c.cc)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import KEYWORDS, CFile
 from mlfbuild.library import OPERATOR, TensorInfo, macro_prefix, sanitize_name, struct_prefix
 
@@ -18,33 +18,33 @@ STRUCTS = ("inputs", "outputs", "devices", "workspace_pools")
 """``struct tvmgen_<module>_<...>`` of the C interface."""
 
 
-def module_names(context: Context) -> Iterator[Finding]:
-    """Judge modules' names, which TVM puts into symbols as they are and into macros in upper case."""
-    for view in context.modules:
+def module_names(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the names of modules, which TVM uses unchanged in symbols and in upper case in macros."""
+    for view in archive.modules:
         name = view.module.name
         if view.module.style == OPERATOR:
-            continue  # its name stands in the metadata alone
+            continue  # its name is only in the metadata
         if not _IN_C.fullmatch(name):
             if not view.sources:
-                continue  # the symbols of objects may have any name
-            yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is no C identifier")
+                continue  # symbols of objects may have any name
+            yield finding("MLF301", view.place("model_name"), f"tvmgen_{name} is not a C identifier")
         elif name != name.lower():
             yield finding("MLF302", view.place("model_name"), f"the header of {name} is tvmgen_{name.lower()}.h")
 
 
-def names_that_meet(context: Context) -> Iterator[Finding]:
+def names_that_meet(archive: ArchiveView) -> Iterator[Finding]:
     """Find modules whose names are equal in lower case."""
     seen: dict[str, str] = {}
-    for view in context.modules:
+    for view in archive.modules:
         name = view.module.name
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            yield finding("MLF303", view.place("model_name"), f"{name} and {other} are one name in lower case")
+            yield finding("MLF303", view.place("model_name"), f"{name} and {other} are the same name in lower case")
 
 
-def struct_members(context: Context) -> Iterator[Finding]:
-    """Judge members of the header's structs: C identifiers, each once."""
-    for view in context.modules:
+def struct_members(archive: ArchiveView) -> Iterator[Finding]:
+    """Check the members of the header's structs, which must be different C identifiers."""
+    for view in archive.modules:
         if view.header is None:
             continue
         for struct in STRUCTS:
@@ -56,14 +56,14 @@ def _members(header: CFile, struct: str) -> Iterator[Finding]:
     for name, times in Counter(members).items():
         place = f"{header.path}: struct {struct}"
         if not _IDENTIFIER.fullmatch(name) or name in KEYWORDS:
-            yield finding("MLF304", place, f"{name} is no name of a member")
+            yield finding("MLF304", place, f"{name} is not a valid name of a member")
         if times > 1:
-            yield finding("MLF305", place, f"has {times} members called {name}")
+            yield finding("MLF305", place, f"has {times} members {name}")
 
 
-def size_macros(context: Context) -> Iterator[Finding]:
-    """Find ``<MODULE>_<TENSOR>_SIZE`` macros that mean two things."""
-    for view in context.modules:
+def size_macros(archive: ArchiveView) -> Iterator[Finding]:
+    """Find ``<MODULE>_<TENSOR>_SIZE`` macros with two meanings."""
+    for view in archive.modules:
         if view.header is None:
             continue
         names = [{sanitize_name(tensor.name).upper() for tensor in side} for side in _sides(view)]

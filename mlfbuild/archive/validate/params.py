@@ -1,4 +1,4 @@
-"""Rules of a graph's parameters: those that it asks for, and within the limits of TVM's C runtime."""
+"""Rules for the parameters of a graph: they must match its arguments and the limits of TVM's C runtime."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from collections.abc import Iterator
 
 from mlfbuild.archive.paths import params_path
 from mlfbuild.archive.validate.codes import finding
-from mlfbuild.archive.validate.context import Context, ModuleView
 from mlfbuild.archive.validate.types import Finding
+from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.library import ParamInfo, TensorInfo, param_infos, parse_dtype
 from mlfbuild.library.graph_json import MAX_NDIM, MAX_PARAM_NAME
 
 
-def parameters(context: Context) -> Iterator[Finding]:
+def parameters(archive: ArchiveView) -> Iterator[Finding]:
     """Compare each parameter with the graph and the limits."""
-    for view in context.modules:
+    for view in archive.modules:
         if view.graph is None:
             continue
         arguments = {tensor.name: tensor for tensor in view.graph.arguments}
         for name, info in param_infos(view.module.params).items():
             place = f"{params_path(view.name)}: {name}"
             if len(name.encode()) > MAX_PARAM_NAME:
-                yield finding("MLF603", place, f"its name has {len(name.encode())} bytes, of at most {MAX_PARAM_NAME}")
+                message = f"the name has {len(name.encode())} bytes, more than {MAX_PARAM_NAME}"
+                yield finding("MLF603", place, message)
             if len(info.shape) > MAX_NDIM:
-                yield finding("MLF603", place, f"it has {len(info.shape)} dimensions, of at most {MAX_NDIM}")
+                yield finding("MLF603", place, f"has {len(info.shape)} dimensions, more than {MAX_NDIM}")
             yield from _in_graph(view, place, info, arguments.get(name))
 
 
@@ -32,11 +33,11 @@ def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInf
         yield finding("MLF601", place, f"the graph of {view.name} has no such argument")
     elif info.shape != argument.shape or not _same_type(info.dtype, argument.dtype):
         wanted = f"{argument.dtype}{list(argument.shape or ())}"
-        yield finding("MLF602", place, f"is {info.dtype}{list(info.shape)}, the graph takes {wanted}")
+        yield finding("MLF602", place, f"is {info.dtype}{list(info.shape)}, but {wanted} in the graph")
 
 
 def _same_type(left: str, right: str) -> bool:
-    """Whether two names, numpy's and TVM's, are of one type; ``bool`` and ``uint1`` are."""
+    """Whether two names, numpy's and TVM's, are the same type, for example ``bool`` and ``uint1``."""
     types = (parse_dtype(left), parse_dtype(right))
     return None in types or types[0] == types[1]
 

@@ -1,4 +1,4 @@
-"""All findings about one archive, for programs and for people."""
+"""Report all findings about one archive, as data or as text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from mlfbuild.core import counted
 
 _ORDER: tuple[Severity, ...] = ("error", "warning", "note")
 _SHOWN = 5
-"""Findings of one code that people are shown."""
+"""Largest number of findings of one code in the text."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """What is wrong with an archive."""
+    """The findings about an archive."""
 
     where: str
     """The archive's name."""
     findings: tuple[Finding, ...]
-    """The gravest first, then by code."""
+    """Errors first, then warnings and notes, each sorted by code."""
 
     @property
     def failed(self) -> bool:
@@ -46,7 +46,7 @@ class Report:
         }
 
     def text(self) -> str:
-        """Return the report as lines for people, a paragraph a code, the last line without a line end."""
+        """Return the report as lines for people, one paragraph per code, the last line without a line end."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -62,5 +62,5 @@ class Report:
 
 
 def report(where: str, findings: Iterable[Finding]) -> Report:
-    """Return the report of ``findings`` in any order."""
+    """Return the report of ``findings``, which may have any order."""
     return Report(where, tuple(sorted(findings, key=lambda item: (_ORDER.index(item.severity), item.code))))

@@ -1,4 +1,4 @@
-"""What ``metadata.json`` looks like in each version and style, as TVM's exporter (model_library_format.py) wrote it."""
+"""The schema of ``metadata.json`` in each version and style, taken from TVM's exporter (model_library_format.py)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value without parts, or one that is not looked into."""
+    """A value without members, or one whose members are not checked."""
 
     name: str
     types: tuple[type, ...]
 
     def takes(self, value: object) -> bool:
-        """Whether ``value`` is one; true and false are no numbers."""
+        """Whether ``value`` has one of the types; ``true`` and ``false`` do not count as numbers."""
         return isinstance(value, self.types) and not isinstance(value, bool)
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Object:
+class ObjectShape:
     """An object with known keys."""
 
     required: Mapping[str, Shape]
@@ -31,7 +31,7 @@ class Object:
 
     @property
     def all(self) -> dict[str, Shape]:
-        """Every key it may have."""
+        """All keys that the object may have."""
         return {**self.required, **self.optional}
 
     def takes(self, value: object) -> bool:
@@ -44,7 +44,7 @@ class Object:
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list of equal things."""
+    """A list whose items have the same shape."""
 
     item: Shape
 
@@ -58,7 +58,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class MapOf:
-    """An object whose keys are names."""
+    """An object whose keys are names, and whose values have the same shape."""
 
     item: Shape
 
@@ -70,15 +70,15 @@ class MapOf:
         return "an object by name"
 
 
-Shape: TypeAlias = Leaf | Object | ListOf | MapOf
+Shape: TypeAlias = Leaf | ObjectShape | ListOf | MapOf
 
 _TEXT = Leaf("a string", (str,))
 _NUMBER = Leaf("a number", (int,))
-_BINDING = Leaf("a string or null", (str, type(None)))  # an operator's is null where its buffer has no name
+_BINDING = Leaf("a string or null", (str, type(None)))  # null for an operator's buffer without a name
 _EXTENSION: Mapping[str, Shape] = {"mlfbuild": Leaf("an object", (dict,))}
 
-_TENSOR = Object({"size": _NUMBER, "dtype": _TEXT})
-_MAIN = Object(
+_TENSOR = ObjectShape({"size": _NUMBER, "dtype": _TEXT})
+_MAIN = ObjectShape(
     {
         "device": _NUMBER,
         "workspace_size_bytes": _NUMBER,
@@ -87,27 +87,27 @@ _MAIN = Object(
     },
     {"inputs": MapOf(_TENSOR), "outputs": MapOf(_TENSOR)},
 )
-_WORKSPACE = Object({"device": _NUMBER, "workspace_size_bytes": _NUMBER})
-_FUNCTIONS = Object(
+_WORKSPACE = ObjectShape({"device": _NUMBER, "workspace_size_bytes": _NUMBER})
+_FUNCTIONS = ObjectShape(
     {
         "main": ListOf(_MAIN),
-        "operator_functions": ListOf(Object({"function_name": _TEXT, "workspace": ListOf(_WORKSPACE)})),
+        "operator_functions": ListOf(ObjectShape({"function_name": _TEXT, "workspace": ListOf(_WORKSPACE)})),
     }
 )
-_STORAGE = ListOf(Object({"storage_id": _NUMBER, "size_bytes": _NUMBER}, {"input_binding": _BINDING}))
-_BUFFER = Object({"size_bytes": _NUMBER, "shape": ListOf(_NUMBER), "dtype": _TEXT}, {"input_binding": _BINDING})
-_DEPENDENCY = Object({"short_name": _TEXT, "url": _TEXT, "url_type": _TEXT}, {"version_spec": _TEXT})
+_STORAGE = ListOf(ObjectShape({"storage_id": _NUMBER, "size_bytes": _NUMBER}, {"input_binding": _BINDING}))
+_BUFFER = ObjectShape({"size_bytes": _NUMBER, "shape": ListOf(_NUMBER), "dtype": _TEXT}, {"input_binding": _BINDING})
+_DEPENDENCY = ObjectShape({"short_name": _TEXT, "url": _TEXT, "url_type": _TEXT}, {"version_spec": _TEXT})
 
 
-def document_shape(document: Mapping[str, object], version: int) -> Object:
-    """Return the shape that ``version`` promises of a document, which may be a model's or an operator's."""
+def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
+    """Return the shape of a document in ``version``, which may be that of models or of an operator."""
     if version == 7 and "modules" in document:
-        return Object({"version": _NUMBER, "modules": MapOf(_module(document, version))}, _EXTENSION)
+        return ObjectShape({"version": _NUMBER, "modules": MapOf(_module(document, version))}, _EXTENSION)
     shape = _module(document, version)
-    return Object({"version": _NUMBER, **shape.required}, shape.optional)
+    return ObjectShape({"version": _NUMBER, **shape.required}, shape.optional)
 
 
-def _module(document: Mapping[str, object], version: int) -> Object:
+def _module(document: Mapping[str, object], version: int) -> ObjectShape:
     operator = document.get("style") == "operator"
     required: dict[str, Shape] = {
         "model_name": _TEXT,
@@ -119,8 +119,8 @@ def _module(document: Mapping[str, object], version: int) -> Object:
     if version >= 4:
         required["style"] = _TEXT
     optional: dict[str, Shape] = {"external_dependencies": ListOf(_DEPENDENCY)} if version >= 5 else {}
-    return Object(required, {**optional, **_EXTENSION})
+    return ObjectShape(required, {**optional, **_EXTENSION})
 
 
 def _memory(version: int) -> Shape:
-    return _STORAGE if version == 1 else Object({"functions": _FUNCTIONS}, {"sids": _STORAGE})
+    return _STORAGE if version == 1 else ObjectShape({"functions": _FUNCTIONS}, {"sids": _STORAGE})

@@ -1,4 +1,4 @@
-"""Findings: what is wrong with an archive, where, and what to do about it."""
+"""Findings: problems of an archive, each with a code, a place, a message and advice."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or worth knowing; ``code`` stands in ``codes.CODES`` and never changes its meaning."""
+    """One problem or note; ``code`` is a key of ``codes.CODES`` and never changes its meaning."""
 
     code: str
     severity: Severity
-    """``error``: something breaks or the archive contradicts itself; ``warning``: a known fault of an exporter, or
-    something a tool trips over; ``note``: worth knowing."""
+    """``error``: builds fail or the archive contradicts itself; ``warning``: a known fault of an exporter, or a problem
+    for some tools; ``note``: useful to know."""
     place: str
-    """A member, a member and a symbol in it, or ``metadata.json`` and the way to a key."""
+    """A member, a member and a symbol in it, or ``metadata.json`` and the path of a key."""
     message: str
     advice: str
-    """What to do about it."""
+    """What the user can do."""

@@ -83,7 +83,9 @@ class Subject:
         fields = Fields(parse_json(data, where), where)
         version = fields.integer(_FORMAT_KEY)
         if version != _FORMAT:
-            raise fields.error(_FORMAT_KEY, f"is {version}, this mlfbuild knows {_FORMAT}; take the one that built it")
+            raise fields.error(
+                _FORMAT_KEY, f"is {version}, but this mlfbuild knows {_FORMAT}", hint="use the mlfbuild that built it"
+            )
         return cls(
             name=fields.text("module"),
             board=fields.text("board"),

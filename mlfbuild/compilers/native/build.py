@@ -27,7 +27,16 @@ from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
-from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
+from mlfbuild.library import (
+    CPU_DEVICE,
+    CodegenFile,
+    Library,
+    MainMemory,
+    Module,
+    ModuleTarget,
+    OperatorFunction,
+    spooled,
+)
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -65,7 +74,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     module = Module(
         name=request.name,
         executor="aot",
-        targets=(Target(_target(request.cpu)),),
+        targets=(ModuleTarget(_target(request.cpu)),),
         main=(
             MainMemory(
                 workspace_size=program.plan.arena_size,

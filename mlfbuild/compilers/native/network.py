@@ -8,7 +8,7 @@ from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunctio
 from mlfbuild.compilers.native.memory import StorageKind
 from mlfbuild.compilers.native.printing import LinkedModel, ModelStep, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.library.graph_json import CALL
 
 
@@ -80,7 +80,7 @@ def _operator(
         macs=macs_of(program.graph, step.node),
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
-        scratch=Scratch(program.plan.scratch[step.index], scratch) if scratch else None,
+        scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
     )
 
 

@@ -1,4 +1,11 @@
-"""The graph executor's JSON: read, checked and written as TVM reads and writes it."""
+"""The graph executor's JSON: parse and check it, and write it byte for byte like TVM.
+
+``read`` makes an ``ExecutorGraph`` (``types``) of the text, ``write`` the text of a graph, and ``c_runtime`` lists what
+TVM's C runtime cannot run although the graph is valid::
+
+    graph = parse_graph(path.read_bytes(), str(path))
+    problems = c_runtime_problems(graph)
+"""
 
 from __future__ import annotations
 

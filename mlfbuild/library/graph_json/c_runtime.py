@@ -1,7 +1,7 @@
-"""What TVM's C runtime cannot load or run of a sound graph.
+"""Find the reasons why TVM's C runtime cannot load or run a valid graph.
 
-Its reader (``src/runtime/crt/graph_executor``) copies strings into buffers of fixed size, one byte of which it loses,
-and goes on in the middle of a string that is too long; the sizes are those of ``crt_config.h`` as TVM ships it.
+Its reader (``src/runtime/crt/graph_executor``) copies strings into buffers of fixed size, loses one byte of each, and
+continues in the middle of a string that is too long. The sizes are those in TVM's ``crt_config.h``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MAX_ATTR = 16 - 2  # names of attributes of the graph, and their tags
 _MAX_NAME = 120 - 2  # TVM_CRT_MAX_STRLEN_FUNCTION_NAME
 _MAX_DTYPE = 10 - 2  # TVM_CRT_MAX_STRLEN_DLTYPE
 MAX_PARAM_NAME = 80 - 1  # TVM_CRT_MAX_STRLEN_PARAM_NAME
-_MAX_ARGS = 10  # TVM_CRT_MAX_ARGS, itself too many
+_MAX_ARGS = 10  # TVM_CRT_MAX_ARGS; the runtime accepts fewer than this
 MAX_NDIM = 6  # TVM_CRTMAX_NDIM
 _MAX_UINT32 = 2**32 - 1
 _ESCAPED = frozenset('\r\n\\\t"')
@@ -26,31 +26,31 @@ _CODES = {"int", "uint", "float", "bfloat", "handle"}
 
 
 def c_runtime_problems(graph: ExecutorGraph) -> list[str]:
-    """Return why TVM's C runtime does not load or run ``graph``: ``<place>: <reason>`` each, none where it does."""
+    """Return the reasons why TVM's C runtime does not load or run ``graph``, each as ``<place>: <reason>``."""
     return [*_members(graph), *_nodes(graph), *_entries(graph)]
 
 
 def _members(graph: ExecutorGraph) -> Iterator[str]:
     for name, _ in graph.others:
-        if name != "metadata":  # reading stops there
-            yield f"{shown(name)}: the C runtime refuses members it does not know"
+        if name != "metadata":  # the reader stops there
+            yield f"{shown(name)}: the C runtime refuses unknown members"
     if graph.storage_scope is not None:
-        yield "attrs.storage_scope: the C runtime takes no list_str but dltype"
+        yield "attrs.storage_scope: the C runtime refuses attributes of type list_str other than dltype"
     for name, text in graph.other_attrs:
         if len(name.encode()) > _MAX_ATTR:
-            yield f"attrs.{shown(name)}: is a longer name than the {_MAX_ATTR} bytes the C runtime has room for"
+            yield f"attrs.{shown(name)}: the name is longer than {_MAX_ATTR} bytes, the limit of the C runtime"
         if json.loads(text)[0] not in {"list_int", "size_t"}:
             yield f"attrs.{shown(name)}: the C runtime skips only attributes of type list_int and size_t"
     if graph.device_index is not None and len(set(graph.device_index)) > 1:
-        yield "attrs.device_index: names several devices, the C runtime has one"
+        yield "attrs.device_index: has several devices, the C runtime supports one"
 
 
 def _nodes(graph: ExecutorGraph) -> Iterator[str]:
     for index, node in enumerate(graph.nodes):
         at = f"nodes[{index}]"
         if node.control_deps:
-            yield f"{at}.control_deps: the C runtime refuses it"
-        yield from (f"{at}.{shown(name)}: the C runtime refuses members it does not know" for name, _ in node.others)
+            yield f"{at}.control_deps: the C runtime refuses this member"
+        yield from (f"{at}.{shown(name)}: the C runtime refuses unknown members" for name, _ in node.others)
         yield from _strings(node, at)
         if node.op == CALL:
             yield from _call(node, at)
@@ -60,19 +60,19 @@ def _strings(node: GraphNode, at: str) -> Iterator[str]:
     strings = {f"{at}.name": node.name, **{f"{at}.attrs.{shown(name)}": value for name, value in node.attrs}}
     for place, text in strings.items():
         if len(text.encode()) > _MAX_NAME:
-            yield f"{place}: has {len(text.encode())} bytes, the C runtime has room for {_MAX_NAME}"
+            yield f"{place}: has {len(text.encode())} bytes, more than {_MAX_NAME}, the limit of the C runtime"
     for name, _ in node.attrs:
         if len(name.encode()) > _MAX_KEY:
-            yield f"{at}.attrs.{shown(name)}: is a longer name than the {_MAX_KEY} bytes the C runtime has room for"
+            yield f"{at}.attrs.{shown(name)}: the name is longer than {_MAX_KEY} bytes, the limit of the C runtime"
     for text in (*strings.values(), *(name for name, _ in node.attrs)):
         if _ESCAPED.intersection(text):
-            yield f"{at}: {quoted(text)} needs an escape, at which the C runtime writes to a null pointer"
+            yield f"{at}: {quoted(text)} needs an escape, and the C runtime writes to a null pointer when it reads one"
 
 
 def _call(node: GraphNode, at: str) -> Iterator[str]:
     arguments = len(node.inputs) + int(node.attr("num_outputs") or 0)
     if arguments >= _MAX_ARGS:
-        yield f"{at}: has {arguments} inputs and outputs, the C runtime takes fewer than {_MAX_ARGS}"
+        yield f"{at}: has {arguments} inputs and outputs, the C runtime accepts fewer than {_MAX_ARGS}"
     if node.function in {"__nop", "__copy"}:
         yield f"{at}.attrs.func_name: the C runtime does not support {node.function}"
 
@@ -83,20 +83,20 @@ def _entries(graph: ExecutorGraph) -> Iterator[str]:
         if not shape:
             yield f"{at}: is a scalar, which the C runtime reads as a dimension of unknown size"
         if len(shape) > MAX_NDIM:
-            yield f"{at}: has {len(shape)} dimensions, the C runtime takes {MAX_NDIM}"
+            yield f"{at}: has {len(shape)} dimensions, the C runtime accepts at most {MAX_NDIM}"
         if 0 in shape:
-            yield f"{at}: has an extent of 0, at which the C runtime stops to multiply"
+            yield f"{at}: has an extent of 0, for which the C runtime computes a wrong size"
         elif graph.tensor(entry, "").size > _MAX_UINT32:
-            yield f"{at}: is larger than the 32 bits in which the C runtime counts"
+            yield f"{at}: has more bytes than the 32-bit size of the C runtime can count"
         if not _knows(dtype):
             yield f"attrs.dltype[{entry}]: the C runtime does not know {quoted(dtype)}"
     for entry, storage in enumerate(graph.storage_id):
         if storage >= len(graph.nodes):
-            yield f"attrs.storage_id[{entry}]: is {storage}, the C runtime has room for one a node"
+            yield f"attrs.storage_id[{entry}]: is {storage}, the C runtime has room for one per node"
     for index, head in enumerate(graph.heads):
         found = parse_dtype(graph.dltype[graph.entry(head)])
         if found is not None and found.bits % 8:
-            yield f"heads[{index}]: has elements of {found.bits} bits, of which the C runtime copies whole bytes only"
+            yield f"heads[{index}]: has elements of {found.bits} bits, but the C runtime copies only whole bytes"
 
 
 def _knows(dtype: str) -> bool:

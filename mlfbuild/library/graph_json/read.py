@@ -1,4 +1,4 @@
-"""A graph from its JSON text, with every index, length and type in it checked."""
+"""Parse the JSON text of a graph, and check all indices, lengths and types in it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlfbuild.library.fields import parse_json
 from mlfbuild.library.graph_json.types import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 _LARGEST = 2**63 - 1
+_EXPORT = "export the graph again"
 _MAX_DIMS = 64
 _MEMBERS = ("nodes", "arg_nodes", "heads", "attrs", "node_row_ptr")
 _NODE_MEMBERS = {"op", "name", "inputs", "attr", "attrs", "control_deps"}
@@ -26,20 +27,20 @@ _UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
 def parse_graph(data: bytes, where: str) -> ExecutorGraph:
-    """Return the graph of a ``graph.json`` or ``<module>.graph``.
+    """Return the graph in a ``graph.json`` or ``<module>.graph`` with the JSON text ``data``.
 
-    ``where`` names the file in messages. Raises ``InputFileError``, one line with the place in the file
-    (``attrs.storage_id[3]``) and the reason, where TVM's graph executor could not load the graph or would run it with
-    an index that points at nothing. Members and attributes that TVM does not know are kept.
+    ``where`` is the file in errors. Raises ``InputFileError``, with the place in the file (``attrs.storage_id[3]``), if
+    TVM's graph executor could not load the graph or would use an index that is out of range. Members and attributes
+    that TVM does not know are kept.
     """
-    return _Reader(where).graph(parse_json(data, where))
+    return _Reader(where).graph(parse_json(data, where, _EXPORT))
 
 
 _Items = TypeVar("_Items", bound=Sequence[object])
 
 
 class _Reader:
-    """Checks as it goes; ``at`` is the place of a value in the file."""
+    """Parses and checks values; ``at`` is the place of a value in the file."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -48,7 +49,7 @@ class _Reader:
         members = self.members(document, "")
         for name in _MEMBERS:
             if name not in members:
-                raise self.error(name, "is missing")
+                raise self.missing(name)
         nodes = tuple(self.node(item, f"nodes[{i}]") for i, item in enumerate(self.items(members["nodes"], "nodes")))
         rows = self.row_pointers(members["node_row_ptr"], nodes)
         for index, node in enumerate(nodes):
@@ -56,7 +57,7 @@ class _Reader:
         attrs = self.members(members["attrs"], "attrs")
         for name in _REQUIRED_ATTRS:
             if name not in attrs:
-                raise self.error(f"attrs.{name}", "is missing")
+                raise self.missing(f"attrs.{name}")
         payloads = {name: self.payload(attrs[name], name) for name in attrs}
         count = rows[-1]
         shape = self.shapes(payloads["shape"], count)
@@ -87,10 +88,10 @@ class _Reader:
         members = self.members(value, at)
         for name in ("op", "name", "inputs"):
             if name not in members:
-                raise self.error(f"{at}.{name}", "is missing")
+                raise self.missing(f"{at}.{name}")
         op = self.text(members["op"], f"{at}.op")
         if op not in {INPUT, CALL}:
-            raise self.error(f"{at}.op", f"is {quoted(op)}, must be {INPUT!r} or {CALL!r}")
+            raise self.error(f"{at}.op", f"is {quoted(op)}, but must be {INPUT!r} or {CALL!r}")
         attrs = self.node_attrs(members, at)
         node = GraphNode(
             op=op,
@@ -108,7 +109,7 @@ class _Reader:
         return node
 
     def node_attrs(self, members: Mapping[str, object], at: str) -> tuple[tuple[str, str], ...]:
-        key = "attr" if "attr" in members else "attrs"  # TVM's readers take both
+        key = "attr" if "attr" in members else "attrs"  # TVM's readers accept both
         attrs = self.members(members.get(key, {}), f"{at}.{key}")
         return tuple((self.text(name, f"{at}.{key}"), self.text(attrs[name], f"{at}.{key}.{name}")) for name in attrs)
 
@@ -116,22 +117,25 @@ class _Reader:
         for name in _CALL_ATTRS:
             value = node.attr(name)
             if value is None:
-                raise self.error(f"{at}.attrs.{name}", "is missing")
+                raise self.missing(f"{at}.attrs.{name}")
             if name != "func_name" and not re.fullmatch("[0-9]{1,9}", value):
-                raise self.error(f"{at}.attrs.{name}", "must be a whole number in a string")
+                raise self.wrong_type(f"{at}.attrs.{name}", "a string with a whole number")
         if int(node.attr("num_inputs") or 0) != len(node.inputs):
-            raise self.error(f"{at}.attrs.num_inputs", f"is {node.attr('num_inputs')}, inputs has {len(node.inputs)}")
+            reason = f"is {node.attr('num_inputs')}, but inputs has {len(node.inputs)}"
+            raise self.error(f"{at}.attrs.num_inputs", reason, code="graph-length-wrong")
 
     def row_pointers(self, value: object, nodes: Sequence[GraphNode]) -> tuple[int, ...]:
         rows = self.numbers(value, "node_row_ptr")
         if len(rows) != len(nodes) + 1:
-            raise self.error("node_row_ptr", f"has {len(rows)} items, must have one more than the {len(nodes)} nodes")
+            reason = f"has {len(rows)} items, but must have one more than the {len(nodes)} nodes"
+            raise self.error("node_row_ptr", reason, code="graph-length-wrong")
         if rows[0] != 0:
             raise self.error("node_row_ptr[0]", "must be 0")
         for index, node in enumerate(nodes):
             outputs = int(node.attr("num_outputs") or 1) if node.op == CALL else 1
             if rows[index + 1] - rows[index] != outputs:
-                reason = f"is {rows[index + 1]}, must be {rows[index] + outputs}: node {index} has {outputs} outputs"
+                expected = rows[index] + outputs
+                reason = f"is {rows[index + 1]}, but must be {expected}, because node {index} has {outputs} outputs"
                 raise self.error(f"node_row_ptr[{index + 1}]", reason)
         return rows
 
@@ -140,7 +144,7 @@ class _Reader:
             self.check_reference(entry, f"{at}.inputs[{index}]", rows)
         for index, other in enumerate(node.control_deps):
             if other >= len(rows) - 1:
-                raise self.error(f"{at}.control_deps[{index}]", f"node {other} does not stand before this one")
+                raise self.bad_index(f"{at}.control_deps[{index}]", f"node {other} does not precede this node")
 
     def arg_nodes(self, value: object, nodes: Sequence[GraphNode]) -> tuple[int, ...]:
         indices = self.numbers(value, "arg_nodes")
@@ -148,11 +152,11 @@ class _Reader:
         for place, index in enumerate(indices):
             at = f"arg_nodes[{place}]"
             if index >= len(nodes):
-                raise self.error(at, f"is {index}, but there are {len(nodes)} nodes")
+                raise self.bad_index(at, f"is {index}, but there are {len(nodes)} nodes")
             if nodes[index].op != INPUT:
-                raise self.error(at, f"node {index} is a call, no input")
+                raise self.bad_index(at, f"node {index} is a call, not an input")
             if index in seen:
-                raise self.error(at, f"names node {index} a second time")
+                raise self.bad_index(at, f"node {index} occurs a second time")
             seen.add(index)
         return indices
 
@@ -167,15 +171,15 @@ class _Reader:
     def reference(self, value: object, at: str) -> NodeEntry:
         numbers = self.numbers(value, at)
         if len(numbers) not in {2, 3}:
-            raise self.error(at, "must be [node, index] or [node, index, version]")
+            raise self.wrong_type(at, "[node, index] or [node, index, version]")
         return NodeEntry(*numbers)
 
     def check_reference(self, entry: NodeEntry, at: str, rows: Sequence[int]) -> None:
         if entry.node >= len(rows) - 1:
-            raise self.error(at, f"node {entry.node} does not exist, or stands behind the one that uses it")
+            raise self.bad_index(at, f"node {entry.node} does not exist, or does not precede the node that uses it")
         outputs = rows[entry.node + 1] - rows[entry.node]
         if entry.index >= outputs:
-            raise self.error(at, f"node {entry.node} has no output {entry.index}, only {outputs}")
+            raise self.bad_index(at, f"node {entry.node} has no output {entry.index}, only {outputs}")
 
     # Attributes, by entry
 
@@ -183,10 +187,10 @@ class _Reader:
         at = f"attrs.{name}"
         items = self.items(value, at)
         if len(items) != 2:
-            raise self.error(at, "must be a list of a type tag and a value")
+            raise self.wrong_type(at, "a list of a type tag and a value")
         tag = self.text(items[0], f"{at}[0]")
         if tag != _TAGS.get(name, tag):
-            raise self.error(f"{at}[0]", f"is {quoted(tag)}, must be {_TAGS[name]!r}")
+            raise self.error(f"{at}[0]", f"is {quoted(tag)}, but must be {_TAGS[name]!r}")
         return items[1]
 
     def shapes(self, value: object, count: int) -> tuple[tuple[int, ...], ...]:
@@ -203,7 +207,7 @@ class _Reader:
         names = self.attr_texts(value, "dltype", count)
         for index, name in enumerate(names):
             if element_size(name) is None:
-                raise self.error(f"attrs.dltype[{index}]", f"is {quoted(name)}, no data type of TVM")
+                raise self.error(f"attrs.dltype[{index}]", f"{quoted(name)} is not a data type of TVM")
         return names
 
     def check_sizes(self, shapes: Iterable[Sequence[int]], dtypes: Iterable[str]) -> None:
@@ -215,7 +219,7 @@ class _Reader:
                     raise self.error(f"attrs.shape[{index}]", "is larger than 2^63-1 bytes")
 
     def attr_numbers(self, value: object, name: str, count: int) -> tuple[int, ...]:
-        numbers = self.numbers(value, f"attrs.{name}", largest=2**31 - 1)  # TVM's are of type int
+        numbers = self.numbers(value, f"attrs.{name}", largest=2**31 - 1)  # int in TVM
         return self.counted(numbers, f"attrs.{name}", count)
 
     def attr_texts(self, value: object, name: str, count: int) -> tuple[str, ...]:
@@ -224,36 +228,47 @@ class _Reader:
 
     # Values
 
-    def error(self, at: str, reason: str) -> InputFileError:
-        return InputFileError(f"{self.where}: {shown(at)}{at and ': '}{reason}; export the graph again")
+    def error(self, at: str, reason: str, code: str = "graph-value-invalid") -> InputFileError:
+        place = f"{self.where}: {shown(at)}" if at else self.where
+        return InputFileError(code, place=place, reason=reason, hint=_EXPORT)
+
+    def missing(self, at: str) -> InputFileError:
+        return self.error(at, "is missing", "graph-member-missing")
+
+    def wrong_type(self, at: str, expected: str) -> InputFileError:
+        return self.error(at, f"must be {expected}", "graph-type-wrong")
+
+    def bad_index(self, at: str, reason: str) -> InputFileError:
+        return self.error(at, reason, "graph-index-invalid")
 
     def members(self, value: object, at: str) -> Mapping[str, object]:
         if not isinstance(value, dict):
-            raise self.error(at, "must be an object")
+            raise self.wrong_type(at, "an object")
         return value
 
     def items(self, value: object, at: str) -> Sequence[object]:
         if not isinstance(value, list):
-            raise self.error(at, "must be a list")
+            raise self.wrong_type(at, "a list")
         return value
 
     def counted(self, items: _Items, at: str, count: int) -> _Items:
         if len(items) != count:
-            raise self.error(at, f"has {len(items)} items, must have {count}, one for each output of each node")
+            reason = f"has {len(items)} items, but must have {count}, one for each output of each node"
+            raise self.error(at, reason, "graph-length-wrong")
         return items
 
     def numbers(self, value: object, at: str, largest: int = _LARGEST) -> tuple[int, ...]:
         items = self.items(value, at)
         for index, item in enumerate(items):
-            if type(item) is not int or not 0 <= item <= largest:  # no bool
-                raise self.error(f"{at}[{index}]", f"must be a whole number from 0 to {largest}")
+            if type(item) is not int or not 0 <= item <= largest:  # and not bool, a subclass of int
+                raise self.wrong_type(f"{at}[{index}]", f"a whole number from 0 to {largest}")
         return tuple(items)  # type: ignore[arg-type]  # checked above
 
     def text(self, value: object, at: str) -> str:
         if not isinstance(value, str):
-            raise self.error(at, "must be a string")
+            raise self.wrong_type(at, "a string")
         if _UNWRITABLE.search(value):
-            raise self.error(at, "has control characters or half a character")
+            raise self.error(at, "has control characters or surrogates")
         return value
 
     def others(self, members: Mapping[str, object], known: Iterable[str], prefix: str) -> tuple[tuple[str, str], ...]:
@@ -266,5 +281,5 @@ class _Reader:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
             text.encode()
         except (RecursionError, ValueError):
-            raise self.error(at, "is nested too deeply, or has an infinite number or half a character") from None
+            raise self.error(at, "is nested too deeply, or has an infinite number or a surrogate") from None
         return text

@@ -1,7 +1,7 @@
 """The graph executor's JSON as a typed value.
 
-A graph is a list of *nodes*; each has one or more outputs, the *entries*, which are numbered through the graph:
-``entry = node_row_ptr[node] + index``. Shapes, types and storage ids stand by entry.
+A graph is a list of *nodes*; each has one or more outputs, called *entries*, which are numbered through the graph:
+``entry = node_row_ptr[node] + index``. Shapes, types and storage ids are lists with one item per entry.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.memory import TensorInfo
 
 INPUT = "null"
-"""``op`` of a node that the caller or a parameter fills."""
+"""``op`` of a node that is an input or a parameter."""
 CALL = "tvm_op"
 """``op`` of a node that calls a function."""
 
@@ -35,29 +35,29 @@ class GraphNode:
     name: str
     inputs: tuple[NodeEntry, ...] = ()
     attrs: tuple[tuple[str, str], ...] = ()
-    """Attributes of a call as they stand in the file: ``func_name``, ``num_inputs``, ``num_outputs``, and others."""
+    """Attributes of a call in the order of the file: ``func_name``, ``num_inputs``, ``num_outputs``, and others."""
     control_deps: tuple[int, ...] = ()
-    """Nodes that must have run before; TVM's code generator writes none."""
+    """Nodes that must run before this one; TVM's code generator writes none."""
     others: tuple[tuple[str, str], ...] = ()
-    """Members that no reader of TVM knows: (name, JSON text)."""
+    """Members that TVM's readers do not know: (name, JSON text)."""
 
     def attr(self, name: str) -> str | None:
-        """Return the attribute ``name``, ``None`` where there is none."""
+        """Return the attribute ``name``, or ``None``."""
         return next((value for key, value in self.attrs if key == name), None)
 
     @property
     def function(self) -> str:
-        """The symbol that a call calls, ``__nop`` or ``__copy``; empty for an input."""
+        """The function of a call: a symbol, ``__nop`` or ``__copy``; empty for an input."""
         return self.attr("func_name") or ""
 
 
 @dataclass(frozen=True)
 class ExecutorGraph:
-    """A sound graph: indices point at what exists, lists have as many items as there are entries."""
+    """A valid graph: all indices are in range, and lists by entry have one item per entry."""
 
     nodes: tuple[GraphNode, ...]
     arg_nodes: tuple[int, ...]
-    """Inputs and parameters in the order in which the executor numbers them."""
+    """Inputs and parameters, in the executor's order."""
     heads: tuple[NodeEntry, ...]
     """Outputs."""
     node_row_ptr: tuple[int, ...]
@@ -65,22 +65,22 @@ class ExecutorGraph:
     dltype: tuple[str, ...]
     storage_id: tuple[int, ...]
     device_index: tuple[int, ...] | None = None
-    """DLDeviceType by entry; ``None`` where the graph does not say."""
+    """DLDeviceType by entry; ``None`` if the graph does not record it."""
     storage_scope: tuple[str, ...] | None = None
-    """Memory scope by entry; TVM writes it only where one is not ``global``."""
+    """Memory scope by entry; TVM writes it only if one is not ``global``."""
     other_attrs: tuple[tuple[str, str], ...] = ()
-    """Attributes of the graph that are none of the above: (name, JSON text)."""
+    """Other attributes of the graph: (name, JSON text)."""
     others: tuple[tuple[str, str], ...] = ()
-    """Members of the file that are none of the above, as ``metadata``: (name, JSON text)."""
+    """Other members of the file, such as ``metadata``: (name, JSON text)."""
     attr_order: tuple[str, ...] = ()
-    """Names of the attributes as they stand in the file: TVM's come out of a hash table."""
+    """Names of the attributes in the order of the file; TVM writes them in the order of a hash table."""
 
     def entry(self, output: NodeEntry) -> int:
-        """Return the number of the entry that ``output`` names."""
+        """Return the number of the entry ``output``."""
         return self.node_row_ptr[output.node] + output.index
 
     def tensor(self, entry: int, name: str) -> TensorInfo:
-        """Return what the graph knows of ``entry``, under the name ``name``."""
+        """Return type, size and shape of ``entry`` as a tensor called ``name``."""
         shape, dtype = self.shape[entry], self.dltype[entry]
         return TensorInfo(name, dtype, tensor_size(dtype, shape) or 0, shape)
 
@@ -90,12 +90,12 @@ class ExecutorGraph:
         return tuple(self.tensor(self.node_row_ptr[node], self.nodes[node].name) for node in self.arg_nodes)
 
     def inputs(self, params: Container[str]) -> tuple[TensorInfo, ...]:
-        """Return the arguments that are none of ``params``: what the caller sets."""
+        """Return the arguments that are not in ``params``: the inputs that the caller sets."""
         return tuple(tensor for tensor in self.arguments if tensor.name not in params)
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
-        """Outputs in order. A graph does not name them; TVM's metadata calls them ``output`` or ``output<i>``."""
+        """Outputs in order. Graphs have no names for them; TVM's metadata calls them ``output`` or ``output<i>``."""
         entries = [self.entry(head) for head in self.heads]
         names = ["output"] if len(entries) == 1 else [f"output{index}" for index in range(len(entries))]
         return tuple(self.tensor(entry, name) for entry, name in zip(entries, names, strict=True))
@@ -104,8 +104,8 @@ class ExecutorGraph:
 def storage_sizes(graph: ExecutorGraph) -> dict[int, int]:
     """Return the bytes that the executor allocates for each storage id, by id.
 
-    An id that several entries share is as large as the largest of them. Bytes of one element are rounded up, bytes of
-    a storage are not; TVM's runtimes round those up to a multiple of four.
+    If several entries share an id, the largest counts. The bytes of one element are rounded up; the bytes of a storage
+    are not, although TVM's runtimes round them up to a multiple of four.
     """
     sizes: dict[int, int] = {}
     for entry, storage in enumerate(graph.storage_id):

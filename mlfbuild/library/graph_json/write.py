@@ -1,6 +1,6 @@
-"""A graph as text, laid out as dmlc-core's ``JSONWriter`` lays it out when TVM writes one.
+"""Write a graph as JSON text in the layout of dmlc-core's ``JSONWriter``, which TVM uses.
 
-The layout is part of what TVM's readers take: they know five escapes in strings and no numbers but integers.
+TVM's readers depend on the layout: they know only five escapes in strings, and only integers as numbers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from mlfbuild.library.graph_json.types import ExecutorGraph, GraphNode, NodeEntr
 
 _ESCAPES = {"\r": "\\r", "\n": "\\n", "\\": "\\\\", "\t": "\\t", '"': '\\"'}
 _ESCAPED = re.compile(r'[\r\n\\\t"]')
-_SHORT = 10  # as many numbers at most stand on one line
+_SHORT = 10  # lists of more numbers have one number per line
 
 
 def graph_text(graph: ExecutorGraph) -> str:
-    """Return ``graph`` as JSON, byte for byte as TVM's code generator writes it.
+    """Return ``graph`` as JSON, byte for byte like TVM's code generator.
 
-    Members that TVM does not know come last, so that readers which stop at ``metadata`` have read the graph by then.
+    Members that TVM does not know come last, so that readers that stop at ``metadata`` have read the graph before.
     """
     attrs = {
         "shape": _tagged("list_shape", _list([_numbers(shape, 4) for shape in graph.shape], 3)),
@@ -72,7 +72,7 @@ def _numbers(numbers: Sequence[int], depth: int) -> str:
 
 
 def _list(items: Sequence[str], depth: int) -> str:
-    """Return a list that starts at ``depth``, one item a line."""
+    """Return a list at the indentation ``depth``, with one item per line."""
     return _lines("[", items, "]", depth)
 
 

@@ -1,4 +1,13 @@
-"""``metadata.json`` of Model Library Format to and from the fields of ``Module``."""
+"""Read and write ``metadata.json`` of Model Library Format, versions 1 to 7.
+
+``versions`` is the table of differences between versions, ``read`` makes modules of a document, ``write`` the text of a
+library, and ``extension`` is the key ``mlfbuild``, which holds facts that TVM's keys cannot::
+
+    document = read_document(data, "metadata.json")
+    records = read_modules(document, read_format(document))
+
+Files other than the metadata are not read here; see ``mlfbuild.archive``.
+"""
 
 from __future__ import annotations
 

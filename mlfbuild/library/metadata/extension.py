@@ -1,7 +1,7 @@
-"""What TVM's keys of ``metadata.json`` cannot hold: one key of our own, ``"mlfbuild"``, which TVM's tools skip.
+"""The key ``mlfbuild`` of ``metadata.json``, for facts that TVM's keys cannot hold; TVM's tools ignore it.
 
-It stands in each module, beside TVM's keys, and only where there is something to say: an archive that TVM wrote is
-written again without it.
+Each module may have it beside TVM's keys. It is written only if it has members, so an archive from TVM is written again
+without it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.core import InputFileError
+from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
@@ -20,29 +20,30 @@ from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.metadata.network import network_json, read_network
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.types import Context
+from mlfbuild.library.types import DeviceContext
 
 EXTENSION = "mlfbuild"
 _VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_UNKNOWN_DEVICE = 0  # DLPack gives it to no device
+_UNKNOWN_DEVICE = 0  # not assigned in DLPack
+_WRITE_AGAIN = "write the archive again"
 
 
 @dataclass(frozen=True)
 class Extension:
-    """The members of our key; each one is absent where TVM's keys or the module's files tell the same."""
+    """The members of the key; a member is absent if TVM's keys or the module's files have the same information."""
 
     inputs: tuple[TensorInfo, ...] | None = None
     """In call order, which sorted JSON loses, with shape and quantisation."""
     outputs: tuple[TensorInfo, ...] | None = None
     codegen: tuple[str, ...] = ()
-    """Paths below ``codegen`` of the module's files that do not bear its name, where there are several modules."""
-    contexts: tuple[Context, ...] = ()
+    """In archives of several modules, paths below ``codegen`` of the module's files without its name in theirs."""
+    contexts: tuple[DeviceContext, ...] = ()
     target_devices: tuple[int | None, ...] = ()
-    """Device type of each target, which versions 6 and 7 leave out."""
+    """Device type of each target, which versions 6 and 7 do not record."""
     model_id: str = ""
     state_size: int = 0
-    """Bytes that are kept between runs; TVM's modules keep none."""
+    """Bytes that are kept between runs; modules from TVM keep none."""
     workspace_bound: int | None = None
     trace: tuple[TracedTensor, ...] = ()
     network: Network | None = None
@@ -51,7 +52,7 @@ class Extension:
     source_sha256: str = ""
 
     def json(self) -> dict[str, Any] | None:
-        """Return the value of the key, or ``None`` where there is nothing to say."""
+        """Return the value of the key, or ``None`` if it has no members."""
         members: dict[str, Any] = {
             "inputs": None if self.inputs is None else [_tensor_json(tensor) for tensor in self.inputs],
             "outputs": None if self.outputs is None else [_tensor_json(tensor) for tensor in self.outputs],
@@ -72,9 +73,9 @@ class Extension:
 
 
 def read_extension(fields: Fields) -> Extension:
-    """Return our key of a module; one that a later mlfbuild wrote in another shape is left alone, as TVM's tools do.
+    """Return the key of a module; a key with a newer version is ignored.
 
-    Raises ``InputFileError`` for a wrong type.
+    Raises ``InputFileError`` if a value has the wrong type.
     """
     if EXTENSION not in fields:
         return Extension()
@@ -102,34 +103,35 @@ def read_extension(fields: Fields) -> Extension:
 def _read_sha256(key: Fields) -> str:
     text = key.text("source_sha256", default="")
     if text and not _SHA256.fullmatch(text):
-        raise key.error("source_sha256", "must be 64 hexadecimal digits; write the archive again")
+        raise key.error("source_sha256", "must be 64 hexadecimal digits", hint=_WRITE_AGAIN)
     return text
 
 
 def _read_runtime(key: Fields) -> str:
     runtime = key.text("runtime", default="")
     if runtime and runtime not in CONFIGURATIONS:
-        raise key.error("runtime", f"{runtime[:60]!a} is no configuration of TVM's runtime; write the archive again")
+        raise key.error("runtime", f"{quoted(runtime)} is not a configuration of TVM's runtime", hint=_WRITE_AGAIN)
     return runtime
 
 
 def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str, module: Fields) -> None:
-    """Raise ``InputFileError`` where our ``inputs`` or ``outputs``, as ``key`` says, are not TVM's ``tensors``."""
+    """Raise ``InputFileError`` if the extension's ``inputs`` or ``outputs`` (``key``) differ from TVM's ``tensors``."""
     ours = extension.inputs if key == "inputs" else extension.outputs
     if ours is not None and _summary(ours) != _summary(tensors):
         raise contradiction(module, key, f"memory.functions.main[0].{key}")
 
 
 def check_arena(extension: Extension, main: Sequence[MainMemory], executor: str, module: Fields) -> None:
-    """Raise ``InputFileError`` where our ``network`` was planned for another workspace than TVM's key has."""
+    """Raise ``InputFileError`` if the extension's ``network`` has another workspace size than TVM's key."""
     planned = None if extension.network is None or executor != "aot" else extension.network.arena
     if planned is not None and main and planned != main[0].workspace_size:
         raise contradiction(module, "network", "memory.functions.main[0].workspace_size_bytes")
 
 
 def contradiction(module: Fields, key: str, other: str) -> InputFileError:
-    """Return the error that ``key`` of ours says something else than TVM's ``other``."""
-    return module.member(EXTENSION).error(key, f"contradicts {other}; write the archive again")
+    """Return the error for a member of the extension that contradicts TVM's key ``other``."""
+    reason = f"contradicts {other}"
+    return module.member(EXTENSION).error(key, reason, code="metadata-contradiction", hint=_WRITE_AGAIN)
 
 
 def _summary(tensors: Sequence[TensorInfo]) -> dict[str, tuple[str, int]]:
@@ -149,9 +151,9 @@ def _traced_json(traced: TracedTensor) -> dict[str, Any]:
 def _read_traced(entry: Fields) -> TracedTensor:
     tensor = _read_tensor(entry)
     if not is_supported(tensor.dtype):
-        raise entry.error("dtype", f"{tensor.dtype[:40]!a} is no type of elements that numpy knows")
+        raise entry.error("dtype", f"{quoted(tensor.dtype)} is not a supported element type")
     if tensor.shape is None or tensor_size(tensor.dtype, tensor.shape) != tensor.size:
-        raise entry.error("size", "is not that of the shape and the dtype; write the archive again")
+        raise entry.error("size", "does not match the shape and the dtype", hint=_WRITE_AGAIN)
     return TracedTensor(tensor, entry.text("operator"), entry.text("function"))
 
 

@@ -1,10 +1,11 @@
-"""The member ``network`` of our key of ``metadata.json``: an entry an operator and an entry a tensor."""
+"""The member ``network`` of the key ``mlfbuild`` in ``metadata.json``: one entry per operator and per tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.network import (
@@ -14,16 +15,14 @@ from mlfbuild.library.network import (
     STATE,
     Network,
     NetworkOperator,
+    NetworkScratch,
     NetworkTensor,
-    Scratch,
 )
 from mlfbuild.library.numpy_types import is_supported
 
-_AGAIN = "write the archive again"
-
 
 def network_json(network: Network) -> dict[str, Any]:
-    """Return ``network`` as JSON values, without what is empty or unknown."""
+    """Return ``network`` as JSON values, without empty and unknown ones."""
     return {
         "arena": network.arena,
         "tensors": [_without_none({**vars(tensor), "shape": list(tensor.shape)}) for tensor in network.tensors],
@@ -42,10 +41,10 @@ def _without_none(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_network(fields: Fields, state_size: int) -> Network:
-    """Return the network that ``fields`` tell, of a module that keeps ``state_size`` bytes from run to run.
+    """Return the network in ``fields``, for a module with ``state_size`` bytes of state.
 
-    Raises ``InputFileError`` for a wrong type, for what lies outside the arena or the state, and for numbers of tensors
-    or operators that there are not.
+    Raises ``InputFileError`` if a value has the wrong type, a tensor is outside the arena or the state, or an index is
+    out of range.
     """
     arena, entries = fields.integer("arena"), fields.objects("operators")
     sizes = {ARENA: arena, STATE: state_size}
@@ -57,15 +56,15 @@ def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkT
     memory, size = entry.text("memory"), entry.integer("size")
     dtype, shape = entry.text("dtype"), entry.integers("shape")
     if memory not in MEMORIES:
-        raise entry.error("memory", f"{memory[:40]!a} is none of {', '.join(MEMORIES)}; {_AGAIN}")
+        raise _invalid(entry, "memory", f"{quoted(memory)} is none of {', '.join(MEMORIES)}")
     if not is_supported(dtype) or tensor_size(dtype, shape) != size:
-        raise entry.error("size", f"is not that of the shape and the dtype; {_AGAIN}")
+        raise _invalid(entry, "size", "does not match the shape and the dtype")
     offset = entry.integer("offset") if memory != CONSTANT else None
     if memory in sizes and offset is not None and offset + size > sizes[memory]:
-        raise entry.error("offset", f"is outside the {memory} of {sizes[memory]} bytes; {_AGAIN}")
+        raise _invalid(entry, "offset", f"is outside the {memory} of {sizes[memory]} bytes")
     first, last = entry.integer("first"), entry.integer("last")
     if not first <= last < max(operators, 1):
-        raise entry.error("last", f"is before first, or none of the {operators} operators; {_AGAIN}")
+        raise _invalid(entry, "last", f"is before first, or not one of the {operators} operators")
     return NetworkTensor(entry.text("name"), dtype, shape, size, memory, offset, first, last)
 
 
@@ -85,12 +84,16 @@ def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:
 def _numbers(entry: Fields, key: str, tensors: int) -> tuple[int, ...]:
     found = entry.integers(key)
     if any(number >= tensors for number in found):
-        raise entry.error(key, f"names a tensor that is none of the {tensors}; {_AGAIN}")
+        raise _invalid(entry, key, f"has the number of a tensor that is not one of the {tensors} tensors")
     return found
 
 
-def _scratch(entry: Fields, arena: int) -> Scratch:
-    scratch = Scratch(entry.integer("offset"), entry.integer("size"))
+def _scratch(entry: Fields, arena: int) -> NetworkScratch:
+    scratch = NetworkScratch(entry.integer("offset"), entry.integer("size"))
     if scratch.offset + scratch.size > arena:
-        raise entry.error("offset", f"is outside the arena of {arena} bytes; {_AGAIN}")
+        raise _invalid(entry, "offset", f"is outside the arena of {arena} bytes")
     return scratch
+
+
+def _invalid(entry: Fields, key: str, reason: str) -> InputFileError:
+    return entry.error(key, reason, code="metadata-network-invalid", hint="write the archive again")

@@ -1,7 +1,8 @@
-"""``metadata.json`` of every version to the fields of ``Module``.
+"""Read ``metadata.json`` of all versions into the fields of ``Module``.
 
-What is there decides, not the version alone: ``modules`` or the keys of one module, ``executors`` or ``runtimes``,
-targets as an object, a list or one string, memory as a list, by function or by storage id.
+The reader looks for the keys that exist instead of relying on the version: ``modules`` or the keys of one module,
+``executors`` or ``runtimes``, targets as an object, a list or one string, memory as a list, by function or by storage
+id.
 """
 
 from __future__ import annotations
@@ -14,67 +15,73 @@ from mlfbuild.library.metadata.contexts import read_contexts
 from mlfbuild.library.metadata.extension import Extension, check_arena, check_tensors, contradiction, read_extension
 from mlfbuild.library.metadata.read_memory import read_memory
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
-from mlfbuild.library.types import FULL_MODEL, OPERATOR, ExternalDependency, Module, Target
+from mlfbuild.library.types import FULL_MODEL, OPERATOR, ExternalDependency, Module, ModuleTarget
 
 _EXECUTORS = ("aot", "graph")
 _MODULES = "modules"
+_EXPORT = "export the archive again"
 _DEPENDENCIES = "external_dependencies"
 
 
 @dataclass(frozen=True)
 class ModuleRecord:
-    """What ``metadata.json`` says of one module."""
+    """The metadata of one module."""
 
     module: Module
-    """Without files: no codegen, parameters, graph or text. Inputs and outputs are in alphabetical order."""
+    """Without the content of files. Inputs and outputs are in alphabetical order."""
     extension: Extension
-    """What our own key says."""
+    """The content of the key ``mlfbuild``."""
 
 
 def read_document(data: bytes, where: str) -> Fields:
-    """Return the object that is ``metadata.json``; raises ``InputFileError`` where it is not a JSON object."""
-    return Fields(parse_json(data, where), where)
+    """Return the object in ``metadata.json``; raises ``InputFileError`` if it is not a JSON object."""
+    return Fields(parse_json(data, where, _EXPORT), where, advice=_EXPORT)
 
 
 def read_format(document: Fields, named: int | None = None) -> Format:
-    """Return the version that ``document`` is of; ``named`` is the one in the file's name, as the first RFC has it.
+    """Return the version of ``document``; ``named`` is the version in the name of the file, as in the first RFC.
 
-    Raises ``InputFileError`` for a version that does not exist, or two that differ.
+    Raises ``InputFileError`` if the version does not exist, or the two versions differ.
     """
     if named is None or "version" in document:
         version = _version(document)
         if named not in {None, version}:
-            raise document.error("version", f"is {version}, but the file's name says {named}; correct one of them")
+            reason = f"is {version}, but the name of the file has {named}"
+            raise document.error("version", reason, code="metadata-contradiction", hint="correct one of them")
     else:
         version = named
     if version not in FORMATS:
-        newer = "; a newer mlfbuild may read it" if version > CURRENT else ""
-        raise document.error("version", f"{version} of Model Library Format does not exist, only 1 to {CURRENT}{newer}")
+        reason = f"version {version} of Model Library Format does not exist, only 1 to {CURRENT}"
+        hint = "try a newer mlfbuild" if version > CURRENT else "correct the number"
+        raise document.error("version", reason, code="format-version-unknown", hint=hint)
     return FORMATS[version]
 
 
 def _version(document: Fields) -> int:
     if "version" in document and not document.holds("version", int):
-        raise document.error("version", f"must be a whole number from 1 to {CURRENT}, without quotes or decimals")
+        reason = f"must be a whole number from 1 to {CURRENT}, without quotes or decimals"
+        raise document.error("version", reason, code="format-version-unknown", hint="correct the number")
     return document.integer("version", minimum=-(2**63))
 
 
 def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
     """Return the modules of a document, sorted by name.
 
-    Raises ``InputFileError`` for a missing key, a wrong type, or two keys that contradict each other.
+    Raises ``InputFileError`` if a key is missing or has the wrong type, or two keys contradict each other.
     """
     if _MODULES not in document:
         return [_read_module(document.text("model_name"), document, form)]
     modules = document.member(_MODULES)
     if not modules.names():
-        raise document.error(_MODULES, "is empty; export the archive again")
+        raise document.error(_MODULES, "is empty")
     if _DEPENDENCIES in document:
-        raise document.error(_DEPENDENCIES, f"must stand in each of the {_MODULES}, not beside them; move it there")
+        reason = f"must be in each of the {_MODULES}, not beside them"
+        raise document.error(_DEPENDENCIES, reason, hint="move it into the modules")
     members = [(name, modules.member(name)) for name in modules.names()]
     for _, fields in members:
         if fields.text("style", default=FULL_MODEL) != FULL_MODEL:
-            raise fields.error("style", f"must be {FULL_MODEL} among {_MODULES}; an operator has an archive of its own")
+            reason = f"must be {FULL_MODEL} in {_MODULES}"
+            raise fields.error("style", reason, hint="use one archive for each operator")
     return [_read_module(name, fields, form) for name, fields in members]
 
 
@@ -82,7 +89,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
     style = fields.text("style", default=FULL_MODEL)
     if style not in {FULL_MODEL, OPERATOR}:
         raise fields.error("style", f"must be {FULL_MODEL} or {OPERATOR}")
-    executor = _executor(fields, style, form)  # first, as the memory of one that is not supported has any form
+    executor = _executor(fields, style, form)  # first, because the memory of unsupported executors has other forms
     memory = read_memory(fields, style, form)
     extension = read_extension(fields)
     if memory.inputs is not None:
@@ -122,44 +129,44 @@ def _executor(fields: Fields, style: str, form: Format) -> str:
     keys = [key for key in ("executors", "runtimes") if key in fields] or [form.executors]
     found = [fields.texts(key) if key in fields else () for key in keys]
     if len(set(found)) > 1:
-        raise fields.error("runtimes", "contradicts executors; remove one of the two keys")
+        hint = "remove one of the two keys"
+        raise fields.error("runtimes", "contradicts executors", code="metadata-contradiction", hint=hint)
     if style == OPERATOR and not found[0]:
         return ""
     if keys[0] not in fields:
-        raise fields.error(form.executors, "is missing")
+        raise fields.error(form.executors, "is missing", code="json-member-missing")
     if "vm" in found[0]:
-        raise fields.error(
-            keys[0], "the VM executor is not supported, its bytecode needs TVM's C++ runtime; export the model for the "
-            "AOT or the graph executor",
-        )  # fmt: skip
+        reason = "the VM executor is not supported because its bytecode needs TVM's C++ runtime"
+        hint = "export the model for the AOT or the graph executor"
+        raise fields.error(keys[0], reason, code="executor-unsupported", hint=hint)
     if style == OPERATOR:
-        raise fields.error(keys[0], "must be empty where style is operator")
+        raise fields.error(keys[0], "must be empty if style is operator")
     if len(found[0]) != 1 or found[0][0] not in _EXECUTORS:
         raise fields.error(keys[0], f"must be one of {' and '.join(_EXECUTORS)}")
     return found[0][0]
 
 
-def _targets(fields: Fields) -> tuple[Target, ...]:
+def _targets(fields: Fields) -> tuple[ModuleTarget, ...]:
     """Return the targets, those by device in the order of the device types."""
     if fields.holds("target", str):  # the first RFC's
-        return (Target(fields.text("target")),)
+        return (ModuleTarget(fields.text("target")),)
     if not fields.holds("target", dict):
-        return tuple(Target(text) for text in fields.texts("target"))
+        return tuple(ModuleTarget(text) for text in fields.texts("target"))
     targets = fields.member("target")
     return tuple(
-        Target(targets.text(key), device)
+        ModuleTarget(targets.text(key), device)
         for device, key in sorted((_device(targets, key), key) for key in targets.names())
     )
 
 
 def _device(targets: Fields, key: str) -> int:
     if not (key.isascii() and key.isdecimal() and len(key) < 6 and key == str(int(key))):
-        raise targets.error(key, "is no device type, a number as 1 for the CPU")
+        raise targets.error(key, "is not a device type, which is a number such as 1 for the CPU")
     return int(key)
 
 
-def _known_devices(targets: Sequence[Target], extension: Extension, fields: Fields) -> tuple[Target, ...]:
-    """Return ``targets`` with the devices that our key says."""
+def _known_devices(targets: Sequence[ModuleTarget], extension: Extension, fields: Fields) -> tuple[ModuleTarget, ...]:
+    """Return ``targets`` with the device types in the extension."""
     if not extension.target_devices:
         return tuple(targets)
     if len(extension.target_devices) != len(targets):

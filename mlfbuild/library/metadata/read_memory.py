@@ -1,11 +1,11 @@
-"""The key ``memory`` of ``metadata.json`` in all its forms.
+"""Read the key ``memory`` of ``metadata.json`` in all its forms.
 
 ::
 
-    [{storage_id, size_bytes, input_binding}]                     version 1
-    {"0": {size_bytes, input_binding}}                            the first RFC's sketch, by storage id
-    {functions: {main: [...], operator_functions: [...]}, sids}   versions 2 to 7; sids for the graph executor
-    {"<function>": [{size_bytes, shape, dtype, input_binding}]}   operators, versions 4 to 7
+[{storage_id, size_bytes, input_binding}]                     version 1
+{"0": {size_bytes, input_binding}}                            the first RFC's sketch, by storage id
+{functions: {main: [...], operator_functions: [...]}, sids}   versions 2 to 7; sids for the graph executor
+{"<function>": [{size_bytes, shape, dtype, input_binding}]}   operators, versions 4 to 7
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mlfbuild.library.types import OPERATOR
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What the key says; tensors are in alphabetical order, ``None`` where the version has none."""
+class MemoryRecord:
+    """The content of the key; tensors are in alphabetical order, ``None`` if the version does not have them."""
 
     main: tuple[MainMemory, ...] = ()
     functions: tuple[OperatorFunction, ...] = ()
@@ -30,22 +30,22 @@ class Memory:
     outputs: tuple[TensorInfo, ...] | None = None
 
 
-def read_memory(fields: Fields, style: str, form: Format) -> Memory:
-    """Return the memory of a module; raises ``InputFileError`` for a missing key or a wrong type."""
+def read_memory(fields: Fields, style: str, form: Format) -> MemoryRecord:
+    """Return the memory of a module; raises ``InputFileError`` if a key is missing or has the wrong type."""
     if style == OPERATOR:
         return _of_operators(fields.member("memory"))
     if fields.holds("memory", list):
-        return Memory(storage=tuple(_storage(entry) for entry in fields.objects("memory")))
+        return MemoryRecord(storage=tuple(_storage(entry) for entry in fields.objects("memory")))
     memory = fields.member("memory")
     if _is_by_storage_id(memory, form):
-        return Memory(storage=_storage_map(memory))
+        return MemoryRecord(storage=_storage_map(memory))
     return _of_functions(memory)
 
 
-def _of_functions(memory: Fields) -> Memory:
+def _of_functions(memory: Fields) -> MemoryRecord:
     functions = memory.member("functions")
     mains = functions.objects("main")
-    return Memory(
+    return MemoryRecord(
         main=tuple(_main(entry) for entry in mains),
         functions=tuple(_function(entry) for entry in functions.objects("operator_functions")),
         storage=tuple(_storage(entry) for entry in memory.objects("sids")),
@@ -96,17 +96,18 @@ def _storage_map(memory: Fields) -> tuple[StorageEntry, ...]:
     for key in sorted(memory.unsorted_names(), key=int):
         entry = memory.member(key)
         if "storage_id" in entry and entry.integer("storage_id") != int(key):
-            raise entry.error("storage_id", f"contradicts its key, {int(key)}; correct one of them")
+            reason = f"contradicts its key, {int(key)}"
+            raise entry.error("storage_id", reason, code="metadata-contradiction", hint="correct one of them")
         binding = entry.optional_text("input_binding") or None
         entries.append(StorageEntry(int(key), entry.integer("size_bytes"), binding))
     return tuple(entries)
 
 
-def _of_operators(memory: Fields) -> Memory:
-    """Return the buffers, and the functions themselves: one without buffers is still one."""
+def _of_operators(memory: Fields) -> MemoryRecord:
+    """Return the buffers, and the functions, which may have no buffers."""
     names = memory.unsorted_names()
     buffers = tuple(_buffer(name, entry) for name in names for entry in memory.objects(name))
-    return Memory(functions=tuple(OperatorFunction(name, ()) for name in names), buffers=buffers)
+    return MemoryRecord(functions=tuple(OperatorFunction(name, ()) for name in names), buffers=buffers)
 
 
 def _buffer(function: str, entry: Fields) -> OperatorBuffer:

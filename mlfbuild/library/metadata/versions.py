@@ -1,19 +1,19 @@
-"""What each version of Model Library Format calls things, and where it puts them.
+"""The versions of Model Library Format: keys of the metadata and paths of files in the archive.
 
-Each version is the one before it and what changed, as ``python/tvm/micro/model_library_format.py`` wrote it:
+Each version is defined by its changes to the one before it, taken from TVM's ``model_library_format.py``:
 
 ====  =================  ==========================================================================
 1     March 2021         nightly builds between TVM 0.7 and 0.8, and the sketch of the first RFC
 2     May 2021           memory of functions, not only of a graph's storage
-3     June 2021          files and symbols bear the module's name
-4     July 2021          operators beside models, in a style of their own
+3     June 2021          the module's name in the names of files and symbols
+4     July 2021          operators as well as models, told apart by the key ``style``
 5     TVM 0.8            runtimes are called executors
 6     May 2022           any number of targets, in order
-7     TVM 0.9 to 0.18    many modules; operators stay as they were
+7     TVM 0.9 to 0.18    many modules; operators unchanged
 ====  =================  ==========================================================================
 
-TVM changed much within a version and left it at that, so a reader looks for what is there and takes the version's word
-only where two readings are possible.
+TVM often changed the format without a new version number. Therefore the reader looks for the keys that exist, and uses
+the version only if a document has two possible readings.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class Format:
     codegen_name: str
     """Name, without suffix, of the ``{n}``-th generated source or object of a full model."""
     targets_by_device: bool = True
-    """Whether ``target`` is an object by device type; else a list."""
+    """Whether ``target`` is an object by device type; otherwise it is a list."""
     memory_of_functions: bool = False
-    """Whether ``memory`` is an object of ``functions`` and ``sids``; else a list of storage ids."""
+    """Whether ``memory`` is an object of ``functions`` and ``sids``; otherwise it is a list of storage ids."""
     operators: bool = False
-    """Whether there is a ``style``: full models and operators; else all are full models."""
+    """Whether the key ``style`` tells operators from full models; otherwise all are full models."""
     modules: bool = False
-    """Whether full models stand in ``modules`` by name; else there is one, and its keys stand at the top."""
+    """Whether full models are in ``modules`` by name; otherwise the keys of the only one are at the top level."""
     tensors: bool = False
     """Whether ``memory.functions.main[]`` has ``inputs`` and ``outputs`` (TVM 0.11 and later)."""
 
     def graph_path(self, module: str) -> str:
-        """Return where the graph of ``module`` lies."""
+        """Return the path of the graph of ``module``."""
         return self.graph.format(module=module)
 
     def program_path(self, module: str) -> str:
-        """Return where the text of ``module``'s program lies."""
+        """Return the path of the program text of ``module``."""
         return self.program.format(module=module)
 
 
@@ -73,12 +73,15 @@ _V7 = replace(
 FORMATS: Mapping[int, Format] = {entry.version: entry for entry in (_V1, _V2, _V3, _V4, _V5, _V6, _V7)}
 CURRENT = 7
 _WRITTEN = (5, 6, 7)
-"""What mlfbuild writes: what TVM released, and the version between."""
+"""The versions that mlfbuild writes: those in releases of TVM, and the one between them."""
 
 
 def written_format(version: int) -> Format:
-    """Return the version ``version``; raises ``UsageError`` where mlfbuild does not write it."""
+    """Return the version ``version``; raises ``UsageError`` if mlfbuild does not write it."""
     if version not in _WRITTEN:
-        known = ", ".join(map(str, _WRITTEN))
-        raise UsageError(f"version {version} of Model Library Format is not written; choose one of {known}")
+        raise UsageError(
+            "format-version-not-written",
+            reason=f"mlfbuild does not write version {version} of Model Library Format",
+            hint=f"choose one of {', '.join(map(str, _WRITTEN))}",
+        )
     return FORMATS[version]

@@ -1,6 +1,6 @@
-"""The fields of ``Module`` to ``metadata.json``, with TVM's keys and in TVM's layout, so that TVM's tools read it.
+"""Write ``metadata.json`` with TVM's keys and layout, so that TVM's tools read it.
 
-A full model's is sorted by key and indented by two, an operator's is one line in TVM's own order.
+The metadata of full models is sorted by key and indented by two. That of an operator is one line in TVM's order.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from mlfbuild.library.types import OPERATOR, Library, Module
 
 
 def metadata_json(library: Library, export_datetime: str, extensions: Mapping[str, Extension] | None = None) -> bytes:
-    """Return the text of ``metadata.json`` for ``library``, in its version (``convert`` gives it another).
+    """Return the text of ``metadata.json`` for ``library`` in the library's version (see ``archive.convert``).
 
-    ``export_datetime`` (``YYYY-MM-DD HH:MM:SSZ``) stands in for modules that have no date of their own; ``extensions``
-    has what our own key says of a module, by name. A version without ``modules``, and operator style, take a library
-    of one module.
+    ``export_datetime`` (``YYYY-MM-DD HH:MM:SSZ``) is used for modules without a date; ``extensions`` has the content of
+    the key ``mlfbuild`` by module name. Versions without ``modules``, and operators, need a library of one module.
     """
     form = FORMATS[library.version]
     said = {name: extension.json() for name, extension in (extensions or {}).items()}

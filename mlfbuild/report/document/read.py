@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import Network, NetworkOperator, NetworkTensor, Scratch, parse_json
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, parse_json
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
@@ -77,7 +77,7 @@ def _network(found: Report) -> NetworkSizes:
             macs=operator["macs"],
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
-            scratch=Scratch(**operator["scratch"]) if operator["scratch"] else None,
+            scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
         )
         for operator in found["operators"]
     )

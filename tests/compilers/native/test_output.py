@@ -30,7 +30,7 @@ from mlfbuild.graph.ops import (
     Reshape,
     Softmax,
 )
-from mlfbuild.library import Library, Target, content
+from mlfbuild.library import Library, ModuleTarget, content
 from mlfbuild.library.content import Stored
 from mlfbuild.targets import CPUS
 from support.host_c import build, run, write_tree
@@ -186,7 +186,7 @@ def test_metadata_tells_the_truth() -> None:
     (module,) = separable().modules
     (main,) = module.main
     source = generated(separable())
-    assert module.targets == (Target("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),)
+    assert module.targets == (ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m4"),)
     assert (module.name, module.executor, module.params) == ("separable", "aot", {})
     assert main.io_size == 64 + 3
     assert [(info.name, info.dtype, info.size, info.shape) for info in module.inputs] == [

@@ -28,9 +28,9 @@ from mlfbuild.library import (
     CodegenFile,
     MainMemory,
     Module,
+    ModuleTarget,
     OperatorFunction,
     StorageEntry,
-    Target,
     TracedTensor,
 )
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, graph_text as executor_graph_text, storage_sizes
@@ -59,7 +59,7 @@ def graph_module(
     return Module(
         name=request.name,
         executor="graph",
-        targets=(Target(target),),
+        targets=(ModuleTarget(target),),
         main=(_main_memory(program),),
         inputs=tuple(port.info for port in interface.inputs),
         outputs=tuple(port.info for port in interface.outputs),

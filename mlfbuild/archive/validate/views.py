@@ -1,4 +1,4 @@
-"""What the rules look at: files, the metadata as written, the library, and each module's code and graph."""
+"""The views that rules use: files, the metadata as written, the library, and the code and graph of each module."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
 @dataclass(frozen=True)
 class ModuleView:
-    """One module as the rules see it; what takes time to find is found once, when a rule asks."""
+    """One module for the rules; facts that take time are computed once, on first use."""
 
     module: Module
     fields: Mapping[str, object]
     """The module's object in the metadata, as written."""
     path: str
-    """The way to that object: ``modules.kws``, or empty where it is the document itself."""
+    """The path of that object: ``modules.kws``, or empty if it is the document."""
     metadata: str
-    """The member that the document is."""
+    """The path of the member with the document."""
     _read: dict[str, CFile] = field(repr=False)
-    """Facts of files by path, for all modules: some headers belong to many."""
+    """Facts of files by path, shared by all modules because some headers belong to many."""
 
     @property
     def is_native(self) -> bool:
@@ -58,7 +58,7 @@ class ModuleView:
 
     @cached_property
     def sources(self) -> tuple[CFile, ...]:
-        """The facts of C files and headers that are small enough to look into."""
+        """The facts of C files and headers that are not too large."""
         c_files = [file for file in self.module.codegen if file.path.suffix in TEXT_SUFFIXES]
         files = [file for file in c_files if len(file.content) <= MAX_TEXT]
         return tuple(self._source(file) for file in files)
@@ -71,7 +71,7 @@ class ModuleView:
 
     @cached_property
     def _symbols(self) -> tuple[Mapping[str, Symbols], Mapping[str, str]]:
-        """The symbols of each C file and object, and why others were not looked into."""
+        """The symbols of each C file and object, and the reasons why other files were not read."""
         found: dict[str, Symbols] = {}
         closed: dict[str, str] = {}
         for file in self.module.codegen:
@@ -84,7 +84,7 @@ class ModuleView:
             try:
                 found[path] = _symbols_of(file)
             except InputFileError as error:
-                closed[path] = str(error).removeprefix(f"{file.path.name}: ")
+                closed[path] = error.reason.removeprefix(f"{file.path.name}: ")
         return found, closed
 
     @property
@@ -94,12 +94,12 @@ class ModuleView:
 
     @property
     def closed(self) -> Mapping[str, str]:
-        """Files of code that could not be looked into, and why."""
+        """Files of code that were not read, and the reasons."""
         return self._symbols[1]
 
     @cached_property
     def definitions(self) -> Mapping[str, Sequence[str]]:
-        """The symbols that files of the module define for others, each with the paths of these files."""
+        """The global symbols that files of the module define, each with the paths of these files."""
         found: dict[str, list[str]] = defaultdict(list)
         for path, symbols in self._symbols[0].items():
             for name in symbols.defined:
@@ -108,7 +108,7 @@ class ModuleView:
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """Everything that the module defines, weak symbols and those of one file too."""
+        """All symbols that the module defines, including weak and static ones."""
         symbols = self._symbols[0].values()
         return frozenset().union(*(item.defined | item.weak | item.local for item in symbols))
 
@@ -119,22 +119,22 @@ class ModuleView:
         return next((source for source in self.sources if file and source.path == f"codegen/{file.path}"), None)
 
     @cached_property
-    def _graph(self) -> tuple[ExecutorGraph | None, str]:
+    def _graph(self) -> tuple[ExecutorGraph | None, InputFileError | None]:
         if self.module.graph_json is None:
-            return None, ""
+            return None, None
         try:
-            return parse_graph(bytes(self.module.graph_json), "graph"), ""
+            return parse_graph(bytes(self.module.graph_json), "graph"), None
         except InputFileError as error:
-            return None, str(error)
+            return None, error
 
     @property
     def graph(self) -> ExecutorGraph | None:
-        """The graph, if the module has one that is sound."""
+        """The graph, if the module has one that is valid."""
         return self._graph[0]
 
     @property
-    def graph_error(self) -> str:
-        """Why the graph is not sound."""
+    def graph_error(self) -> InputFileError | None:
+        """The error of an invalid graph; its place begins with ``graph``."""
         return self._graph[1]
 
 
@@ -145,12 +145,12 @@ def _symbols_of(file: CodegenFile) -> Symbols:
 
 
 @dataclass(frozen=True)
-class Context:
-    """An archive that could be read."""
+class ArchiveView:
+    """An archive, which can be read."""
 
     files: Mapping[str, Content]
     metadata: str
-    """The member that is the metadata: ``metadata.json``, or ``metadata-<n>.json`` of the first RFC's sketch."""
+    """The path of the metadata: ``metadata.json``, or ``metadata-<n>.json`` in the first RFC."""
     document: Mapping[str, object]
     """The metadata as written."""
     library: Library
@@ -158,11 +158,11 @@ class Context:
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """Every folder of the archive."""
+        """All folders of the archive."""
         return frozenset(str(parent) for path in self.files for parent in PurePosixPath(path).parents)
 
     def graph_place(self, view: ModuleView) -> str:
-        """Return the member that is the graph of a module."""
+        """Return the path of a module's graph."""
         return self._paths.get(id(view.module.graph_json), f"the graph of {view.name}")
 
     @cached_property

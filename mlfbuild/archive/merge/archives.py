@@ -1,0 +1,76 @@
+"""Merge several archives into one, from the names of modules down to the symbols of their code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlfbuild.archive.conversion import convert
+from mlfbuild.archive.merge.bundles import with_merged_bundles
+from mlfbuild.archive.merge.conflicts import conflicts, resolved
+from mlfbuild.archive.merge.context import with_one_context
+from mlfbuild.archive.merge.files import check_case, with_unique_paths
+from mlfbuild.archive.merge.names import (
+    check_archives,
+    check_dependencies,
+    check_module_names,
+    merged_other_files,
+    with_each_dependency_once,
+)
+from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
+from mlfbuild.archive.merge.system_lib import (
+    SystemLibrary,
+    check_system_libraries,
+    system_libraries,
+    with_merged_library,
+    without_registries,
+)
+from mlfbuild.library import Library
+
+_VERSION = 7  # the first version with several modules
+
+
+def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
+    """Return one library, of version 7, with the modules of all ``libraries``: (name of the archive, library).
+
+    The modules change only if an image could not hold them otherwise: their system libraries become one, in a new file,
+    and functions that only one module uses are renamed if another module defines the same name. The order of
+    ``libraries`` has no effect. Raises ``CheckFailedError``, with both archives or modules as its place, if two of them
+    cannot be merged, ``UsageError`` if there is no archive or the same one twice, and ``InputFileError`` if an object
+    file is damaged.
+    """
+    libraries = sorted(libraries, key=lambda pair: pair[0])
+    check_archives(libraries)
+    libraries = [(name, convert(library, _VERSION)) for name, library in libraries]
+    parts = [
+        MergedModule(name, with_each_dependency_once(module))
+        for name, library in libraries
+        for module in library.modules
+    ]
+    parts.sort(key=lambda part: (part.module.name, part.archive))
+    check_module_names(parts)
+    check_dependencies(parts)
+    others = merged_other_files(with_merged_bundles(libraries))
+    parts = with_unique_paths(parts)
+    check_case(parts, others)
+    parts = _linkable(parts)
+    return Library(tuple(part.module for part in parts), version=_VERSION, other_files=others)
+
+
+def _linkable(parts: list[MergedModule]) -> list[MergedModule]:
+    """Return ``parts`` with changes that let all of their code link into one image."""
+    table = SymbolTable(parts)
+    libraries = system_libraries(parts, table)
+    check_system_libraries(libraries, parts, table)
+    parts = with_one_context(parts, table)
+    table = SymbolTable(parts, table)
+    found = conflicts(parts, table)
+    rebuilt = libraries if len(libraries) > 1 or _registered(libraries, {conflict.symbol for conflict in found}) else []
+    parts = without_registries(parts, rebuilt)
+    parts, renames = resolved(parts, found, table)
+    return with_merged_library(parts, rebuilt, renames) if rebuilt else parts
+
+
+def _registered(libraries: Sequence[SystemLibrary], symbols: set[str]) -> bool:
+    """Whether a registry has one of ``symbols``, and must be written again if they are renamed."""
+    registries = [library.registry for library in libraries if library.registry is not None]
+    return any(function in symbols for registry in registries for _, function in registry.functions)
